@@ -1,0 +1,38 @@
+"""Builds the compiled modules: ordinary `.py` files that Cython compiles where a C compiler is present.
+
+COMITY_NO_EXTENSIONS=1 installs the interpreted modules only. COMITY_REQUIRE_EXTENSIONS=1 makes a failed build an
+error; without it a failed build leaves a working, interpreted package behind.
+"""
+
+import os
+import runpy
+
+from setuptools import Extension, setup
+
+COMPILED = runpy.run_path("src/comity/_compiled.py")["MODULES"]
+
+forbidden = os.environ.get("COMITY_NO_EXTENSIONS", "") not in ("", "0")
+required = os.environ.get("COMITY_REQUIRE_EXTENSIONS", "") not in ("", "0")
+if forbidden and required:
+    raise SystemExit(
+        "COMITY_NO_EXTENSIONS and COMITY_REQUIRE_EXTENSIONS contradict each other: set one of them"
+    )
+
+extensions: list[Extension] = []
+if COMPILED and not forbidden:
+    from Cython.Build import cythonize
+
+    extensions = cythonize(
+        [
+            Extension(
+                f"comity.{name}",
+                [f"src/comity/{name.replace('.', '/')}.py"],
+                extra_compile_args=[] if os.name == "nt" else ["-O3"],
+                optional=not required,
+            )
+            for name in COMPILED
+        ],
+        compiler_directives={"language_level": "3"},
+    )
+
+setup(ext_modules=extensions)

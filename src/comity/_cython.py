@@ -1,0 +1,31 @@
+"""Stands in for the `cython` module where Cython is not installed and the hot modules run interpreted."""
+
+from typing import Any
+
+compiled = False
+
+
+def _unchanged(function: Any) -> Any:
+    return function
+
+
+def _decorator(*_args: Any, **_kwargs: Any) -> Any:
+    return _unchanged
+
+
+cfunc = ccall = cclass = inline = final = nogil = _unchanged
+locals = returns = exceptval = boundscheck = wraparound = cdivision = initializedcheck = nonecheck = (
+    _decorator  # noqa: A001
+)
+
+
+def cast(_type: Any, value: Any, **_kwargs: Any) -> Any:
+    return value
+
+
+def declare(_type: Any = None, value: Any = None, **_kwargs: Any) -> Any:
+    return value
+
+
+def __getattr__(_name: str) -> Any:  # C types named in declarations; annotations are never evaluated
+    return object

@@ -1,0 +1,51 @@
+"""The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
+
+
+class ComityError(Exception):
+    """Base of every error that comity raises on purpose.
+
+    Attributes:
+        url: the URL concerned, or None where there is none.
+        hint: what the caller can do about it, one sentence, or the empty string.
+    """
+
+    def __init__(self, message: str, *, url: str | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.url = url
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} ({self.hint})" if self.hint else message
+
+
+class InvalidURL(ComityError, ValueError):
+    """The text is not an absolute http or https URL with a host."""
+
+
+class InvalidSetting(ComityError, ValueError):
+    """A setting has a value that is not allowed; the message names the field and the allowed values."""
+
+
+class FetchError(ComityError):
+    """The request was made, or tried, and no usable response came back."""
+
+
+class Timeout(FetchError):
+    """No answer within the configured time."""
+
+
+class TooLarge(FetchError):
+    """The response is over a configured limit and was cut off."""
+
+
+class TooManyRedirects(FetchError):
+    """More redirect hops than the policy allows, or a redirect loop."""
+
+
+class AddressBlocked(ComityError):
+    """The address really connected to is not public and the operator has not allowed it (`allow_addresses`)."""
+
+
+class StorageError(ComityError):
+    """A file or database of ours cannot be read or written."""

@@ -1,0 +1,1 @@
+"""Floor 5: the public face inside other people's programs."""

@@ -1,0 +1,1 @@
+"""Floor 3: durable state behind small protocols."""
