@@ -14,9 +14,7 @@ COMPILED = runpy.run_path("src/comity/_compiled.py")["MODULES"]
 forbidden = os.environ.get("COMITY_NO_EXTENSIONS", "") not in ("", "0")
 required = os.environ.get("COMITY_REQUIRE_EXTENSIONS", "") not in ("", "0")
 if forbidden and required:
-    raise SystemExit(
-        "COMITY_NO_EXTENSIONS and COMITY_REQUIRE_EXTENSIONS contradict each other: set one of them"
-    )
+    raise SystemExit("COMITY_NO_EXTENSIONS and COMITY_REQUIRE_EXTENSIONS contradict each other: set one of them")
 
 extensions: list[Extension] = []
 if COMPILED and not forbidden:

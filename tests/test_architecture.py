@@ -57,9 +57,7 @@ def test_a_module_imports_nothing_from_a_higher_floor(path: Path) -> None:
     for name in _imports(path):
         if name.startswith("comity."):
             room = name.split(".")[1]
-            assert FLOORS.get(room, 0) <= floor, (
-                f"{path} (floor {floor}) imports {name} (floor {FLOORS[room]})"
-            )
+            assert FLOORS.get(room, 0) <= floor, f"{path} (floor {floor}) imports {name} (floor {FLOORS[room]})"
 
 
 @pytest.mark.parametrize(

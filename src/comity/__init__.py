@@ -32,7 +32,7 @@ _HOMES = {
     "TooManyRedirects": "comity.errors",
 }
 
-__all__ = [  # noqa: RUF022 (the order of _HOMES)
+__all__ = [
     "AddressBlocked",
     "ComityError",
     "FetchError",

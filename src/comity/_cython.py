@@ -14,9 +14,7 @@ def _decorator(*_args: Any, **_kwargs: Any) -> Any:
 
 
 cfunc = ccall = cclass = inline = final = nogil = _unchanged
-locals = returns = exceptval = boundscheck = wraparound = cdivision = initializedcheck = nonecheck = (
-    _decorator  # noqa: A001
-)
+returns = exceptval = boundscheck = wraparound = cdivision = initializedcheck = nonecheck = _decorator
 
 
 def cast(_type: Any, value: Any, **_kwargs: Any) -> Any:
@@ -27,5 +25,5 @@ def declare(_type: Any = None, value: Any = None, **_kwargs: Any) -> Any:
     return value
 
 
-def __getattr__(_name: str) -> Any:  # C types named in declarations; annotations are never evaluated
-    return object
+def __getattr__(name: str) -> Any:  # C types named in declarations; annotations are never evaluated
+    return _decorator if name == "locals" else object
