@@ -27,6 +27,7 @@ FLOORS = {
     "web": 6,
     "mcp": 6,
     "demo": 6,
+    "__main__": 6,
 }
 IMPURE = {"socket", "asyncio", "aiohttp", "time", "sqlite3", "subprocess", "threading", "http", "requests"}
 

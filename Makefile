@@ -1,0 +1,55 @@
+# Two commands do everything: `make crawl` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+URL ?=
+ARGS ?=
+
+# What the installed package depends on: metadata, and the modules that are compiled.
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
+	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
+
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine clean
+
+crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
+	$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS)
+
+test: test-compiled test-interpreted ## all tests, on both forms of the hot modules
+
+test-compiled: $(VENV)/tested
+	@$(BIN)/comity --version
+	$(BIN)/pytest $(ARGS)
+
+test-interpreted: $(VENV)/tested
+	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
+	COMITY_NO_EXTENSIONS=1 $(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/linted ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/linted
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info
+	find src \( -name '*.so' -o -name '*.c' \) -delete
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "comity needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+$(VENV)/installed: $(BIN)/python $(BUILD_INPUTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+	@touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test
+	@touch $@
+
+$(VENV)/linted: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test --group lint
+	@touch $@
