@@ -21,8 +21,12 @@ except ModuleNotFoundError:
     from comity import _cython as cython
 
 FEW = 12  # wildcard patterns that are simply tried one after the other
-SEEN = 1 << 13  # bits of the filter before the hash table
-RAW, RFC9309, GEM = 0, 1, 2  # forms of a path; see path_form of Dialect
+_SEEN = cython.declare(cython.uint, 1 << 13)  # bits of the filter before the hash table
+
+# Forms of a path; see path_form of Dialect. Google's changes patterns only.
+FORMS = {"none": 0, "google": 0, "rfc9309": 1, "gem": 2}
+_RAW = cython.declare(cython.int, 0)
+_RFC9309 = cython.declare(cython.int, 1)
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _GEM_KEEPS = frozenset(b"/?&=*$%#")
@@ -33,11 +37,11 @@ def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
     """Octets in the form in which patterns and paths are compared.
 
     Args:
-        form: RAW, RFC9309 or GEM.
+        form: one of FORMS.
         pattern: a pattern, in which `*` and a final `$` keep their meaning; in a path both are ordinary characters
             and are encoded, which is how RFC 9309, 2.2.3 lets a pattern name them.
     """
-    if form == RAW:
+    if form == _RAW:
         return octets
     out = bytearray()
     size: cython.Py_ssize_t = len(octets)
@@ -48,7 +52,7 @@ def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
         char = octets[i]
         if char == 37 and i + 2 < size and (code := _hex_pair(octets[i + 1], octets[i + 2])) >= 0:
             i += 3
-            if (code in _UNRESERVED) if form == RFC9309 else (code not in _GEM_KEEPS):
+            if (code in _UNRESERVED) if form == _RFC9309 else (code not in _GEM_KEEPS):
                 out.append(code)
             else:
                 out.append(37)
@@ -57,7 +61,7 @@ def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
             continue
         i += 1
         if (
-            (char >= 128 and form == RFC9309)
+            (char >= 128 and form == _RFC9309)
             or (char == 42 and not pattern)
             or (char == 36 and not (pattern and i == size))
         ):
@@ -104,7 +108,7 @@ def path_of(url: str, form: cython.int, semicolon: cython.bint) -> bytes:
         return b"/"
     text = url[at:end] if end >= 0 else url[at:]
     path = text.encode("utf-8", "surrogatepass") if text[0] == "/" else b"/" + text.encode("utf-8", "surrogatepass")
-    if form != RAW and (not text.isascii() or "%" in text or "*" in text or "$" in text):
+    if form != _RAW and (not text.isascii() or "%" in text or "*" in text or "$" in text):
         return normalised(path, form, False)
     return path
 
@@ -156,7 +160,7 @@ def _cut_path(text: cython.p_const_char, size: cython.Py_ssize_t, form: cython.i
     path: bytes = PyBytes_FromStringAndSize(text + at, end - at)
     if text[at] != 47:
         path = b"/" + path
-    return normalised(path, form, False) if special and form != RAW else path
+    return normalised(path, form, False) if special and form != _RAW else path
 
 
 @cython.cfunc
@@ -309,7 +313,7 @@ class Matcher:
 
     Args:
         ranks: normalised pattern -> rank of the best rule that has it.
-        form: how paths are normalised: RAW, RFC9309 or GEM.
+        form: how paths are normalised, one of FORMS.
         wildcards: whether `*` and a final `$` are special.
         robots_txt_allowed: whether `/robots.txt` is allowed whatever the rules say.
     """
@@ -494,7 +498,7 @@ def _pack_filed(self: Matcher, filed: dict[int, list[int]]) -> cython.int:
     self._places = cython.cast(cython.p_uint, _room(self, size, 4))
     # Each list: how many, then the numbers.
     self._listed = cython.cast(cython.p_uint, _room(self, len(filed) + sum(map(len, filed.values())), 4))
-    self._seen = cython.cast(cython.p_uchar, _room(self, SEEN // 8, 1))
+    self._seen = cython.cast(cython.p_uchar, _room(self, _SEEN // 8, 1))
     place: cython.uint = 0
     slot: cython.uint
     key: cython.uint
@@ -505,7 +509,7 @@ def _pack_filed(self: Matcher, filed: dict[int, list[int]]) -> cython.int:
             slot = (slot + 1) & self._mask
         self._keys[slot] = key
         self._places[slot] = place
-        slot = _spread(key) >> 16 & (SEEN - 1)
+        slot = _spread(key) >> 16 & (_SEEN - 1)
         self._seen[slot >> 3] |= 1 << (slot & 7)
         self._listed[place] = len(numbers)
         place += 1
@@ -584,7 +588,7 @@ def _best_filed(
             cython.cast(cython.uint, octets[i]) << 16 | cython.cast(cython.uint, octets[i + 1]) << 8 | octets[i + 2]
         ) + 1
         slot = _spread(key)
-        if not self._seen[(slot >> 16 & (SEEN - 1)) >> 3] >> (slot >> 16 & 7) & 1:
+        if not self._seen[(slot >> 16 & (_SEEN - 1)) >> 3] >> (slot >> 16 & 7) & 1:
             continue
         slot = slot & self._mask
         while self._keys[slot] and self._keys[slot] != key:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from comity.robots._match import matches, path_of
+from comity.robots._match import FORMS, matches, path_of
 from comity.robots.dialects import Dialect
 from comity.robots.parsed import _LineNumbers
-from comity.robots.rules import FORMS, ranked
+from comity.robots.rules import ranked
 from comity.robots.values import Match, Rule
 
 if TYPE_CHECKING:

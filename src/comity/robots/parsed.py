@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from comity.robots import kinds
-from comity.robots._match import Asked, Matcher
+from comity.robots._match import FORMS, Asked, Matcher
 from comity.robots._scan import scan
 from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import FORMS, ranked
+from comity.robots.rules import ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 MOST_MATCHERS = 64  # agents remembered for one file

@@ -11,7 +11,6 @@ from comity.robots import _match
 from comity.robots.dialects import Dialect
 from comity.robots.kinds import ALLOW
 
-FORMS: dict[str, int] = {"rfc9309": _match.RFC9309, "gem": _match.GEM, "google": _match.RAW, "none": _match.RAW}
 _MOST: Final = 0xFFFFFFFF
 _PLAIN = bytes(range(128)).replace(b"%", b"").replace(b"$", b"").replace(b"*", b"")
 
@@ -50,7 +49,7 @@ def comparable(pattern: bytes, dialect: Dialect) -> bytes:
         return _google(pattern)
     if form == "none" or pattern.translate(None, _PLAIN) == b"*" * pattern.count(b"*"):
         return pattern
-    return _match.normalised(pattern, FORMS[form], dialect.wildcards)
+    return _match.normalised(pattern, _match.FORMS[form], dialect.wildcards)
 
 
 def position_of(rank: int) -> int:
