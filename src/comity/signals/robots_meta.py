@@ -67,6 +67,7 @@ class RobotsMeta:
     """The page's directives for one agent, generic and specific ones united, the most restrictive first.
 
     Attributes:
+        agent: our product token, in lower case.
         directives: every directive of the page, those for other agents too.
         max_snippet: characters; 0 forbids a snippet, -1 sets no limit, None where nothing is said.
         max_video_preview: seconds; 0 allows a still image only, -1 sets no limit, None where nothing is said.
@@ -75,6 +76,7 @@ class RobotsMeta:
         warnings: for use and citation; never a reason not to fetch.
     """
 
+    agent: str = ""
     directives: tuple[Directive, ...] = ()
     noindex: bool = False
     nofollow: bool = False
@@ -90,6 +92,11 @@ class RobotsMeta:
     max_video_preview: int | None = None
     unavailable_after: datetime | None = None
     warnings: tuple[PageWarning, ...] = ()
+
+    @property
+    def applying(self) -> tuple[Directive, ...]:
+        """The directives that address everybody or our agent."""
+        return tuple(each for each in self.directives if each.agent is None or each.agent == self.agent)
 
     def expired(self, now: datetime) -> bool:
         """Whether `unavailable_after` has come; a `now` without a zone is taken as UTC."""
@@ -211,7 +218,7 @@ def _continues_date(part: str) -> bool:
 
 
 def _combine(directives: tuple[Directive, ...], token: str, now: datetime | None, cut: bool) -> RobotsMeta:
-    ours = [directive for directive in directives if directive.agent is None or directive.agent == token]
+    ours = RobotsMeta(agent=token, directives=directives).applying
     said = {directive.name for directive in ours}
     snippet = video = image = until = None
     unreadable: list[Directive] = []
@@ -239,6 +246,7 @@ def _combine(directives: tuple[Directive, ...], token: str, now: datetime | None
             video = _lower(video, int(value))
     nosnippet = "nosnippet" in said or snippet == 0
     found = RobotsMeta(
+        agent=token,
         directives=directives,
         noindex=not said.isdisjoint(("noindex", "none")),
         nofollow=not said.isdisjoint(("nofollow", "none")),
