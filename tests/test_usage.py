@@ -224,8 +224,10 @@ def test_licences_of_robots_txt_are_reported_with_their_lines_also_for_forbidden
             ["https://example.com/a/a,b"],
         ),
         (
-            "<n>; rel=next, <https://e/1>; rel=license; type=application/rsl+xml ,"
-            '<https://e/2>; type="application/rsl+xml"; rel=license',
+            (
+                "<n>; rel=next, <https://e/1>; rel=license; type=application/rsl+xml ,"
+                '<https://e/2>; type="application/rsl+xml"; rel=license'
+            ),
             ["https://e/1", "https://e/2"],
         ),
         ("<l.xml>; rel=license", []),
