@@ -11,7 +11,9 @@ def normalise(url: str) -> str:
     except (ValueError, TypeError, UnicodeError):
         parsed = None
     if parsed is None or parsed.protocol not in ("http:", "https:") or not parsed.hostname:
-        raise InvalidURL(f"{url!r} is not an absolute http or https URL", url=str(url), hint="write for example https://example.com/")
+        raise InvalidURL(
+            f"{url!r} is not an absolute http or https URL", url=str(url), hint="write for example https://example.com/"
+        )
     parsed.hash = ""
     parsed.username = parsed.password = ""
     return str(parsed.href)
