@@ -32,7 +32,8 @@ class Answer:
 Pages = dict[str, Answer]
 
 _STYLE = (
-    "body{font:17px/1.55 Georgia,serif;max-width:38rem;margin:3rem auto;padding:0 1rem;color:#23303a;background:#fbfaf6}"
+    "body{font:17px/1.55 Georgia,serif;max-width:38rem;margin:3rem auto;padding:0 1rem;"
+    "color:#23303a;background:#fbfaf6}"
     "h1{font-size:1.7rem}a{color:#1c5d7d}nav{border-top:1px solid #d8d3c4;margin-top:2rem;padding-top:.6rem}"
 )
 
@@ -147,7 +148,10 @@ def _library(root: str) -> Pages:
 def _market() -> Pages:
     """nofollow as link, as meta and as header, a calendar that never ends behind a Disallow, a binary file."""
     stalls = [f"/stall/{name}" for name in ("apples", "bread", "candles", "dice", "eggs")]
-    robots = "User-agent: *\nDisallow: /basket\nDisallow: /calendar/\nDisallow: /*.exe$\nContent-Signal: search=yes, ai-train=no\n"
+    robots = (
+        "User-agent: *\nDisallow: /basket\nDisallow: /calendar/\nDisallow: /*.exe$\n"
+        "Content-Signal: search=yes, ai-train=no\n"
+    )
     return {
         "/robots.txt": text(robots),
         "/": page(

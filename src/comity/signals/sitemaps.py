@@ -146,9 +146,9 @@ class SitemapReader:
             self._depth = 0
         elif self._fields is not None:
             self._depth += 1
-            if local == "link" and "href" in attributes and attributes.get("rel", "alternate") == "alternate":
-                if "xhtml" not in space:
-                    self._fields.setdefault("loc", attributes["href"])
+            rel = attributes.get("rel", "alternate")
+            if local == "link" and "href" in attributes and rel == "alternate" and "xhtml" not in space:  # Atom
+                self._fields.setdefault("loc", attributes["href"])
         self._name = local
         self._text = []
         self._size = 0
