@@ -62,9 +62,9 @@ def verdicts() -> None:
             f"Protego {time_protego * 1e6:10.2f} us = {time_protego / time_ours:7.0f} x"
         )
     text = rules(30)
-    ours, stdlib, spy = comity.parse(text), urllib.robotparser.RobotFileParser(), robotspy.RobotsParser()
+    ours, stdlib = comity.parse(text), urllib.robotparser.RobotFileParser()
     stdlib.parse(text.splitlines())
-    spy.parse(text.splitlines())
+    spy = robotspy.RobotsParser.from_string(text)
     time_ours = seconds(lambda: ours.allowed(URL, AGENT), 20_000)
     for name, work in (
         ("urllib.robotparser", lambda: stdlib.can_fetch(AGENT, URL)),
