@@ -27,7 +27,7 @@ def codes(found: RobotsMeta) -> list[str]:
 
 def test_a_page_that_says_nothing_restricts_nothing_and_warns_of_nothing() -> None:
     found = robots_meta.read((), [("viewport", "width=device-width"), ("referrer", "none")], agent=AGENT)
-    assert found == RobotsMeta(agent="mybot")
+    assert found == RobotsMeta()
 
 
 def test_repeated_headers_and_lists_in_one_header_are_united() -> None:
@@ -46,6 +46,13 @@ def test_a_scope_in_a_header_addresses_what_follows_it_in_that_header_only() -> 
     assert (found.noarchive, found.noindex, found.nosnippet) == (True, False, False)
     assert (found.nofollow, found.notranslate, found.noimageindex) == (True, True, True)
     assert [d.agent for d in found.directives] == [None, "otherbot", "otherbot", "mybot", "mybot", None]
+
+
+def test_agents_are_compared_as_in_robots_txt() -> None:
+    for agent in ("Bar Bot/2.0", "bar bot"):
+        assert robots_meta.read(["BAR BOT: noindex"], [("bar bot/1", "nofollow")], agent=agent).noindex
+    assert not robots_meta.read(["googlebot: noindex"], [], agent="Googlebot-News").noindex
+    assert not robots_meta.read([], [("", "noindex")], agent="").noindex
 
 
 def test_a_star_scope_addresses_everybody_again() -> None:
