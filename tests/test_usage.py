@@ -1,5 +1,6 @@
 """How content may be used: every source is read by its own rules, and one purpose gets one answer with its source."""
 
+import doctest
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -553,3 +554,10 @@ def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
     found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
     assert found.allows("train-ai") == "disallowed"
     assert len({each.line for each in found.statements}) == 256
+
+
+def test_the_documentation_shows_what_really_happens() -> None:
+    page = Path(__file__).parent.parent / "docs" / "usage.md"
+    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert result.attempted > 15
+    assert result.failed == 0

@@ -6,7 +6,7 @@ fetched: that is robots.txt's word alone.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -113,8 +113,9 @@ def read(
         agent: our product token or whole `User-Agent`; what stands before `/` or white space counts.
         now: the time against which `unavailable_after` is judged in the warnings; None leaves that out.
     """
-    audience = _Audience(agent)
-    addressed = list(_addressed(headers, metas, audience))
+    addressed = _addressed(headers, metas, agent)
+    if not addressed:
+        return RobotsMeta()
     cut = any(len(value) > MAX_CHARS for value, *_ in addressed)
     kept: list[Directive] = []
     for directive in (directive for each in addressed for directive in _split(*each)):
@@ -122,21 +123,15 @@ def read(
             cut = True
             break
         kept.append(directive)
-    ours = tuple(each for each in kept if each.agent is None or audience.includes_us(each.agent))
+    us = _of_us({each.agent for each in kept if each.agent is not None}, agent)
+    ours = tuple(each for each in kept if each.agent is None or each.agent in us)
     return _combine(tuple(kept), ours, now, cut)
 
 
-class _Audience:
-    """Whether a scope addresses us, by the comparison that robots.txt uses for `User-agent` (RFC 9309, 2.2.1)."""
-
-    def __init__(self, agent: str) -> None:
-        self._agent = agent[:MAX_CHARS]
-        self._known: dict[str, bool] = {}
-
-    def includes_us(self, scope: str) -> bool:
-        if scope not in self._known:
-            self._known[scope] = scope != "" and bool(choose([[scope]], self._agent, _RFC9309))
-        return self._known[scope]
+def _of_us(scopes: Iterable[str], agent: str) -> set[str]:
+    """The scopes that address our agent, by robots.txt's comparison of agents (RFC 9309, 2.2.1)."""
+    named = [scope for scope in scopes if scope]
+    return {named[number] for number in choose([[scope] for scope in named], agent[:MAX_CHARS], _RFC9309)}
 
 
 def read_date(value: str) -> datetime | None:
@@ -169,14 +164,17 @@ def _aware(moment: datetime) -> datetime:
 
 
 def _addressed(
-    headers: Sequence[str], metas: Sequence[tuple[str, str]], audience: _Audience
-) -> Iterator[tuple[str, str | None, Source, int]]:
+    headers: Sequence[str], metas: Sequence[tuple[str, str]], agent: str
+) -> list[tuple[str, str | None, Source, int]]:
+    found: list[tuple[str, str | None, Source, int]] = []
     for index, value in enumerate(headers):
-        yield value, None, "header", index
-    for index, (name, content) in enumerate(metas):
-        scope = _scope(name)
-        if scope in _EVERYBODY or _CRAWLER_NAME.search(scope) or audience.includes_us(scope):
-            yield content, None if scope in _EVERYBODY else scope, "meta", index
+        found.append((value, None, "header", index))
+    scopes = [_scope(name) for name, _ in metas]
+    us = _of_us(set(scopes) - _EVERYBODY, agent) if metas else ()
+    for index, (scope, (_, content)) in enumerate(zip(scopes, metas, strict=True)):
+        if scope in _EVERYBODY or scope in us or _CRAWLER_NAME.search(scope):
+            found.append((content, None if scope in _EVERYBODY else scope, "meta", index))
+    return found
 
 
 def _split(value: str, agent: str | None, source: Source, index: int) -> Iterator[Directive]:
