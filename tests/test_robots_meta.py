@@ -106,6 +106,13 @@ def test_the_earliest_of_several_dates_counts_and_expiry_is_judged_at_the_time_g
     assert codes(header("unavailable_after: 2025-01-01")) == ["unavailable_after"]
 
 
+def test_the_ends_of_the_calendar_are_dates_too() -> None:
+    last = header("unavailable_after: 9999-12-31T23:59:59-01:00")
+    assert last.unavailable_after == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert last.expired(datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))))
+    assert not last.expired(datetime.min.replace(tzinfo=timezone(timedelta(hours=1))))
+
+
 def test_a_date_that_cannot_be_read_is_said_not_guessed() -> None:
     found = header("unavailable_after: when hell freezes over, noindex")
     assert found.unavailable_after is None

@@ -50,8 +50,8 @@ def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any])
 
 
 def test_a_content_usage_field_in_several_lines_is_one_dictionary() -> None:
-    found = usage.from_headers([("Content-Usage", "train-ai=n"), ("content-usage", "search=y, train-ai=y")])
-    assert answers(found) == ("allowed", "unknown", "allowed")
+    found = usage.from_headers([("Content-Usage", "train-ai=n, search=n"), ("content-usage", "search=y")])
+    assert answers(found) == ("allowed", "unknown", "disallowed")
 
 
 def test_what_was_ignored_is_still_shown_with_the_reason() -> None:
@@ -232,6 +232,7 @@ def test_licences_of_robots_txt_are_reported_with_their_lines_also_for_forbidden
             ),
             ["https://e/1", "https://e/2"],
         ),
+        ('<l.xml>; x="\\"; rel=next; y=\\""; rel=license; type=application/rsl+xml', ["https://example.com/a/l.xml"]),
         ("<l.xml>; rel=license", []),
         ("<l.xml>; rel=next; rel=license; type=application/rsl+xml", []),
         ("l.xml; rel=license; type=application/rsl+xml", []),
@@ -293,6 +294,16 @@ def test_the_most_specific_content_of_a_licence_counts_and_is_named() -> None:
     assert usage.from_rsl(rsl_licence.parse(RSL), "https://other.example/paid/1").statements[0].line == 1
 
 
+def test_contents_of_equal_length_combine_and_their_order_carries_no_meaning() -> None:
+    content = b'<content url="%s"><license><%s>search</%s></license></content>'
+    first, second, shorter = (
+        content % (url, verb, verb) for url, verb in ((b"/a*", b"permits"), (b"/ab", b"prohibits"), (b"/", b"permits"))
+    )
+    for body in (first + second + shorter, shorter + second + first):
+        found = usage.from_rsl(rsl_licence.parse(b"<rsl>%s</rsl>" % body), "/abc")
+        assert (found.allows("search"), len(found.statements)) == ("disallowed", 2)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -349,6 +360,12 @@ def test_any_disallow_disallows_else_any_allow_allows(values: list[str], answer:
     statements = [statement("train-ai", value) for value in values] + [statement("search", "disallowed")]
     assert usage.combine(statements, "train-ai") == answer
     assert usage.combine(statements, "ai-train") == answer
+
+
+def test_one_forbidden_part_makes_the_whole_not_applicable() -> None:
+    forbidden = usage.from_robots(URL, content_usage=records((1, "train-ai=n")), crawlable=False)
+    assert not usage.merge(forbidden, usage.from_headers([])).applicable
+    assert usage.merge().applicable
 
 
 def test_an_unknown_purpose_is_refused_with_the_allowed_ones() -> None:
@@ -513,6 +530,7 @@ def asked(url: str, agent: str) -> Usage:
     ],
 )
 def test_the_drafts_robots_txt_read_whole(agent: str, path: str, answer: str, sources: list[str]) -> None:
+    # covers: F21 (text after # is a comment, lines that say nothing are skipped)
     found = asked(path, agent)
     assert found.allows("train-ai") == answer
     assert [each.source for each in found.statements if each.value != "unknown"] == sources
