@@ -272,14 +272,14 @@ class Crawler:
 
     def _read_sitemap(self, entry: Entry, response: Response) -> None:
         host = urls.host(entry.url)
-        for item in sitemaps.read(response.body, response.url):
+        for item in sitemaps.read(response.body):
             target = urls.join(entry.url, item.loc)
             if target is None:
                 continue
             if isinstance(item, sitemaps.SitemapRef):
                 if entry.hops < MOST_HOPS:
                     self._discover(target, depth=entry.depth, kind=Kind.SITEMAP, hops=entry.hops + 1)
-            elif sitemaps.in_scope(target, entry.url, named_by_robots_of=host):
+            elif sitemaps.in_scope(target, entry.url, named_by=host):
                 self._discover(target, depth=entry.depth)
 
     def _read_sitemaps_of(self, entry: Entry) -> None:

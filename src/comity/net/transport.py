@@ -80,6 +80,9 @@ class Transport:
             trust_env=False,
         )
 
+        # aiohttp would send a GET a second time at once when the server drops the connection: a request nobody paced.
+        self._session._retry_connection = False
+
     async def close(self) -> None:
         await self._session.close()
 

@@ -42,13 +42,12 @@ def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) ->
 
 def comparable(pattern: bytes, dialect: Dialect) -> bytes:
     """A pattern in the form in which it is compared (RFC 9309, 2.2.2)."""
-    if not pattern.translate(None, _PLAIN):
-        return pattern
+    special = pattern.translate(None, _PLAIN)
     form = dialect.path_form
+    if not special or form == "none" or (dialect.wildcards and special == b"*" * len(special)):
+        return pattern
     if form == "google":
         return _google(pattern)
-    if form == "none" or pattern.translate(None, _PLAIN) == b"*" * pattern.count(b"*"):
-        return pattern
     return _match.normalised(pattern, _match.FORMS[form], dialect.wildcards)
 
 
