@@ -12,7 +12,8 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 .PHONY: crawl test test-compiled test-interpreted lint format bench-engine clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
-	$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS)
+	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
+		{ [ $$? = 2 ] && echo 'Some pages failed$(if $(URL),, as the demo site means them to): failures.jsonl says which.'; }
 
 test: test-compiled test-interpreted ## all tests, on both forms of the hot modules
 
@@ -29,6 +30,10 @@ lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
+	$(BIN)/python benchmarks/engine.py
+	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
 format: $(VENV)/linted
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -38,7 +43,7 @@ clean:
 	find src \( -name '*.so' -o -name '*.c' \) -delete
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "comity needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "comity needs Python 3.11 or later: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
@@ -52,4 +57,8 @@ $(VENV)/tested: $(VENV)/installed
 
 $(VENV)/linted: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test --group lint
+	@touch $@
+
+$(VENV)/benched: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@touch $@

@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,8 @@ def crawl(
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, resume)
         crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
-        stats = asyncio.run(_run(crawler, quiet=as_json))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            stats = runner.run(_run(crawler, quiet=as_json))
     return _sum_up(crawler, stats, as_json=as_json)
 
 
@@ -76,6 +77,15 @@ def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:
     if resume and not held:
         raise StorageError(f"{folder} holds no crawl to resume", hint="leave --resume out to start one")
     return folder
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop where it is installed (extra `speed`)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 async def _run(crawler: Crawler, *, quiet: bool) -> Stats:

@@ -32,7 +32,7 @@ class Gate:
         self._paces: dict[str, Pace] = {}
 
     def ask(self, url: str, now: float) -> Step:
-        """The next step towards fetching a URL.
+        """The next step towards fetching a URL, which must be in normal form (`urls.normalise`).
 
         Raises:
             InvalidURL: it is not an absolute http or https URL.
