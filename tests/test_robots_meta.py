@@ -27,7 +27,7 @@ def codes(found: RobotsMeta) -> list[str]:
 
 def test_a_page_that_says_nothing_restricts_nothing_and_warns_of_nothing() -> None:
     found = robots_meta.read((), [("viewport", "width=device-width"), ("referrer", "none")], agent=AGENT)
-    assert found == RobotsMeta(agent="mybot")
+    assert found == RobotsMeta()
 
 
 def test_repeated_headers_and_lists_in_one_header_are_united() -> None:
@@ -46,6 +46,13 @@ def test_a_scope_in_a_header_addresses_what_follows_it_in_that_header_only() -> 
     assert (found.noarchive, found.noindex, found.nosnippet) == (True, False, False)
     assert (found.nofollow, found.notranslate, found.noimageindex) == (True, True, True)
     assert [d.agent for d in found.directives] == [None, "otherbot", "otherbot", "mybot", "mybot", None]
+
+
+def test_agents_are_compared_as_in_robots_txt() -> None:
+    for agent in ("Bar Bot/2.0", "bar bot"):
+        assert robots_meta.read(["BAR BOT: noindex"], [("bar bot/1", "nofollow")], agent=agent).noindex
+    assert not robots_meta.read(["googlebot: noindex"], [], agent="Googlebot-News").noindex
+    assert not robots_meta.read([], [("", "noindex")], agent="").noindex
 
 
 def test_a_star_scope_addresses_everybody_again() -> None:
@@ -97,6 +104,13 @@ def test_the_earliest_of_several_dates_counts_and_expiry_is_judged_at_the_time_g
     assert codes(found) == ["unavailable_after"]
     assert codes(header("unavailable_after: 2025-01-01", now=NOW)) == ["expired"]
     assert codes(header("unavailable_after: 2025-01-01")) == ["unavailable_after"]
+
+
+def test_the_ends_of_the_calendar_are_dates_too() -> None:
+    last = header("unavailable_after: 9999-12-31T23:59:59-01:00")
+    assert last.unavailable_after == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert last.expired(datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))))
+    assert not last.expired(datetime.min.replace(tzinfo=timezone(timedelta(hours=1))))
 
 
 def test_a_date_that_cannot_be_read_is_said_not_guessed() -> None:

@@ -6,10 +6,13 @@ fetched: that is robots.txt's word alone.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
+
+from comity.robots.agents import choose, token
+from comity.robots.dialects import DIALECTS
 
 Source = Literal["header", "meta"]
 ImagePreview = Literal["none", "standard", "large"]
@@ -26,6 +29,7 @@ _PLAIN: Final = frozenset(
 )
 _VALUED: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
+_RFC9309: Final = DIALECTS["rfc9309"]
 _EVERYBODY: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
 _CRAWLER_NAME: Final = re.compile(r"bot|spider|crawl|slurp|archiver")
@@ -67,8 +71,8 @@ class RobotsMeta:
     """The page's directives for one agent, generic and specific ones united, the most restrictive first.
 
     Attributes:
-        agent: our product token, in lower case.
         directives: every directive of the page, those for other agents too.
+        applying: those of them that address everybody or our agent.
         max_snippet: characters; 0 forbids a snippet, -1 sets no limit, None where nothing is said.
         max_video_preview: seconds; 0 allows a still image only, -1 sets no limit, None where nothing is said.
         max_image_preview: `none`, `standard`, `large`, or None where nothing is said.
@@ -76,8 +80,8 @@ class RobotsMeta:
         warnings: for use and citation; never a reason not to fetch.
     """
 
-    agent: str = ""
     directives: tuple[Directive, ...] = ()
+    applying: tuple[Directive, ...] = ()
     noindex: bool = False
     nofollow: bool = False
     noarchive: bool = False
@@ -92,11 +96,6 @@ class RobotsMeta:
     max_video_preview: int | None = None
     unavailable_after: datetime | None = None
     warnings: tuple[PageWarning, ...] = ()
-
-    @property
-    def applying(self) -> tuple[Directive, ...]:
-        """The directives that address everybody or our agent."""
-        return tuple(each for each in self.directives if each.agent is None or each.agent == self.agent)
 
     def expired(self, now: datetime) -> bool:
         """Whether `unavailable_after` has come; a `now` without a zone is taken as UTC."""
@@ -114,8 +113,9 @@ def read(
         agent: our product token or whole `User-Agent`; what stands before `/` or white space counts.
         now: the time against which `unavailable_after` is judged in the warnings; None leaves that out.
     """
-    token = product_token(agent)
-    addressed = list(_addressed(headers, metas, token))
+    addressed = _addressed(headers, metas, agent)
+    if not addressed:
+        return RobotsMeta()
     cut = any(len(value) > MAX_CHARS for value, *_ in addressed)
     kept: list[Directive] = []
     for directive in (directive for each in addressed for directive in _split(*each)):
@@ -123,13 +123,15 @@ def read(
             cut = True
             break
         kept.append(directive)
-    return _combine(tuple(kept), token, now, cut)
+    us = _of_us({each.agent for each in kept if each.agent is not None}, agent)
+    ours = tuple(each for each in kept if each.agent is None or each.agent in us)
+    return _combine(tuple(kept), ours, now, cut)
 
 
-def product_token(agent: str) -> str:
-    """What stands before `/` or white space, in lower case: the name directives are addressed to."""
-    words = agent[:MAX_CHARS].partition("/")[0].split(None, 1)
-    return words[0].lower() if words else ""
+def _of_us(scopes: Iterable[str], agent: str) -> set[str]:
+    """The scopes that address our agent, by robots.txt's comparison of agents (RFC 9309, 2.2.1)."""
+    named = [scope for scope in scopes if scope]
+    return {named[number] for number in choose([[scope] for scope in named], agent[:MAX_CHARS], _RFC9309)}
 
 
 def read_date(value: str) -> datetime | None:
@@ -162,14 +164,17 @@ def _aware(moment: datetime) -> datetime:
 
 
 def _addressed(
-    headers: Sequence[str], metas: Sequence[tuple[str, str]], token: str
-) -> Iterator[tuple[str, str | None, Source, int]]:
+    headers: Sequence[str], metas: Sequence[tuple[str, str]], agent: str
+) -> list[tuple[str, str | None, Source, int]]:
+    found: list[tuple[str, str | None, Source, int]] = []
     for index, value in enumerate(headers):
-        yield value, None, "header", index
-    for index, (name, content) in enumerate(metas):
-        scope = product_token(name)
-        if scope in _EVERYBODY or scope == token or _CRAWLER_NAME.search(scope):
-            yield content, None if scope in _EVERYBODY else scope, "meta", index
+        found.append((value, None, "header", index))
+    scopes = [_scope(name) for name, _ in metas]
+    us = _of_us(set(scopes) - _EVERYBODY, agent) if metas else ()
+    for index, (scope, (_, content)) in enumerate(zip(scopes, metas, strict=True)):
+        if scope in _EVERYBODY or scope in us or _CRAWLER_NAME.search(scope):
+            found.append((content, None if scope in _EVERYBODY else scope, "meta", index))
+    return found
 
 
 def _split(value: str, agent: str | None, source: Source, index: int) -> Iterator[Directive]:
@@ -181,7 +186,7 @@ def _split(value: str, agent: str | None, source: Source, index: int) -> Iterato
         label, colon, rest = part.partition(":")
         name = label.strip().lower()
         if source == "header" and colon and _is_scope(name, rest):
-            agent = None if name in _EVERYBODY else product_token(name)
+            agent = None if name in _EVERYBODY else _scope(name)
             part = rest.strip()
             label, colon, rest = part.partition(":")
             name = label.strip().lower()
@@ -202,6 +207,10 @@ def _split(value: str, agent: str | None, source: Source, index: int) -> Iterato
                 yield Directive(name, None, agent, source, index, part)
 
 
+def _scope(name: str) -> str:
+    return token(name[:200]).lower()
+
+
 def _is_scope(name: str, rest: str) -> bool:
     """Whether `name:` addresses an agent. An unknown directive with a number (`max-thing: 3`) does not."""
     if name in _VALUED or name in _PLAIN or name.startswith("max-") or not name:
@@ -217,8 +226,9 @@ def _continues_date(part: str) -> bool:
     return not (colon and rest.strip()[:1].isalpha())  # `360Spider: noindex` is no date
 
 
-def _combine(directives: tuple[Directive, ...], token: str, now: datetime | None, cut: bool) -> RobotsMeta:
-    ours = RobotsMeta(agent=token, directives=directives).applying
+def _combine(
+    directives: tuple[Directive, ...], ours: tuple[Directive, ...], now: datetime | None, cut: bool
+) -> RobotsMeta:
     said = {directive.name for directive in ours}
     snippet = video = image = until = None
     unreadable: list[Directive] = []
@@ -246,8 +256,8 @@ def _combine(directives: tuple[Directive, ...], token: str, now: datetime | None
             video = _lower(video, int(value))
     nosnippet = "nosnippet" in said or snippet == 0
     found = RobotsMeta(
-        agent=token,
         directives=directives,
+        applying=ours,
         noindex=not said.isdisjoint(("noindex", "none")),
         nofollow=not said.isdisjoint(("nofollow", "none")),
         noarchive=not said.isdisjoint(("noarchive", "nocache")),

@@ -31,7 +31,7 @@ def read(value: str) -> list[Stated]:
     import http_sf  # late: most sites state no preferences
 
     try:
-        members = http_sf.parse(value.encode("utf-8", "replace"), tltype="dictionary")
+        members = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
     except http_sf.StructuredFieldError as error:
         return [Stated("", "unknown", f"not a Structured Field dictionary: {error}")]
     assert isinstance(members, dict)

@@ -26,6 +26,7 @@ class Rule:
 
     number: int
     location: str
+    pattern: paths.Pattern
     reservation: int | None
     policy: str | None
     text: str
@@ -38,10 +39,10 @@ class Tdmrep:
     rules: tuple[Rule, ...] = ()
     problems: tuple[str, ...] = ()
 
-    def rule_for(self, url: str, matches: paths.Matcher = paths.matches) -> Rule | None:
+    def rule_for(self, url: str) -> Rule | None:
         """The first rule in the file whose location covers the URL: TDMRep calls that the most specific one."""
         path = paths.target(url)
-        return next((rule for rule in self.rules if matches(rule.location, path)), None)
+        return next((rule for rule in self.rules if rule.pattern.covers(path)), None)
 
 
 def parse(body: bytes) -> Tdmrep:
@@ -71,9 +72,9 @@ def parse(body: bytes) -> Tdmrep:
     return Tdmrep(tuple(rules), tuple(problems))
 
 
-def from_tdmrep(tdmrep: Tdmrep, url: str, *, matches: paths.Matcher = paths.matches) -> Usage:
+def from_tdmrep(tdmrep: Tdmrep, url: str) -> Usage:
     """What the file states about one URL; nothing where no location covers it."""
-    rule = tdmrep.rule_for(url, matches)
+    rule = tdmrep.rule_for(url)
     if rule is None:
         return Usage()
     return Usage(
@@ -100,6 +101,7 @@ def _rule(number: int, entry: Any) -> Rule | None:
     return Rule(
         number,
         location,
+        paths.pattern(location),
         _reservation(entry.get(RESERVATION)),
         policy[:2_083] if isinstance(policy, str) and policy else None,
         shown(f"{location}: {RESERVATION} {entry.get(RESERVATION)!r}"),
