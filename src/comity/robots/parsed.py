@@ -5,7 +5,7 @@ when somebody asks. Immutable for its users and safe to read from several thread
 import codecs
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
 from comity.robots._match import FORMS, Asked, Matcher
@@ -15,6 +15,9 @@ from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.rules import ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
+
+if TYPE_CHECKING:
+    from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
 
@@ -43,12 +46,13 @@ class Robots(Asked):
         dialect: how it is read.
     """
 
-    __slots__ = ("_index", "_limit", "body", "dialect")
+    __slots__ = ("_index", "_limit", "_usages", "body", "dialect")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__()
         self.body = body
         self.dialect = dialect
+        self._usages: dict[str, RobotsUsage] = {}
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
@@ -66,6 +70,17 @@ class Robots(Asked):
         from comity.robots.explain import explain
 
         return explain(self, url, agent)
+
+    def usage(self, url: str, agent: str) -> "Usage":
+        """How the file says that the content of a URL may be used: each statement with its line."""
+        from comity.signals.usage import for_agent
+
+        stated = self._usages.get(agent)
+        if stated is None:
+            if len(self._usages) >= MOST_MATCHERS:
+                self._usages.clear()
+            stated = self._usages[agent] = for_agent(self, agent)
+        return stated.for_url(url, crawlable=self.allowed(url, agent))
 
     def matrix(self, urls: Iterable[str], agents: Iterable[str]) -> dict[str, dict[str, bool]]:
         """URL -> agent -> whether it may be fetched."""
@@ -186,25 +201,49 @@ class Robots(Asked):
                 if kinds.ALLOW <= entry & 0xFF <= kinds.DISALLOW:
                     yield number, entry
 
-    def _records_for(self, agent: str, kind: int) -> Iterator[Record]:
-        """Records of a kind that stand under `User-agent` lines that apply to an agent."""
-        own = [record for record in self._read_records() if record.kind == kinds.NAMES[kind] and record.agents]
-        for number in choose([record.agents for record in own], agent, self.dialect):
-            yield own[number]
+    def _records_for(self, agent: str, kind: int) -> list[Record]:
+        """Records of a kind that stand under `User-agent` lines that apply to an agent.
+
+        A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
+        """
+        runs = list(self._runs())
+        chosen = choose([agents for agents, _ in runs], agent, self.dialect)
+        return [record for number in chosen for record in runs[number][1] if record.kind == kinds.NAMES[kind]]
 
     def _read_records(self) -> Iterator[Record]:
         lines = _LineNumbers(self.body)
-        agents: list[str] = []
+        for entry, agents in self._entries_with_agents():
+            if entry & 0xFF > kinds.DISALLOW:
+                yield Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents)
+
+    def _runs(self) -> Iterator[tuple[tuple[str, ...], list[Record]]]:
+        """Runs of `User-agent` lines, each with the records that stand under it."""
+        lines = _LineNumbers(self.body)
+        last: tuple[str, ...] | None = None
+        members: list[Record] = []
+        for entry, agents in self._entries_with_agents():
+            if agents is not last:
+                if last:
+                    yield last, members
+                last, members = agents, []
+            if entry & 0xFF > kinds.DISALLOW:
+                members.append(Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents))
+        if last:
+            yield last, members
+
+    def _entries_with_agents(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Every entry with the `User-agent` values directly above it; a run of them is one tuple object."""
+        agents: tuple[str, ...] = ()
         fresh = False  # the line before was a User-agent line too
         for entry in self._index:
-            kind = entry & 0xFF
-            if kind == kinds.USER_AGENT:
-                agents = [*agents, self._value(entry)] if fresh else [self._value(entry)]
+            if entry & 0xFF == kinds.USER_AGENT:
+                agents = (*agents, self._value(entry)) if fresh else (self._value(entry),)
                 fresh = True
                 continue
             fresh = False
-            if kind > kinds.DISALLOW:
-                yield Record(lines.of(entry >> 32), kinds.NAMES[kind], self._value(entry), tuple(agents))
+            yield entry, agents
+        if fresh:
+            yield 0, agents  # a run at the end of the file, with nothing under it
 
     def _value(self, entry: int) -> str:
         start = entry >> 32

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from comity.robots import kinds
 from comity.robots.agents import choose
-from comity.robots.build import agent_line, rule_line
+from comity.robots.building import agent_line, rule_line
 from comity.robots.parsed import Robots, parse
 from comity.robots.values import Group, Rule
+
+NO_RULE = "Disallow:"  # forbids nothing
 
 
 def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots:
@@ -28,7 +30,7 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
         at = own[-1].rules[-1].line if own[-1].rules else own[-1].last_line
         return _joined(robots, [*lines[:at], text, *lines[at:]])
     rules = [] if _named(robots, agent) else [_text_of(rule.allow, rule.pattern) for rule in _rules_for(robots, agent)]
-    return _joined(robots, [*lines, *_new_group(lines, agent, [*rules, text])])
+    return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*rules, text])])
 
 
 def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots:
@@ -47,12 +49,14 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
         if _is_alone(group, agent):
             for rule in dropped:
                 lines[rule.line - 1] = None
+            if len(dropped) == len(group.rules):  # without any rule it would run into the next group
+                lines[dropped[-1].line - 1] = NO_RULE
             continue
         for line in robots.lines[group.line - 1 : group.last_line]:
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
         kept = [_text_of(rule.allow, rule.pattern) for rule in group.rules if rule not in dropped]
-        added += _new_group([*_lines(robots), *added], agent, kept)
+        added += _new_group(robots, [*_lines(robots), *added], agent, kept or [NO_RULE])
     left = [line for line in lines if line is not None]
     if len(left) == len(lines):
         return robots
@@ -73,9 +77,12 @@ def _rules_for(robots: Robots, agent: str) -> list[Rule]:
     return [rule for number in chosen for rule in groups[number].rules]
 
 
-def _new_group(before: Sequence[str], agent: str, rules: Sequence[str]) -> list[str]:
+def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequence[str]) -> list[str]:
+    """Lines of a group to put at the end of a file; a group there that has no rule yet is closed first."""
+    last = robots.groups[-1:]
+    closed = [NO_RULE] if last and not last[0].rules and len(before) == len(_lines(robots)) else []
     blank = [""] if before and before[-1].strip() else []
-    return [*blank, agent_line(agent), *rules]
+    return [*closed, *blank, agent_line(agent), *rules]
 
 
 def _text_of(allow: bool, pattern: str) -> str:
