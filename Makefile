@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine clean
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -33,6 +33,11 @@ lint: $(VENV)/linted ## formatting, lint and types
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+SECONDS ?= 60
+fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour
+	@mkdir -p .fuzz && cp -n fuzz/corpus/* .fuzz/
+	COMITY_NO_EXTENSIONS=1 $(BIN)/python fuzz/fuzz_robots.py .fuzz -max_total_time=$(SECONDS) -max_len=3000
 
 format: $(VENV)/linted
 	$(BIN)/ruff format .
@@ -61,4 +66,8 @@ $(VENV)/linted: $(VENV)/installed
 
 $(VENV)/benched: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
+
+$(VENV)/fuzzed: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	@touch $@
