@@ -74,6 +74,11 @@ class Crawler:
         self._frontier: Frontier
         self._sink: JsonLines
 
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called: URLs may be waiting for a later run."""
+        return self._stopping
+
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
         self._stopping = True
