@@ -12,6 +12,7 @@ from ada_url import URL
 from comity.errors import InvalidURL
 
 _SCHEMES = ("http://", "https://")
+_SCHEME_MARKS = str.maketrans("", "", "+-.")
 
 
 def _scalars(text: str) -> str:
@@ -94,13 +95,17 @@ def is_http(url: str) -> bool:
 
 def _invalid(url: str) -> InvalidURL:
     text = url if len(url) <= 200 else url[:200] + "..."
-    scheme, colon, _ = url.lstrip().partition(":")
+    scheme, colon, _ = url.strip().partition(":")
+    named = bool(colon) and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum()
     if not url.strip():
-        what = "an empty text is not a URL"
-    elif not colon or not scheme.isascii() or not scheme.replace("+", "").replace("-", "").replace(".", "").isalnum():
-        what = f"{text!r} is not an absolute URL: it has no scheme"
+        what = "an empty text is no URL"
+    elif not named:
+        what = f"{text!r} is not absolute: it has no scheme"
     elif scheme.lower() not in ("http", "https"):
-        what = f"{text!r} is not an http or https URL: its scheme is {scheme[:40].lower()!r}"
+        what = f"{text!r} is not http or https"
     else:
-        what = f"{text!r} is not a valid URL: its host or port is missing or malformed"
-    return InvalidURL(what, url=url, hint="give an absolute URL such as https://example.org/page")
+        what = f"{text!r} has no valid host or port"
+    bare = (
+        text.strip() if not named and text.strip(" /.") and not text.strip().startswith(("/", ".")) else "example.com/"
+    )
+    return InvalidURL(what, url=url, hint=f"write it whole: https://{bare}")

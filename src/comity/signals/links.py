@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ada_url import URL
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from comity.signals.html_encoding import encoding_of, to_utf8
+from comity.signals import encodings
 from comity.signals.link_header import parse_link_headers
 from comity.urls import join, normalise
 
@@ -111,8 +111,8 @@ class _Reader:
         self.truncated = False
 
     def read_html(self, body: bytes, content_type: str | None) -> None:
-        self.encoding = encoding_of(body, content_type)
-        tree = LexborHTMLParser(to_utf8(body, self.encoding))
+        self.encoding = encodings.detect(body, content_type)
+        tree = LexborHTMLParser(encodings.to_utf8(body, self.encoding))
         root = tree.root
         if root is None:
             return
@@ -126,7 +126,7 @@ class _Reader:
             if tag in ("a", "area"):
                 if "href" in attributes or "xlink:href" in attributes:
                     href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
-                    self._link(href or "", attributes.get("rel"))
+                    self._typed_anchor(href or "", attributes.get("rel"))
             elif tag == "link":
                 self._typed(attributes.get("href") or "", attributes.get("rel") or "", attributes)
             elif tag in ("iframe", "frame"):
@@ -207,6 +207,16 @@ class _Reader:
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
 
+    def _typed_anchor(self, reference: str, rel: str | None) -> None:
+        self._link(reference, rel)
+        if rel and "license" in rel.lower().split():
+            self._license(reference)
+
+    def _license(self, reference: str) -> None:
+        url = self._resolve(reference)
+        if url is not None and len(self.licenses) < MAX_LINKS:
+            self.licenses[url] = None
+
     def _typed(self, reference: str, rel: str, attributes: dict[str, str | None]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
         tokens = rel.lower().split()
@@ -223,10 +233,8 @@ class _Reader:
                 language = (attributes.get("hreflang") or "").strip().lower()
                 alternate = Alternate(url, language or None, kind or None, attributes.get("title") or None)
                 self.alternates[alternate] = None
-        if "license" in tokens and len(self.licenses) < MAX_LINKS:
-            url = self._resolve(reference)
-            if url is not None:
-                self.licenses[url] = None
+        if "license" in tokens:
+            self._license(reference)
 
 
 def _inside_svg(node: LexborNode) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 
-import webencodings  # type: ignore[import-untyped]
+import webencodings
 
 PRESCAN_BYTES = 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
@@ -28,7 +28,7 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def encoding_of(body: bytes, content_type: str | None = None) -> str:
+def detect(body: bytes, content_type: str | None = None) -> str:
     """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.
 
     Where nobody names one: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else

@@ -1,0 +1,23 @@
+from collections.abc import Iterable
+from typing import Any
+
+FORMS: dict[str, int]
+
+def normalised(octets: bytes, form: int, pattern: bool) -> bytes: ...
+def path_of(url: str, form: int, semicolon: bool) -> bytes: ...
+def matches(pattern: bytes, path: bytes) -> bool: ...
+
+class Matcher:
+    def __init__(
+        self, ranks: dict[bytes, int], form: int, semicolon: bool, wildcards: bool, robots_txt_allowed: bool
+    ) -> None: ...
+    def best(self, path: bytes) -> int: ...
+
+class Asked:
+    _matchers: dict[Any, Matcher]
+    def __init__(self) -> None: ...
+    def allowed(self, url: str, agent: str) -> bool:
+        """Whether `agent` may fetch `url` (an absolute URL, or a path with its query)."""
+    def allowed_many(self, urls: Iterable[str], agent: str) -> list[bool]:
+        """`allowed` for many URLs."""
+    def _matcher_for(self, agent: str) -> Matcher: ...

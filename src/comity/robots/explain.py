@@ -1,0 +1,74 @@
+"""Why: the rule that decides, the rules it beat, and one plain sentence."""
+
+from typing import TYPE_CHECKING
+
+from comity.robots._match import FORMS, matches, path_of
+from comity.robots.dialects import Dialect
+from comity.robots.parsed import _LineNumbers
+from comity.robots.rules import ranked
+from comity.robots.values import Match, Rule
+
+if TYPE_CHECKING:
+    from comity.robots.parsed import Robots
+
+
+def explain(robots: "Robots", url: str, agent: str) -> Match:
+    """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
+    dialect = robots.dialect
+    path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+    spans = robots._chosen(agent)
+    found: dict[int, int] = {}  # record -> its strongest rank
+    for number, entry in robots._rule_entries(spans):
+        for pattern, rank in ranked(robots.body, [(number, entry)], dialect).items():
+            if _matches(pattern, path, dialect) and rank > found.get(number, 0):
+                found[number] = rank
+    order = sorted(found.items(), key=lambda item: item[1], reverse=True)
+    lines = _LineNumbers(robots.body)
+    rules = [robots._rule(number, lines) for number, _ in order]
+    rule = rules[0] if rules else None
+    group = None
+    if spans:
+        home = next((span for span in spans if order and span[0] <= order[0][0] < span[1]), spans[0])
+        group = robots._group(home, lines)
+    always = path == b"/robots.txt" and dialect.robots_txt_allowed
+    allowed = always or not order or bool(order[0][1] & 1)
+    shown = path.decode("utf-8", "replace")
+    return Match(
+        url=url,
+        agent=agent,
+        dialect=dialect.name,
+        allowed=allowed,
+        rule=None if always else rule,
+        group=group,
+        path=shown,
+        beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
+        why=_why(None if always else rule, spans != [], shown, agent, always),
+    )
+
+
+def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
+    return matches(pattern, path) if dialect.wildcards else path.startswith(pattern)
+
+
+def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:
+    if always:
+        return "robots.txt itself may always be fetched"
+    if rule is None:
+        if not has_group:
+            return f"no group of the file applies to {agent}, so everything is allowed"
+        return f"no rule for {agent} matches {path}, so it is allowed"
+    if not rule.pattern:
+        return f"line {rule.line}, {rule.text!r}, has no path and so forbids nothing"
+    return f"line {rule.line}, {rule.text!r}, {'allows' if rule.allow else 'disallows'} {path}"
+
+
+def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:
+    if dialect.precedence == "longest":
+        if len(loser.pattern) != len(winner.pattern):
+            return f"{len(loser.pattern.encode())} octets, line {winner.line} has {len(winner.pattern.encode())}"
+        if loser.allow != winner.allow and dialect.tie == "allow":
+            return "equally long, and Allow wins a tie"
+        return f"equally long, and line {winner.line} comes first"
+    if dialect.precedence == "first" or loser.allow == winner.allow:
+        return f"line {winner.line} comes first"
+    return f"{'Allow' if winner.allow else 'Disallow'} lines come first"
