@@ -49,12 +49,12 @@ def test_what_the_page_says_of_itself() -> None:
     )
     assert (page.title, page.language, page.canonical) == ("A title", "de", "https://example.com/canon")
     assert page.metas == (("robots", "noindex"), ("googlebot", "nofollow"))
-    assert [(alternate.language, alternate.type) for alternate in page.alternates] == [
+    assert [(alternate.hreflang, alternate.type) for alternate in page.alternates] == [
         ("en", None),
         (None, "application/rss+xml"),
     ]
-    assert page.licenses == ("https://example.com/lic",)
-    assert page.links[0].url == "https://example.com/next"
+    assert page.license_links == ("https://example.com/cc", "https://example.com/lic")
+    assert [link.url for link in page.links] == ["https://example.com/cc", "https://example.com/next"]
 
 
 @pytest.mark.parametrize(
