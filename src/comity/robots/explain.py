@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from comity.robots._match import FORMS, matches, path_of
+from comity.robots._path import FORMS, path_of
+from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
 from comity.robots.parsed import _LineNumbers
 from comity.robots.rules import ranked

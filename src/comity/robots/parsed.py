@@ -4,16 +4,19 @@ when somebody asks. Immutable for its users and safe to read from several thread
 
 import codecs
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
-from comity.robots._match import FORMS, Asked, Matcher
+from comity.robots._first import first, suits
+from comity.robots._match import Asked, Matcher
+from comity.robots._path import FORMS, path_of
 from comity.robots._scan import scan
-from comity.robots.agents import choose
+from comity.robots.agents import choose, folded, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import ranked
+from comity.robots.rules import comparable, ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
@@ -154,6 +157,30 @@ class Robots(Asked):
 
     # How it is worked out
 
+    def _first_asked(self, url: str, agent: str) -> bool:
+        """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
+        worth a matcher."""
+        if agent in self._matchers or not agent.isascii() or not suits(self.dialect):
+            return self._matcher_for(agent).allows(url)
+        self._make_room()
+        self._matchers[agent] = None
+        dialect = self.dialect
+        path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+        if path == b"/robots.txt" and dialect.robots_txt_allowed:
+            return True
+        by_letters = dialect.agent_match == "letters"
+        ours = folded(agent)
+        called = (letters(ours),) * 2 if by_letters else names(ours)
+        return first(
+            self.body,
+            self._index,
+            path,
+            (called[0].encode(), called[1].encode()),
+            by_letters,
+            dialect.index_html,
+            partial(comparable, dialect=dialect),
+        )
+
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
         chosen = self._chosen(agent)
@@ -167,11 +194,14 @@ class Robots(Asked):
                 self.dialect.wildcards,
                 self.dialect.robots_txt_allowed,
             )
-        if len(self._matchers) >= 2 * MOST_MATCHERS:
-            self._matchers.clear()
+        self._make_room()
         self._matchers[key] = matcher
         self._matchers[agent] = matcher
         return matcher
+
+    def _make_room(self) -> None:
+        if len(self._matchers) >= 2 * MOST_MATCHERS:
+            self._matchers.clear()
 
     def _chosen(self, agent: str) -> list[tuple[int, int]]:
         spans = self._spans()

@@ -7,7 +7,7 @@ file (the earlier the stronger), then one bit that says whether the rule allows.
 from collections.abc import Iterable
 from typing import Final
 
-from comity.robots import _match
+from comity.robots import _path
 from comity.robots.dialects import Dialect
 from comity.robots.kinds import ALLOW
 
@@ -48,7 +48,7 @@ def comparable(pattern: bytes, dialect: Dialect) -> bytes:
         return pattern
     if form == "google":
         return _google(pattern)
-    return _match.normalised(pattern, _match.FORMS[form], dialect.wildcards)
+    return _path.normalised(pattern, _path.FORMS[form], dialect.wildcards)
 
 
 def position_of(rank: int) -> int:
