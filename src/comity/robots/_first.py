@@ -219,4 +219,7 @@ def _equals(
     i: cython.Py_ssize_t
     if size != length or size == 0:
         return False
-    return all(_lower(text[i]) == name[i] for i in range(size))
+    for i in range(size):  # noqa: SIM110 (a generator would be slow here)
+        if _lower(text[i]) != name[i]:
+            return False
+    return True
