@@ -16,10 +16,11 @@ from comity.robots._scan import scan
 from comity.robots.agents import choose, folded, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import comparable, ranked
+from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
+    from comity.robots.lint import Finding
     from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
@@ -89,6 +90,19 @@ class Robots(Asked):
         """URL -> agent -> whether it may be fetched."""
         names = list(agents)
         return {url: {agent: self.allowed(url, agent) for agent in names} for url in urls}
+
+    def deciding_line(self, url: str, agent: str) -> int:
+        """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
+        matcher = self._matchers.get(agent) or self._matcher_for(agent)
+        dialect = self.dialect
+        rank = matcher.best(path_of(url, FORMS[dialect.path_form], dialect.semicolon_path))
+        return _LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
+
+    def lint(self) -> "tuple[Finding, ...]":
+        """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
+        from comity.robots.lint import lint
+
+        return lint(self)
 
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read."""
