@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 
+from comity.robots._path import LOOKS as _LOOKS
 from comity.robots.dialects import Dialect
 
 try:
@@ -108,9 +109,10 @@ def _weight(
     i: cython.Py_ssize_t
     char: cython.uchar
     plain: cython.bint = True
+    looks: cython.p_const_char = cython.cast(bytes, _LOOKS)
     for i in range(size):
         char = cython.cast(cython.uchar, pattern[i])
-        if char == 37 or char >= 128 or (char == 36 and i + 1 < size):
+        if looks[char] and char != 42 and not (char == 36 and i + 1 == size):
             normal: bytes = comparable(pattern[:size])
             return _weight_of(normal, len(normal), allow, path, length, index_html)
         if char == 42 or char == 36:

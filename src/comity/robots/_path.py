@@ -15,6 +15,12 @@ FORMS = {"none": 0, "google": 0, "rfc9309": 1, "gem": 2}
 _RAW = cython.declare(cython.int, 0)
 _RFC9309 = cython.declare(cython.int, 1)
 
+# What becomes of an octet: 0 it stays, 1 it needs a closer look, 2 it ends the path. No URL may hold white space,
+# control characters or any of "<>\^`{|} (RFC 3986, 2), so those are compared encoded, as browsers send them.
+_ILLEGAL = frozenset(b'"<>\\^`{|}\x7f') | frozenset(range(33))
+LOOKS = bytes(2 if octet == 35 else octet in _ILLEGAL or octet in b"%*$" or octet >= 128 for octet in range(256))
+PLAIN = bytes(octet for octet in range(128) if LOOKS[octet] == 0)
+_WITHOUT_PLAIN = dict.fromkeys(PLAIN)
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _GEM_KEEPS = frozenset(b"/?&=*$%#")
 _HEX = b"0123456789ABCDEF"
@@ -48,7 +54,7 @@ def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
             continue
         i += 1
         if (
-            (char >= 128 and form == _RFC9309)
+            ((char >= 128 or char in _ILLEGAL) and form == _RFC9309)
             or (char == 42 and not pattern)
             or (char == 36 and not (pattern and i == size))
         ):
@@ -96,7 +102,7 @@ def path_of(url, form: cython.int, semicolon: cython.bint):  # types: see the .p
         return b"/"
     text = url[at:end] if end >= 0 else url[at:]
     path = text.encode("utf-8", "surrogatepass") if text[0] == "/" else b"/" + text.encode("utf-8", "surrogatepass")
-    if form != _RAW and (not text.isascii() or "%" in text or "*" in text or "$" in text):
+    if form != _RAW and text.translate(_WITHOUT_PLAIN):
         return normalised(path, form, False)
     return path
 
@@ -123,7 +129,7 @@ def _cut_path(text: cython.p_const_char, size: cython.Py_ssize_t, form: cython.i
     begin: cython.Py_ssize_t = 2 if size >= 2 and text[0] == 47 and text[1] == 47 else 0
     at: cython.Py_ssize_t = begin
     end: cython.Py_ssize_t
-    char: cython.uchar
+    look: cython.char
     special: cython.bint = False
     while at < size and not _starts_path(text[at], semicolon):
         if text[at] == 35:
@@ -138,11 +144,12 @@ def _cut_path(text: cython.p_const_char, size: cython.Py_ssize_t, form: cython.i
     if at >= size:
         return b"/"
     end = at
+    looks: cython.p_const_char = cython.cast(bytes, LOOKS)
     while end < size:
-        char = cython.cast(cython.uchar, text[end])
-        if char == 35:
-            break
-        if char == 37 or char == 42 or char == 36 or char >= 128:
+        look = looks[cython.cast(cython.uchar, text[end])]
+        if look:
+            if look == 2:
+                break
             special = True
         end += 1
     path: bytes = PyBytes_FromStringAndSize(text + at, end - at)

@@ -21,6 +21,7 @@ from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
     from comity.robots.lint import Finding
+    from comity.robots.rates import RequestRate, VisitTime
     from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
@@ -114,6 +115,20 @@ class Robots(Asked):
             if 0 <= seconds < float("inf"):
                 return seconds
         return None
+
+    def request_rate(self, agent: str) -> "RequestRate | None":
+        """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
+        from comity.robots.rates import read_rate
+
+        records = self._records_for(agent, kinds.REQUEST_RATE)
+        return next((rate for record in records if (rate := read_rate(record.value))), None)
+
+    def visit_time(self, agent: str) -> "VisitTime | None":
+        """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
+        from comity.robots.rates import read_hours
+
+        records = self._records_for(agent, kinds.VISIT_TIME)
+        return next((hours for record in records if (hours := read_hours(record.value))), None)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from comity.robots.dialects import Dialect
 from comity.robots.kinds import ALLOW
 
 _MOST: Final = 0xFFFFFFFF
-_PLAIN = bytes(range(128)).replace(b"%", b"").replace(b"$", b"").replace(b"*", b"")
 
 
 def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) -> dict[bytes, int]:
@@ -42,7 +41,7 @@ def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) ->
 
 def comparable(pattern: bytes, dialect: Dialect) -> bytes:
     """A pattern in the form in which it is compared (RFC 9309, 2.2.2)."""
-    special = pattern.translate(None, _PLAIN)
+    special = pattern.translate(None, _path.PLAIN)
     form = dialect.path_form
     if not special or form == "none" or (dialect.wildcards and special == b"*" * len(special)):
         return pattern
