@@ -1,5 +1,9 @@
 """One normal form of URLs: what makes no difference is removed, what may make one is kept."""
 
+import runpy
+import time
+from pathlib import Path
+
 import ada_url
 import pytest
 from hypothesis import given
@@ -73,21 +77,96 @@ def test_references_are_joined_as_browsers_do(reference: str, whole: str | None)
     assert urls.join("http://h.example/dir/page", reference) == whole
 
 
-@given(st.text(max_size=60))
-def test_any_text_joins_as_ada_says_or_not_at_all(reference: str) -> None:
-    base = "http://h.example/dir/page?q"
-    joined = urls.join(base, reference)
+CHECK = Path(__file__).parents[1] / "benchmarks" / "urls.py"
+BASE = "http://h.example/dir/page?q"
+URLISH = st.text(st.sampled_from("/.?#:@%&=[]\\|'\" \t\nabcxnHT0127e2-_~\u00fc\u3002\u200d\ud800"), max_size=24)
+
+
+def truth(reference: str, base: str | None = None) -> str | None:
+    """What ada-url says, in the words of its own setters."""
     try:
-        truth = ada_url.URL(reference, base)
-    except (ValueError, UnicodeError):
-        assert joined is None
+        url = ada_url.URL(reference.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), base)
+    except ValueError:
+        return None
+    if url.protocol not in ("http:", "https:"):
+        return None
+    url.username = url.password = url.hash = ""
+    return url.href
+
+
+def test_thirty_thousand_generated_references_get_the_answers_of_ada_url() -> None:
+    if not CHECK.exists():
+        pytest.skip("benchmarks/urls.py is not part of this copy")
+    assert runpy.run_path(str(CHECK))["disagreements"](30_000, 7) == []
+
+
+@given(URLISH | st.text(max_size=60))
+def test_any_text_joins_as_ada_says_or_not_at_all(reference: str) -> None:
+    assert urls.join(BASE, reference) == truth(reference, BASE)
+    assert urls.Base(BASE).join(reference) == truth(reference, BASE)
+
+
+@given(URLISH, URLISH)
+def test_any_text_is_a_base_as_ada_says_or_none(base: str, reference: str) -> None:
+    base = f"http://{base}"
+    whole = truth(base)
+    assert urls.join(base, reference) == (truth(reference, whole) if whole is not None else None)
+
+
+@given(URLISH.map("http://".__add__) | URLISH.map("https://h".__add__) | st.text(max_size=60))
+def test_any_text_is_normalised_as_ada_says_or_refused(text: str) -> None:
+    expected = truth(text)
+    assert urls.is_http(text) == (expected is not None)
+    if expected is None:
+        for function in (urls.normalise, urls.origin, urls.host, urls.path_and_query):
+            with pytest.raises(InvalidURL):
+                function(text)
         return
-    if joined is None:
-        assert truth.protocol not in ("http:", "https:") or not truth.hostname
-    else:
-        assert urls.normalise(joined) == joined
-        assert "#" not in joined
-        assert (urls.host(joined), urls.origin(joined)) == (truth.hostname, truth.origin)
+    parsed = ada_url.URL(expected)
+    assert urls.normalise(text) == urls.normalise(expected) == expected
+    assert (urls.origin(text), urls.host(text)) == (parsed.origin, parsed.hostname)
+    assert urls.origin(text) + urls.path_and_query(text) == expected
+
+
+@pytest.mark.parametrize("place", ["http://h/a{}b", "http://h/a?b{}c", "http://a{}b/", "http://h:8{}0/", "http://h{}"])
+def test_every_ascii_character_is_treated_as_ada_treats_it_wherever_it_stands(place: str) -> None:
+    for char in map(chr, range(128)):
+        text = place.format(char)
+        assert (urls.normalise(text) if urls.is_http(text) else None) == truth(text)
+        assert urls.join(BASE, text.removeprefix("http://h")) == truth(text.removeprefix("http://h"), BASE)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "http://h/{}",
+        "http://{}/",
+        "http://h/?{}",
+        "http://{}@h/",
+        "http://h:{}/",
+        "{}",
+        "{}:",
+        "//{}",
+        "../{}",
+        "http://h/#{}",
+    ],
+)
+@pytest.mark.parametrize(
+    "piece",
+    ["a", ".", "/", "../", "/..", "%2e/", "a.", "@", "0", "[", "\u00fc", "\u00fc.", "xn--", "\t", " ", "\ud800"],
+)
+def test_time_is_linear_in_the_length_of_hostile_text(shape: str, piece: str) -> None:
+    text = shape.format(piece * (200_000 // len(piece)))
+    started = time.process_time()
+    urls.join("http://h.example/a/b/c", text)
+    urls.is_http(text)
+    assert time.process_time() - started < 0.5
+
+
+def test_no_error_message_repeats_a_long_text_in_full() -> None:
+    with pytest.raises(InvalidURL) as caught:
+        urls.normalise("x" * 100_000)
+    assert len(str(caught.value)) < 1_000
 
 
 @pytest.mark.parametrize(
