@@ -130,6 +130,7 @@ def test_nothing_raises_on_any_octets(dialect: str, body: bytes, path: str) -> N
     match = robots.explain("http://h/" + path, "MyBot/1.0")
     for _ in range(3):  # the first question is answered another way than the next
         assert match.allowed == robots.allowed("http://h/" + path, "MyBot/1.0")
+    assert robots.brief("http://h/" + path, "MyBot/1.0") == (match.allowed, match.rule, match.why)
     robots.crawl_delay("MyBot")
     assert bytes(robots) == body
     assert "".join(line.raw for line in robots.lines).encode("utf-8", "surrogateescape") == body

@@ -76,6 +76,12 @@ class Robots(Asked):
 
         return explain(self, url, agent)
 
+    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
+        """The verdict, the rule that decides and one sentence, at the cost of `allowed`; `explain` says more."""
+        from comity.robots.explain import brief
+
+        return brief(self, url, agent)
+
     def usage(self, url: str, agent: str) -> "Usage":
         """How the file says that the content of a URL may be used: each statement with its line."""
         from comity.signals.usage import for_agent
