@@ -228,6 +228,16 @@ def test_only_the_first_500_kib_are_parsed_unless_asked() -> None:
     assert not whole.allowed("/late", "x")
 
 
+def test_a_line_that_the_limit_cuts_is_not_read() -> None:
+    robots = parse(b"User-agent: *\nDisallow: /a\nDisallow: /secret\n", max_bytes=40)
+    assert robots.truncated
+    assert not robots.allowed("/a", "x")
+    assert robots.allowed("/secret-garden", "x")
+    assert robots.allowed("/s", "x"), "the cut pattern would have forbidden this"
+    assert len(robots.lines) == 2
+    assert parse(b"User-agent: *", max_bytes=5).groups == ()
+
+
 @pytest.mark.parametrize(
     ("body", "parsable"),
     [
