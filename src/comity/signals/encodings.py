@@ -62,8 +62,10 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
             return body.decode("utf-8", "replace").encode("utf-8")
         return body
     known = webencodings.lookup(encoding)
-    codec = known.codec_info.name if known is not None else "utf-8"
-    return body.decode(codec, "replace").encode("utf-8", "replace")
+    if known is None:
+        return body.decode("utf-8", "replace").encode("utf-8")
+    text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs
+    return str(text).encode("utf-8", "replace")
 
 
 def _named(label: str) -> str | None:
