@@ -7,41 +7,86 @@ from comity import _compiled
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
+    from comity.crawl import Crawler, CrawlSettings
     from comity.errors import (
         AddressBlocked,
         ComityError,
         FetchError,
         InvalidSetting,
         InvalidURL,
+        RobotsDisallowed,
+        RobotsUnreachable,
         StorageError,
         Timeout,
         TooLarge,
         TooManyRedirects,
     )
+    from comity.net import AsyncClient, Client, ClientSettings, Response
+    from comity.policy import Decision, Policy
+    from comity.robots import Dialect, Match, Robots, parse
 
-# Public name -> module that defines it. Loaded on first use, so that `import comity` stays cheap.
-_HOMES = {
-    "AddressBlocked": "comity.errors",
-    "ComityError": "comity.errors",
-    "FetchError": "comity.errors",
-    "InvalidSetting": "comity.errors",
-    "InvalidURL": "comity.errors",
-    "StorageError": "comity.errors",
-    "Timeout": "comity.errors",
-    "TooLarge": "comity.errors",
-    "TooManyRedirects": "comity.errors",
+# Module -> the public names it defines. Loaded on first use, so that `import comity` stays cheap.
+_PUBLIC = {
+    "comity.errors": (
+        "AddressBlocked",
+        "ComityError",
+        "FetchError",
+        "InvalidSetting",
+        "InvalidURL",
+        "RobotsDisallowed",
+        "RobotsUnreachable",
+        "StorageError",
+        "Timeout",
+        "TooLarge",
+        "TooManyRedirects",
+    ),
+    "comity.robots": (
+        "Dialect",
+        "Match",
+        "Robots",
+        "parse",
+    ),
+    "comity.policy": (
+        "Decision",
+        "Policy",
+    ),
+    "comity.net": (
+        "AsyncClient",
+        "Client",
+        "ClientSettings",
+        "Response",
+    ),
+    "comity.crawl": (
+        "CrawlSettings",
+        "Crawler",
+    ),
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 
 __all__ = [
     "AddressBlocked",
+    "AsyncClient",
+    "Client",
+    "ClientSettings",
     "ComityError",
+    "CrawlSettings",
+    "Crawler",
+    "Decision",
+    "Dialect",
     "FetchError",
     "InvalidSetting",
     "InvalidURL",
+    "Match",
+    "Policy",
+    "Response",
+    "Robots",
+    "RobotsDisallowed",
+    "RobotsUnreachable",
     "StorageError",
     "Timeout",
     "TooLarge",
     "TooManyRedirects",
+    "parse",
 ]
 
 

@@ -1,5 +1,7 @@
 """The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
 
+from typing import Any
+
 
 class ComityError(Exception):
     """Base of every error that comity raises on purpose.
@@ -25,6 +27,22 @@ class InvalidURL(ComityError, ValueError):
 
 class InvalidSetting(ComityError, ValueError):
     """A setting has a value that is not allowed; the message names the field and the allowed values."""
+
+
+class RobotsDisallowed(ComityError):
+    """Policy and robots.txt say no; nothing was fetched.
+
+    Attributes:
+        decision: the `comity.Decision`, with the rule that decided and the evidence.
+    """
+
+    def __init__(self, message: str, *, url: str, decision: Any, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.decision = decision
+
+
+class RobotsUnreachable(RobotsDisallowed):
+    """robots.txt could not be reached, so nothing may be fetched for now (RFC 9309, 2.3.1.4)."""
 
 
 class FetchError(ComityError):

@@ -1,1 +1,5 @@
-"""Floor 6: the command."""
+"""Floor 6: the command. Each subcommand is a module; what it does is a library call."""
+
+from comity.cli.app import main
+
+__all__ = ["main"]

@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal
 
+from comity.signals.robots_meta import read_date
+
 Precision = Literal["year", "month", "day", "minute", "second", "fraction"]
 Stated = tuple[datetime | None, Precision | None]
 
@@ -21,7 +23,7 @@ _W3C = re.compile(
 
 
 # The form that most sites write, in the exact shape that fromisoformat reads as the note means it.
-_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:[0-5]\d)", re.ASCII).fullmatch
 
 
 def parse_w3c(text: str) -> Stated:
@@ -33,7 +35,7 @@ def parse_w3c(text: str) -> Stated:
     try:
         if length == 10:
             if text[4] == "-" == text[7]:
-                return datetime.fromisoformat(text).replace(tzinfo=UTC), "day"
+                return datetime.fromisoformat(text + "T00:00:00Z"), "day"
         elif _SECONDS(text):
             return datetime.fromisoformat(text), "second"
     except ValueError:
@@ -87,14 +89,8 @@ def _zone(text: str | None) -> timezone:
 
 def parse_feed(text: str) -> Stated:
     """The date of an RSS item (RFC 822, as `Sat, 07 Sep 2002 09:42:31 GMT`), or a W3C date where one stands there."""
-    if len(text) > _LONGEST:
-        return _NONE
-    if text[:4].isdigit():
-        return parse_w3c(text)
-    from email.utils import parsedate_to_datetime  # here, because it is slow to import and only feeds need it
-
-    try:
-        instant = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return _NONE
-    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)), "second"
+    stated = parse_w3c(text)
+    if stated[0] is not None:
+        return stated
+    instant = read_date(text)
+    return (instant, "second" if text.count(":") > 1 else "minute") if instant else _NONE

@@ -61,20 +61,21 @@ class SitemapUrl:
         loc: the URL as written, not normalised and not trusted.
         lastmod: when it last changed, always with a zone (UTC where none was given, the first instant of a bare day,
             month or year); None where absent or not a date.
-        precision: how much of `lastmod` was really stated.
         changefreq: always, hourly, daily, weekly, monthly, yearly, never; None where absent or another word.
         priority: 0.0 to 1.0; None where absent or out of range.
+        images, news, videos, alternates: what the extensions say, in order.
+        precision: how much of `lastmod` was really stated.
     """
 
     loc: str
     lastmod: datetime | None = None
-    precision: Precision | None = None
     changefreq: str | None = None
     priority: float | None = None
     images: tuple[Image, ...] = ()
     news: tuple[News, ...] = ()
     videos: tuple[Video, ...] = ()
     alternates: tuple[Alternate, ...] = ()
+    precision: Precision | None = None
 
 
 @dataclass(frozen=True, slots=True)

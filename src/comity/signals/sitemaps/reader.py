@@ -29,7 +29,7 @@ class SitemapReader:
         stopped_at: where that was; None while all is well. Once it is set, no more bytes are wanted.
     """
 
-    def __init__(self, url: str, *, limits: Limits | None = None) -> None:
+    def __init__(self, url: str = "", *, limits: Limits | None = None) -> None:
         self.url = url
         self.entries = 0
         self.problem: str | None = None
@@ -110,7 +110,7 @@ class SitemapReader:
         self.stopped_at = self._form.position if self._form else Position(0, 1)
 
 
-def read(chunks: bytes | Iterable[bytes], url: str, *, limits: Limits | None = None) -> Iterator[Entry]:
+def read(chunks: bytes | Iterable[bytes], url: str = "", *, limits: Limits | None = None) -> Iterator[Entry]:
     """The entries of one sitemap, in order, in constant memory. Damage ends it early: `SitemapReader` says where."""
     return SitemapReader(url, limits=limits).read(chunks)
 
@@ -118,8 +118,11 @@ def read(chunks: bytes | Iterable[bytes], url: str, *, limits: Limits | None = N
 def _form_of(head: bytes, limits: Limits) -> XmlEntries | LineEntries:
     charset, mark = detect(head)
     text = head[mark:].decode(charset, "replace")
-    if text.lstrip().startswith("<"):
+    start = text.lstrip()[:20].lower()
+    if start.startswith(("<!doctype html", "<html")):
+        raise Stop("an HTML page, not a sitemap")
+    if start.startswith("<"):
         return XmlEntries(limits, charset, mark)
     if looks_like_list(text):
         return LineEntries(limits, charset, mark)
-    raise Stop("neither XML nor a list of URLs" if text.strip() else "nothing in it")
+    raise Stop("neither XML nor a list of URLs" if start else "nothing in it")

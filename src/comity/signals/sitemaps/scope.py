@@ -1,44 +1,35 @@
 """Which URLs a sitemap may speak for (sitemaps.org, "Sitemap file location" and "Sitemaps & Cross Submits").
 
-Being in scope is no permission to fetch; being out of it means that the sitemap's word about this URL counts nothing.
+Being in scope is no permission to fetch; out of scope, the sitemap's word about a URL counts nothing.
 """
 
-import ada_url
+from comity import urls
+from comity.errors import InvalidURL
 
 
-def in_scope(entry_url: str, sitemap_url: str, named_by_robots_of: str | None = None) -> bool:
+def in_scope(entry_url: str, sitemap_url: str, named_by: str | None = None) -> bool:
     """Whether `sitemap_url` may list `entry_url`.
 
     A sitemap named in a host's robots.txt may list every URL of that host, wherever it is served. Any sitemap may
-    list URLs of its own host in its own directory and below. Hosts are compared with their ports, the usual ports of
-    http and https being the same. The same rule holds for the sitemaps named in an index.
+    list URLs of its own host and port in its own directory and below, over http or https. The same holds for the
+    sitemaps that an index lists.
 
     Args:
         entry_url: absolute http or https URL from the sitemap; anything else is out of scope.
-        sitemap_url: where the sitemap was really served.
-        named_by_robots_of: host (`example.com`, `example.com:8080`) whose robots.txt names the sitemap or the
-            index that led to it, or a URL of that host; None where no robots.txt does.
+        sitemap_url: where the sitemap was really served, after redirects.
+        named_by: the host whose robots.txt names the sitemap, or names the index that led to it (`example.com`; its
+            port does not matter; a URL of that host does as well); None where no robots.txt does.
     """
-    entry = _host_and_path(entry_url)
-    if entry is None:
-        return False
-    host, path = entry
-    if named_by_robots_of:
-        scheme = "http" if named_by_robots_of.endswith(":80") else "https"
-        owner = _host_and_path(
-            named_by_robots_of if "://" in named_by_robots_of else f"{scheme}://{named_by_robots_of}/"
-        )
-        if owner is not None and owner[0] == host:
-            return True
-    own = _host_and_path(sitemap_url)
-    return own is not None and own[0] == host and path.startswith(own[1][: own[1].rindex("/") + 1])
-
-
-def _host_and_path(url: str) -> tuple[str, str] | None:
     try:
-        parsed = ada_url.URL(url)
-    except ValueError:
-        return None
-    if parsed.protocol not in ("http:", "https:"):
-        return None
-    return parsed.host, parsed.pathname
+        entry = urls.normalise(entry_url)
+        own = urls.normalise(sitemap_url)
+        if named_by and urls.host(named_by if "://" in named_by else f"http://{named_by}/") == urls.host(entry):
+            return True
+    except InvalidURL:
+        return False
+    directory = own.partition("?")[0].rpartition("/")[0] + "/"
+    return _without_scheme(entry).startswith(_without_scheme(directory))
+
+
+def _without_scheme(url: str) -> str:
+    return url.partition("://")[2]

@@ -34,16 +34,16 @@ _ROOTS: Final[dict[str, Kind]] = {
     "RDF": "rss",
     "feed": "atom",
 }
-# Part of a namespace's address -> our name for it. Parts, because sites write http for https, old versions and typos.
+# Part of a namespace's address -> our name for it. Parts, because sites write https for http, old versions, typos.
+# The outermost element's namespace, whatever it is, is taken for the right one.
 _NAMESPACES: Final = (
     ("sitemap-image", "image"),
     ("sitemap-news", "news"),
     ("sitemap-video", "video"),
-    ("/1999/xhtml", "xhtml"),
-    ("/2005/Atom", "atom"),
-    ("purl.org/dc", "dc"),
-    ("purl.org/rss", ""),
     ("/schemas/sitemap", ""),
+    ("/1999/xhtml", "xhtml"),
+    ("purl.org/dc/", "dc"),
+    ("purl.org/rss/", ""),
 )
 _CHANGEFREQ: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _LEAVES: Final = frozenset(
@@ -80,8 +80,8 @@ class XmlEntries:
         self._begun = False
         self._before = Position(0, 0)  # bytes and line ends passed over before the first `<`
         self._depth = 0
-        self._prefixes: dict[str, str] = {"xml": "xml"}
-        # Element name as written -> what to do: at its start, with its text, at its end.
+        self._own = ""
+        # Element name, namespace before it -> what to do: at its start, with its text, at its end.
         self._openers: dict[str, Callable[[dict[str, str]], None] | None] = {}
         self._leaves: dict[str, str] = {}
         self._closers: dict[str, Callable[[], None]] = {}
@@ -91,7 +91,7 @@ class XmlEntries:
         self._news: list[News] = []
         self._videos: list[Video] = []
         self._alternates: list[Alternate] = []
-        parser = expat.ParserCreate("utf-8")
+        parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -136,8 +136,8 @@ class XmlEntries:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._text.clear()
         self._depth += 1
-        if attributes:
-            self._declare(attributes)
+        if self._depth > _DEPTH:
+            raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
         try:
             opener = self._openers[name]
         except KeyError:
@@ -155,34 +155,18 @@ class XmlEntries:
         if closer is not None:
             closer()
 
-    def _doctype(self, name: str, _system: str | None, _public: str | None, internal: int) -> None:
+    def _doctype(self, _name: str, _system: str | None, _public: str | None, internal: int) -> None:
         if internal:
             raise Stop("a document type with declarations of its own (entities) is refused")
-        if name.lower() == "html":
-            raise Stop("an HTML page, not a sitemap")
 
     # -- names
 
-    def _declare(self, attributes: dict[str, str]) -> None:
-        for name, value in attributes.items():
-            if name.startswith("xmlns"):
-                prefix = name[6:]
-                meaning = next((ours for part, ours in _NAMESPACES if part in value), None)
-                if meaning is None:  # an address we do not know: the customary prefix decides
-                    meaning = prefix
-                if self._prefixes.get(prefix) != meaning:
-                    self._prefixes[prefix] = meaning
-                    self._openers.clear()
-                    self._leaves.clear()
-                    self._closers.clear()
-
     def _learn(self, name: str) -> Callable[[dict[str, str]], None] | None:
-        prefix, _, local = name.rpartition(":")
-        space = self._prefixes.get(prefix, prefix)
-        if self.kind == "unknown" and self._depth == 1:
+        address, _, local = name.rpartition(" ")
+        if self._depth == 1:
             self._root(local)
-        if space == "atom" and self.kind == "atom":
-            space = ""
+            self._own = address
+        space = "" if address == self._own else next((ours for part, ours in _NAMESPACES if part in address), "other")
         key = f"{space}:{local}" if space else local
         opener: Callable[[dict[str, str]], None] | None = None
         if key in ("url", "sitemap", "item", "entry"):
@@ -211,16 +195,12 @@ class XmlEntries:
     def _root(self, local: str) -> None:
         kind = _ROOTS.get(local)
         if kind is None:
-            if local.lower() == "html":
-                raise Stop("an HTML page, not a sitemap")
             raise Stop(f"the outermost element is <{local[:40]}>, not urlset, sitemapindex, rss or feed")
         self.kind = kind
 
     # -- elements
 
     def _open(self, _attributes: dict[str, str]) -> None:
-        if self._depth > _DEPTH:
-            raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
         self._fields.clear()
         if self._images or self._news or self._videos or self._alternates:
             self._forget()
@@ -246,23 +226,14 @@ class XmlEntries:
             changefreq = changefreq.strip().lower()
             if changefreq not in _CHANGEFREQ:
                 changefreq = None
-        priority = fields.get("priority")
+        stated = fields.get("priority")
+        priority = _priority(stated) if stated else None
         if self._images or self._news or self._videos or self._alternates:
-            entry = SitemapUrl(
-                loc,
-                lastmod,
-                precision,
-                changefreq,
-                _priority(priority) if priority else None,
-                tuple(self._images),
-                tuple(self._news),
-                tuple(self._videos),
-                tuple(self._alternates),
-            )
+            extras = tuple(self._images), tuple(self._news), tuple(self._videos), tuple(self._alternates)
+            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, *extras, precision))
             self._forget()
         else:
-            entry = SitemapUrl(loc, lastmod, precision, changefreq, _priority(priority) if priority else None)
-        self.found.append(entry)
+            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, precision=precision))
 
     def _close_sitemap(self) -> None:
         loc = self._fields.get("loc", "").strip()
@@ -277,13 +248,15 @@ class XmlEntries:
             loc = guid if guid.startswith(("http://", "https://")) else ""
         if self._usable(loc):
             date = fields.get("pubDate") or fields.get("dc:date")
-            self.found.append(SitemapUrl(loc, *(parse_feed(date.strip()) if date else (None, None))))
+            lastmod, precision = parse_feed(date.strip()) if date else (None, None)
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
 
     def _close_entry(self) -> None:
         fields = self._fields
-        loc = (fields.get("link") or "").strip()
+        loc = fields.get("link", "").strip()
         if self._usable(loc):
-            self.found.append(SitemapUrl(loc, *_stated(fields.get("updated") or fields.get("published"))))
+            lastmod, precision = _stated(fields.get("updated") or fields.get("published"))
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
 
     def _close_image(self) -> None:
         take = self._take

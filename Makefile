@@ -1,0 +1,74 @@
+# Two commands do everything: `make crawl` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+URL ?=
+ARGS ?=
+
+# What the installed package depends on: metadata, and the modules that are compiled.
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
+	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
+
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine fuzz clean
+
+crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
+	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
+		{ [ $$? = 2 ] && echo 'Some pages failed$(if $(URL),, as the demo site means them to): failures.jsonl says which.'; }
+
+test: test-compiled test-interpreted ## all tests, on both forms of the hot modules
+
+test-compiled: $(VENV)/tested
+	@$(BIN)/comity --version
+	$(BIN)/pytest $(ARGS)
+
+test-interpreted: $(VENV)/tested
+	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
+	COMITY_NO_EXTENSIONS=1 $(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/linted ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
+	$(BIN)/python benchmarks/engine.py
+	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+SECONDS ?= 60
+fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour
+	@mkdir -p .fuzz && cp -n fuzz/corpus/* .fuzz/
+	COMITY_NO_EXTENSIONS=1 $(BIN)/python fuzz/fuzz_robots.py .fuzz -max_total_time=$(SECONDS) -max_len=3000
+	$(BIN)/python fuzz/fuzz_robots.py .fuzz -runs=0 # what was found interesting, on the compiled engine
+
+format: $(VENV)/linted
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info
+	find src \( -name '*.so' -o -name '*.c' \) -delete
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "comity needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+$(VENV)/installed: $(BIN)/python $(BUILD_INPUTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+	@touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test
+	@touch $@
+
+$(VENV)/linted: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test --group lint
+	@touch $@
+
+$(VENV)/benched: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
+
+$(VENV)/fuzzed: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
+	@touch $@

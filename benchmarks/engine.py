@@ -1,0 +1,158 @@
+"""The robots engine beside its peers, in the same run: one line a figure, medians of several.
+
+Run by `make bench-engine`. The corpus is read from ../shared/corpus where it is present.
+"""
+
+import gc
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+import urllib.robotparser
+from collections.abc import Callable
+from pathlib import Path
+
+import robots as robotspy
+from protego import Protego
+from robotstxt import RobotsMatcher  # Google's C++ parser, as the package fast-robotstxt
+
+import comity
+from comity._compiled import engine
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "robots"
+URL = "https://example.com/section42/part42/page.html?id=12345&lang=en"
+AGENT = "MyBot/1.0"
+
+
+def seconds(work: Callable[[], object], times: int, rounds: int = 7) -> float:
+    """Median time of one call."""
+    work()
+    found = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        for _ in range(times):
+            work()
+        found.append((time.perf_counter() - started) / times)
+    return statistics.median(found)
+
+
+def rules(count: int) -> str:
+    """A robots.txt with this many rules, one in ten with wildcards."""
+    lines = ["User-agent: *"]
+    for number in range(count):
+        if number % 10 == 9:
+            lines.append(f"Disallow: /section{number}/*/item{number}?sort=")
+        else:
+            lines.append(f"{'Allow' if number % 3 == 0 else 'Disallow'}: /section{number % 97}/part{number}/")
+    return "\n".join(lines)
+
+
+def verdicts() -> None:
+    base = 0.0
+    for count in (30, 1_000, 10_000):
+        text = rules(count)
+        ours = comity.parse(text)
+        time_ours = seconds(lambda ours=ours: ours.allowed(URL, AGENT), 20_000)
+        base = base or time_ours
+        protego = Protego.parse(text)
+        time_protego = seconds(lambda protego=protego: protego.can_fetch(URL, AGENT), max(20_000 // count, 3), 3)
+        print(
+            f"verdict, {count:6,} rules   {time_ours * 1e6:8.3f} us   {time_ours / base:5.2f} x 30 rules   "
+            f"Protego {time_protego * 1e6:10.2f} us = {time_protego / time_ours:7.0f} x"
+        )
+    text = rules(30)
+    ours, stdlib = comity.parse(text), urllib.robotparser.RobotFileParser()
+    stdlib.parse(text.splitlines())
+    google = RobotsMatcher()
+    spy = robotspy.RobotsParser.from_string(text)
+    time_ours = seconds(lambda: ours.allowed(URL, AGENT), 20_000)
+    for name, work in (
+        ("urllib.robotparser", lambda: stdlib.can_fetch(AGENT, URL)),
+        ("robotspy", lambda: spy.can_fetch(AGENT, URL)),
+        ("Google's C++ (fast-robotstxt)", lambda: google.is_allowed(text, "MyBot", URL)),
+    ):
+        peer = seconds(work, 500, 5)
+        print(
+            f"verdict,     30 rules   {time_ours * 1e6:8.3f} us   {name} {peer * 1e6:.2f} us = {peer / time_ours:.0f} x"
+        )
+    many = [URL] * 1000
+    each = seconds(lambda: ours.allowed_many(many, AGENT), 20) / 1000
+    print(f"allowed_many, 30 rules  {each * 1e6:8.3f} us each")
+
+
+def parsing() -> None:
+    if not CORPUS.is_dir():
+        print(f"parsing: skipped, no corpus at {CORPUS}")
+        return
+    bodies = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
+    size = sum(map(len, bodies))
+    ours = seconds(lambda: [comity.parse(body) for body in bodies], 1, 7)
+    asked = seconds(lambda: [comity.parse(body).allowed(URL, AGENT) for body in bodies], 1, 3)
+    some = [body.decode("utf-8", "replace") for body in random.Random(1).sample(bodies, 300)]
+    peer = seconds(lambda: [Protego.parse(text) for text in some], 1, 3)
+    speed, peer_speed = size / ours / 1e6, sum(map(len, some)) / peer / 1e6
+    print(f"parsing the corpus      {speed:8.0f} MB/s   Protego {peer_speed:.1f} MB/s = 1/{speed / peer_speed:.0f}")
+    google = RobotsMatcher()
+    texts = [body.decode("latin-1") for body in bodies]  # its binding takes text; it reads the file for each question
+    cpp = seconds(lambda: [google.is_allowed(text, "MyBot", URL) for text in texts], 1, 5)
+    print(f"parsing the corpus      {speed:8.0f} MB/s   Google's C++ {size / cpp / 1e6:.0f} MB/s = 1/{cpp / ours:.1f}")
+    print(
+        f"parse and one verdict   {asked / len(bodies) * 1e6:8.1f} us a file   "
+        f"Google's C++ {cpp / len(bodies) * 1e6:.1f} us"
+    )
+    gc.collect()
+    before = _resident()
+    kept = [comity.parse(bytes(bytearray(body))) for _ in range(5) for body in bodies]
+    parsed = _resident() - before
+    for robots in kept:
+        robots.allowed(URL, AGENT)
+        robots.allowed(URL, AGENT)  # the second question makes the matcher
+    with_matcher = _resident() - before
+    limit = 5 * (1.5 * size + 1024 * len(bodies))
+    print(
+        f"memory of a parsed file {parsed / 5 / size:8.2f} x its text, {with_matcher / 5 / size:.2f} x with a matcher "
+        f"({parsed / limit:.0%} and {with_matcher / limit:.0%} of 1.5 x + 1 KB)"
+    )
+
+
+def hostile() -> None:
+    number = 500 * 1024 // 24
+    for name, body, path in (
+        ("/*a*a*a*a*bN", "".join(f"Disallow: /*a*a*a*a*b{n}\n" for n in range(number)), "a" * 2000),
+        ("/*bbb…*Nx", "".join(f"Disallow: /*{'b' * (n % 40)}*{n}x\n" for n in range(12_000)), "b" * 2000),
+        ("/*a*a*a… (one)", "Disallow: /" + "*a" * 250_000 + "*b\n", "a" * 2000),
+    ):
+        robots = comity.parse("User-agent: *\n" + body)
+        took = seconds(lambda robots=robots, path=path: robots.allowed("https://h/" + path, AGENT), 3, 5)
+        print(f"hostile {name:15} {took * 1e3:8.3f} ms a verdict, 500 KiB of patterns, 2,000 octets of path")
+
+
+def starting() -> None:
+    for what in ("import comity", "import comity; comity.parse"):
+        bare, ours = [], []
+        for _ in range(9):
+            bare.append(_run("pass"))
+            ours.append(_run(what))
+        print(
+            f"{what:28} {(statistics.median(ours) - statistics.median(bare)) * 1e3:5.1f} ms beyond a bare interpreter"
+        )
+
+
+def _run(code: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - started
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    print(f"engine: {engine()}, Python {sys.version.split()[0]}")
+    verdicts()
+    parsing()
+    hostile()
+    starting()

@@ -1,0 +1,155 @@
+"""URLs beside ada-url and urllib: agreement on a million generated references, then the cost of each form.
+
+Run by `python benchmarks/urls.py [HOW_MANY]`; the seed is fixed. Exits with 1 where one answer differs from ada-url's.
+"""
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import urljoin
+
+import ada_url
+
+from comity import urls
+from comity._compiled import engine
+
+SEED = 20_260
+BASES = (
+    "http://example.com/",
+    "https://example.com/a/b/page.html?x=1&y=/../2",
+    "http://127.0.0.1:8000/dir/",
+    "https://www.example.co.uk:8443/a//b/./c",
+    "http://example.com/a//b//",
+    "http://[::1]:81/x/y",
+    "https://xn--bcher-kva.example/%7Euser/%2e/x",
+    "HTTP://User:Secret@EXAMPLE.com:80/A/../B#top",
+    "http://example.com/?q",
+    "http://example.com",
+    "http://a_b.example./x/y/z",
+    "ftp://example.com/pub/",
+    "mailto:someone@example.com",
+)
+# Pieces that references are made of: everything that means something to the URL parser, and what surrounds it.
+PIECES = (
+    *"/////....??##::@@%&&==;;,,++--__~~!!$*'()[]|\\ \t\n\r\"<>^`{}",
+    *("a", "b", "page", "index.html", "a:b", "1:2", "+a:", "C:", "C|/", ";p=1"),
+    *("Über", "日本", "ß", "\x00", "\x7f", "\ud800", "\U0001f600", "\u200d", "\xad", "。"),
+    *("../", "./", "..", "/..", "/.", "//", "///", "/../", ".hidden", "..a", "..."),
+    *("%2e", "%2E%2e", "%2", "%zz", "%41"),
+    *("http:", "https:", "HTTP:", "https://", "http://", "hTTps://"),
+    *("ftp://", "mailto:", "javascript:", "data:", "file:"),
+    *("example.com", "EXAMPLE.com", "www.example.org", "xn--bcher-kva", "xn--a", "3com"),
+    *("a..b", "a.", ".a", "a--b", "-a", "a-", "[::1]", "[::ffff:1.2.3.4]", "[", "]"),
+    *("127.0.0.1", "127.1", "0x7f.1", "2130706433", "1.2.3.4.5", "256.0.0.1", "01.2.3.4"),
+    *(":80", ":443", ":8080", ":0", ":00080", ":65535", ":65536", ":", ":a", "user@", "user:pass@", "@"),
+    *("?q=1", "?", "#", "#frag", "?a=b&c=d", "&amp;", "?'", "?a#b?c"),
+)
+
+
+def references(count: int, seed: int) -> Iterator[str]:
+    """References as pages write them, and worse; the same for the same seed."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield "".join(rng.choices(PIECES, k=rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12))))
+
+
+def truth(reference: str, base: str | None) -> str | None:
+    """What ada-url says, in the words of its own setters."""
+    clean = reference.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    try:
+        parsed = ada_url.URL(clean, base)
+    except ValueError:
+        return None
+    if parsed.protocol not in ("http:", "https:"):
+        return None
+    parsed.username = parsed.password = parsed.hash = ""
+    return parsed.href
+
+
+def disagreements(count: int, seed: int = SEED) -> list[tuple[str, str, str | None, str | None]]:
+    """(base, reference, ours, ada-url's) wherever they differ, by `join`, `Base.join` and the functions of one URL."""
+    found: list[tuple[str, str, str | None, str | None]] = []
+    bases = [urls.Base(base) for base in BASES]
+    for number, reference in enumerate(references(count, seed)):
+        base = bases[number % len(bases)]
+        expected = truth(reference, base.url)
+        given = base.join(reference)
+        if given != expected:
+            found.append((base.url, reference, given, expected))
+        absolute = reference if number % 2 else f"http{'s' * (number % 4 // 2)}://{reference}"
+        alone = truth(absolute, None)
+        if urls.is_http(absolute) != (alone is not None):
+            found.append(("", absolute, "is_http", alone))
+        if alone is not None:
+            parsed = ada_url.URL(alone)
+            wanted = (
+                alone,
+                parsed.origin,
+                parsed.hostname,
+                parsed.pathname + alone[alone.find("?") :] * ("?" in alone),
+            )
+            answers = (
+                urls.normalise(absolute),
+                urls.origin(absolute),
+                urls.host(absolute),
+                urls.path_and_query(absolute),
+            )
+            if answers != wanted:
+                found.append(("", absolute, repr(answers), repr(wanted)))
+            if urls.normalise(alone) != alone:
+                found.append(("", alone, urls.normalise(alone), "normalised twice"))
+    return found
+
+
+def nanoseconds(work: Callable[[], object], times: int = 20_000, rounds: int = 7) -> float:
+    """Median time of one call."""
+    found = []
+    for _ in range(rounds):
+        started = time.perf_counter_ns()
+        for _ in range(times):
+            work()
+        found.append((time.perf_counter_ns() - started) / times)
+    return statistics.median(found)
+
+
+def costs() -> None:
+    base = "https://www.example.com/docs/guide/page.html?v=2"
+    page = urls.Base(base)
+    for name, reference in (
+        ("site-relative", "/some/path/to/a/page.html?with=query"),
+        ("relative", "page-two.html"),
+        ("one directory up", "../other/page.html"),
+        ("query", "?page=2"),
+        ("fragment", "#section"),
+        ("absolute", "https://other.example.com/a/b.html"),
+        ("scheme-relative", "//cdn.example.com/a/b.html"),
+        ("other scheme", "mailto:someone@example.com"),
+        ("non-ASCII (ada-url)", "/caf\u00e9/menu"),
+    ):
+        ours = nanoseconds(lambda reference=reference: page.join(reference))
+        once = nanoseconds(lambda reference=reference: urls.join(base, reference))
+        ada = nanoseconds(lambda reference=reference: ada_url.join_url(base, reference))
+        lib = nanoseconds(lambda reference=reference: urljoin(base, reference))
+        print(
+            f"join {name:20} Base.join {ours:5.0f} ns, join {once:5.0f} ns, ada-url {ada:5.0f} ns ({ada / ours:.1f}x), "
+            f"urljoin {lib:5.0f} ns ({lib / ours:.1f}x)"
+        )
+    for function in (urls.normalise, urls.is_http, urls.origin, urls.host, urls.path_and_query):
+        ours = nanoseconds(lambda function=function: function(base))
+        ada = nanoseconds(lambda: ada_url.normalize_url(base))
+        print(f"{function.__name__:25} {ours:5.0f} ns, ada-url's normalize_url {ada:5.0f} ns")
+
+
+if __name__ == "__main__":
+    total = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    print(f"engine {engine()}, seed {SEED}")
+    started = time.perf_counter()
+    wrong = disagreements(total)
+    took = time.perf_counter() - started
+    print(f"agreement with ada-url: {total - len(wrong):,} of {total:,} references ({took:.0f} s)")
+    for line in wrong[:20]:
+        print("  differs:", *map(repr, line))
+    costs()
+    sys.exit(bool(wrong))

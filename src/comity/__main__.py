@@ -1,0 +1,5 @@
+"""`python -m comity` is the `comity` command."""
+
+from comity.cli import main
+
+main()

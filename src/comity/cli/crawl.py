@@ -1,0 +1,174 @@
+"""`comity crawl`: runs a Crawler, shows how it goes, sums up."""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from comity import urls
+from comity.cli.exits import Exit
+from comity.crawl import Crawler, CrawlSettings, Stats
+from comity.errors import FetchError, InvalidSetting, StorageError
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+DEMO_DELAY = 0.2  # seconds; the demo site is ours
+
+
+def crawl(
+    seeds: Sequence[str],
+    *,
+    folder: Path | None,
+    settings: CrawlSettings,
+    agent: str | None,
+    delay: float | None,
+    no_robots: bool,
+    allow_addresses: tuple[str, ...],
+    resume: bool,
+    demo: bool,
+    as_json: bool,
+) -> Exit:
+    """Crawl into a folder and print the summary."""
+    changes: dict[str, Any] = {"allow_addresses": allow_addresses}
+    if agent is not None:
+        changes["agent"] = agent
+    if no_robots:
+        changes["mode"] = "ignore"
+    if delay is not None:
+        changes["min_interval"] = delay
+    client_settings = ClientSettings(connections=max(settings.concurrency, 1))
+    with ExitStack() as stack:
+        if demo:
+            from comity.demo import serve
+
+            site = stack.enter_context(serve())
+            seeds = list(site.seeds)
+            changes["allow_addresses"] = (*allow_addresses, "127.0.0.0/8")
+            changes.setdefault("min_interval", DEMO_DELAY)
+            client_settings = ClientSettings(connections=settings.concurrency, resolve=site.resolve)
+        policy = Policy(**changes)
+        if not seeds and not resume:
+            raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
+        normal = [urls.normalise(seed) for seed in seeds]
+        folder = _folder(folder, normal, resume)
+        crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            stats = runner.run(_run(crawler, quiet=as_json))
+    return _sum_up(crawler, stats, as_json=as_json)
+
+
+def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:
+    if folder is None:
+        if resume:
+            raise InvalidSetting("--resume needs the folder of the crawl: -o DIR")
+        return Path(f"crawl-{urls.host(seeds[0])}-{time.strftime('%Y%m%d-%H%M%S')}")
+    held = (folder / "frontier.sqlite").exists()
+    if held and not resume:
+        raise StorageError(f"{folder} holds a crawl already", hint="add --resume to go on with it")
+    if resume and not held:
+        raise StorageError(f"{folder} holds no crawl to resume", hint="leave --resume out to start one")
+    return folder
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop where it is installed (extra `speed`)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _run(crawler: Crawler, *, quiet: bool) -> Stats:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(crawler.run())
+
+    def interrupt() -> None:
+        crawler.stop()
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        print("\ncomity: finishing what is under way; once more stops at once", file=sys.stderr)
+
+    with suppress(NotImplementedError):  # Windows
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+        loop.add_signal_handler(signal.SIGTERM, crawler.stop)
+    watching = None if quiet else asyncio.ensure_future(_watch(crawler))
+    try:
+        return await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        if watching is not None:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+
+async def _watch(crawler: Crawler) -> None:
+    """Show how the crawl goes: live on a terminal, a line every few seconds elsewhere."""
+    console = Console(stderr=True)
+    started = time.monotonic()
+    if not console.is_terminal:
+        while True:
+            await asyncio.sleep(5)
+            console.print(_line(crawler.stats, started), highlight=False, soft_wrap=True)
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        while True:
+            live.update(_line(crawler.stats, started))
+            await asyncio.sleep(0.125)
+
+
+def _line(stats: Stats, started: float) -> Text:
+    seconds = max(time.monotonic() - started, 0.001)
+    return Text.assemble(
+        (f"{seconds:6.0f} s  ", "dim"),
+        (f"{stats.pages} pages", "bold green"),
+        f" ({stats.pages / seconds:.1f}/s)  ",
+        (f"{stats.refused} refused", "yellow"),
+        "  ",
+        (f"{stats.failed} failed", "red" if stats.failed else "dim"),
+        f"  {stats.found} URLs known  {size(stats.body_bytes)}",
+    )
+
+
+def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
+    if as_json:
+        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict()}))
+    else:
+        rows = (
+            ("pages", f"{stats.pages:,}", "pages.jsonl"),
+            ("refused by rule", f"{stats.refused:,}", "refusals.jsonl"),
+            ("failed", f"{stats.failed:,}", "failures.jsonl"),
+            ("redirects", f"{stats.redirects:,}", "redirects.jsonl"),
+            ("size of pages", size(stats.body_bytes), ""),
+            ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
+        )
+        console = Console(highlight=False, soft_wrap=True)
+        for name, value, where in rows:
+            console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+        console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
+    if not stats.pages and crawler.trouble:
+        raise FetchError(f"nothing was fetched: {crawler.trouble}")
+    if crawler.stopped:
+        print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
+        return Exit.INTERRUPTED
+    return Exit.PARTLY if stats.failed else Exit.DONE
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    value = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

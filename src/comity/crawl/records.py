@@ -1,0 +1,83 @@
+"""What a crawl writes down, as plain values: one function for each kind of record."""
+
+import base64
+import hashlib
+from typing import Any
+
+from comity.net import Response
+from comity.policy import Decision, RobotsResult
+from comity.signals.links import Page
+
+_TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
+
+
+def page(response: Response, read: Page | None, *, depth: int) -> dict[str, Any]:
+    """A page that was fetched: its body and the evidence that it could be."""
+    record: dict[str, Any] = {
+        "url": response.url,
+        "status": response.status,
+        "fetched_at": round(response.fetched_at, 3),
+        "elapsed": round(response.elapsed, 4),
+        "depth": depth,
+        "content_type": response.content_type,
+        "bytes": len(response.body),
+        "sha256": hashlib.sha256(response.body).hexdigest(),
+        "decision": brief(response.decision),
+    }
+    if read is not None:
+        record |= {"encoding": read.encoding, "title": read.title, "links": len(read.links)}
+    if read is not None or response.content_type.startswith(_TEXT):
+        record["body"] = response.body.decode((read.encoding if read else None) or "utf-8", "replace")
+    else:
+        record["body_base64"] = base64.b64encode(response.body).decode("ascii")
+    return record
+
+
+def refusal(decision: Decision, *, depth: int) -> dict[str, Any]:
+    """A URL that was not fetched because robots.txt or the policy forbids it."""
+    return {"url": decision.url, "depth": depth, "why": decision.why, "decision": brief(decision)}
+
+
+def failure(url: str, why: str, *, depth: int, attempts: int, status: int | None = None) -> dict[str, Any]:
+    """A URL that was tried and gave no page."""
+    return {"url": url, "depth": depth, "attempts": attempts, "status": status, "why": why}
+
+
+def redirect(response: Response, target: str | None, *, depth: int) -> dict[str, Any]:
+    """A URL that leads elsewhere; `to` is None where that is no web address."""
+    return {
+        "url": response.url,
+        "status": response.status,
+        "location": response.location,
+        "to": target,
+        "fetched_at": round(response.fetched_at, 3),
+        "depth": depth,
+        "decision": brief(response.decision),
+    }
+
+
+def robots(result: RobotsResult) -> dict[str, Any]:
+    """A robots.txt as it was served, or why there is none."""
+    return {
+        "origin": result.origin,
+        "url": result.url,
+        "outcome": result.kind,
+        "status": result.status,
+        "error": result.error,
+        "fetched_at": round(result.fetched_at, 3),
+        "redirects": list(result.redirects),
+        "sha256": result.sha256,
+        "body_base64": base64.b64encode(result.body).decode("ascii"),
+    }
+
+
+def brief(decision: Decision) -> dict[str, Any]:
+    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
+    source = decision.source
+    return {
+        "verdict": decision.verdict,
+        "line": decision.rule.line if decision.rule else None,
+        "rule": decision.rule.text if decision.rule else None,
+        "robots_sha256": source.sha256 if source else None,
+        "delay": decision.delay,
+    }

@@ -1,0 +1,31 @@
+"""What a crawl has done so far, for a progress display and the summary."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of one crawl, over all its runs.
+
+    Attributes:
+        pages: pages kept.
+        refused: URLs that robots.txt or the policy forbids; none was fetched.
+        failed: URLs given up.
+        redirects, sitemaps: answers that were a redirect, a sitemap.
+        body_bytes: bytes of the pages' bodies.
+        waited: seconds that hosts with work were left alone for politeness, summed over hosts.
+        found: URLs known.
+    """
+
+    pages: int = 0
+    refused: int = 0
+    failed: int = 0
+    redirects: int = 0
+    sitemaps: int = 0
+    body_bytes: int = 0
+    waited: float = 0.0
+    found: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,42 @@
+"""The next step, as plain values. Whoever drives the gate carries one out and reports back."""
+
+from dataclasses import dataclass
+
+from comity.policy import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRobots:
+    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile."""
+
+    origin: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ask again at `until` (seconds of the caller's monotonic clock), or, where that is None, after the next report
+    about `host`."""
+
+    until: float | None
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Send the request now, then call `Gate.answered` whatever came of it."""
+
+    url: str
+    host: str
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Do not send it; the decision says why."""
+
+    url: str
+    decision: Decision
+
+
+Step = FetchRobots | Wait | Go | Refuse

@@ -1,0 +1,110 @@
+"""Policy: our side of the bargain, frozen and checked when it is made.
+
+It holds what the operator decided: who we are, whether robots.txt is respected, what its absence means, how fast we
+may go, which addresses may be reached. It never holds what a site said.
+"""
+
+import dataclasses
+import ipaddress
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from comity.errors import InvalidSetting
+
+Mode = Literal["respect", "report_only", "ignore"]
+OnUnreachable = Literal["disallow", "allow"]
+OnUnavailable = Literal["allow", "disallow_401_403"]
+OnUnparsable = Literal["allow_warn", "disallow"]
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
+
+    Attributes:
+        agent: the User-Agent header we send; its product token (before `/` or white space) is what groups are
+            matched against (RFC 9309, 2.2.1).
+        mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
+            is not even fetched).
+        dialect: how robots.txt is read; a name known to `comity.parse`.
+        on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
+        on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
+        on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
+        cache_life: seconds a robots.txt is kept, None for HTTP freshness capped at 24 hours (RFC 9309, 2.4), or
+            `math.inf` for the life of the client.
+        failure_life: seconds an unreachable robots.txt is remembered before it is asked for again.
+        robots_redirects: hops followed for robots.txt; more counts as unavailable (RFC 9309, 2.3.1.2).
+        robots_fetch_counts: whether the request for robots.txt takes part in the pacing of its host.
+        min_interval: seconds between two requests to one host; a larger Crawl-delay wins.
+        max_crawl_delay: seconds; a site that asks for more is refused rather than ignored. None for no cap.
+        allow_addresses: networks (CIDR) that may be reached although they are not public.
+    """
+
+    agent: str = "comity/0.1"
+    mode: Mode = "respect"
+    dialect: str = "rfc9309"
+    on_unreachable: OnUnreachable = "disallow"
+    on_unavailable: OnUnavailable = "allow"
+    on_unparsable: OnUnparsable = "allow_warn"
+    cache_life: float | None = None
+    failure_life: float = 300.0
+    robots_redirects: int = 5
+    robots_fetch_counts: bool = True
+    min_interval: float = 1.0
+    max_crawl_delay: float | None = None
+    allow_addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agent, str) or not self.product or not self.agent.isprintable():
+            raise InvalidSetting(f"agent: {self.agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
+        _one_of("mode", self.mode, get_args(Mode))
+        _one_of("on_unreachable", self.on_unreachable, get_args(OnUnreachable))
+        _one_of("on_unavailable", self.on_unavailable, get_args(OnUnavailable))
+        _one_of("on_unparsable", self.on_unparsable, get_args(OnUnparsable))
+        _seconds("cache_life", self.cache_life, optional=True, infinite=True)
+        _seconds("failure_life", self.failure_life)
+        _seconds("min_interval", self.min_interval)
+        _seconds("max_crawl_delay", self.max_crawl_delay, optional=True)
+        if not isinstance(self.robots_redirects, int) or not 0 <= self.robots_redirects <= 20:
+            raise InvalidSetting(f"robots_redirects: {self.robots_redirects!r} is not a whole number from 0 to 20")
+        from comity.robots import dialect
+
+        object.__setattr__(self, "dialect", dialect(self.dialect).name)
+        if isinstance(self.allow_addresses, str):
+            object.__setattr__(self, "allow_addresses", (self.allow_addresses,))
+        object.__setattr__(self, "allow_addresses", tuple(str(_network(value)) for value in self.allow_addresses))
+
+    @property
+    def product(self) -> str:
+        """Our product token: what stands before `/` or white space in `agent`."""
+        words = self.agent.split("/", 1)[0].split()
+        return words[0] if words else ""
+
+    def with_changes(self, **changes: object) -> "Policy":
+        """A copy with some fields changed, checked anew."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+
+def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidSetting(f"{field}: {value!r} is not one of {', '.join(allowed)}")
+
+
+def _seconds(field: str, value: object, *, optional: bool = False, infinite: bool = False) -> None:
+    if value is None and optional:
+        return
+    good = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    if not good or (math.isinf(float(value)) and not infinite):  # type: ignore[arg-type]
+        raise InvalidSetting(f"{field}: {value!r} is not a number of seconds, zero or more")
+
+
+def _network(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(str(value), strict=False)
+    except ValueError as error:
+        raise InvalidSetting(
+            f"allow_addresses: {value!r} is not an address or network such as 127.0.0.0/8 ({error})"
+        ) from None

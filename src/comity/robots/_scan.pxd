@@ -1,0 +1,2 @@
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr

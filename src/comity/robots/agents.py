@@ -1,0 +1,99 @@
+"""Which groups are meant for us: `User-agent` values compared with our agent string (RFC 9309, 2.2.1)."""
+
+from collections.abc import Callable, Sequence
+
+from comity.robots.dialects import Dialect
+
+_BLANK = " \t\n\r\x0b\x0c"
+_FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz-_")
+
+
+def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> list[int]:
+    """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does.
+
+    Args:
+        groups: the `User-agent` values of each group, as written.
+    """
+    agent = folded(agent)
+    values = [[folded(value) for value in group] for group in groups]
+    for match in _comparisons(agent, dialect):
+        # For each group the length of the most specific of its values that match; -1 where none does.
+        weights = [max((len(value) for value in group if match(value)), default=-1) for group in values]
+        if max(weights, default=-1) >= 0:
+            return _chosen(weights, dialect)
+    return _chosen([1 if any(_is_star(value, dialect) for value in group) else -1 for group in values], dialect)
+
+
+def _chosen(weights: list[int], dialect: Dialect) -> list[int]:
+    matching = [number for number, weight in enumerate(weights) if weight >= 0]
+    if dialect.group_choice == "first_matching":
+        return matching[:1]
+    if dialect.group_choice == "most_specific":
+        return [number for number in matching if weights[number] == max(weights)]
+    return matching
+
+
+def _is_star(value: str, dialect: Dialect) -> bool:
+    if dialect.agent_match == "letters":  # `*` followed by white space and anything still counts
+        return value[:1] == "*" and (len(value) == 1 or value[1] in _BLANK)
+    return value == "*"
+
+
+def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
+    """The comparisons to try one after the other; the first that any group passes decides."""
+    name, product = names(agent)
+    match dialect.agent_match:
+        case "product_token":
+            return [lambda value: value != "*" and token(value) in (name, product)]
+        case "letters":
+            ours = letters(agent)
+            return [lambda value: ours != "" and letters(value) == ours and not _is_star(value, dialect)]
+        case "exact":
+            return [lambda value: value != "*" and value == product]
+        case "substring":
+            return [lambda value: value not in ("", "*") and value in agent]
+        case "bidirectional_substring":
+            return [
+                lambda value: value != "*" and value in (agent, product),
+                lambda value: value not in ("", "*") and (value in agent or agent in value),
+            ]
+        case "glob":
+            return [lambda value: value != "" and _glob(value, agent)]
+
+
+def folded(text: str) -> str:
+    """ASCII letters in lower case; product tokens hold no others (RFC 9309, 2.2.1)."""
+    return text.translate(_FOLDED)
+
+
+def names(agent: str) -> tuple[str, str]:
+    """What our agent string is called in a file: what stands before `/`, and the first word of that."""
+    name = agent.split("/", 1)[0].strip()
+    return name, name.split()[0] if name.split() else ""
+
+
+def token(value: str) -> str:
+    """A `User-agent` value without its version: up to `/`, or up to white space before a number."""
+    value = value.split("/", 1)[0].strip(_BLANK)
+    head, _, last = value.rpartition(" ")
+    return head.rstrip(_BLANK) if head and last[:1] in tuple("0123456789") else value
+
+
+def letters(value: str) -> str:
+    """The leading letters, `-` and `_`: what Google's parser takes for the product token."""
+    size = 0
+    while size < len(value) and value[size] in _LETTERS:
+        size += 1
+    return value[:size]
+
+
+def _glob(value: str, agent: str) -> bool:
+    """Whether a value with `*` for any run occurs in the agent string. Linear: runs are looked for leftmost."""
+    position = 0
+    for run in value.split("*"):
+        position = agent.find(run, position)
+        if position < 0:
+            return False
+        position += len(run)
+    return True

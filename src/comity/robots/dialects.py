@@ -1,0 +1,117 @@
+"""Dialects as data: how a robots.txt is read, as one frozen value with orthogonal settings.
+
+The engine has no branch for any dialect by name; adding a dialect is adding a value to the table at the end.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from comity.errors import InvalidSetting
+
+AgentMatch = Literal["product_token", "letters", "exact", "substring", "bidirectional_substring", "glob"]
+GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
+Precedence = Literal["longest", "first", "allow_first", "disallow_first"]
+Tie = Literal["allow", "first_in_file"]
+PathForm = Literal["rfc9309", "google", "gem", "none"]
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How robots.txt is read.
+
+    Attributes:
+        agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
+            (RFC 9309, 2.2.1); `letters`: the leading letters, `-` and `_` of both (Google); `exact`; `substring`: it
+            occurs in our agent string; `bidirectional_substring`: exact, else either occurs in the other; `glob`:
+            as substring, `*` is any run, so `*` is a group like any other.
+        group_choice: which of the matching groups count.
+        precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
+        tie: which of equally ranked rules decides.
+        path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
+            decoded, others upper-cased, non-ASCII encoded (2.2.2), on both sides; `google`: in patterns only, nothing
+            decoded; `gem`: everything decoded but `/ ? & =`; `none`.
+        wildcards: whether `*` and a final `$` are special (RFC 9309, 2.2.3).
+        typos: whether labels match by prefix, common misspellings count and a missing colon is forgiven (Google).
+        index_html: whether `Allow: /dir/index.htm[l]` also allows `/dir/` (Google).
+        semicolon_path: whether `;` begins the path of a URL, as `/` and `?` do (Google's parser).
+        nul_ends_line: whether a line ends at a NUL octet, as a C string does.
+        longest_line: octets of a line that count; 0 for all.
+        robots_txt_allowed: whether `/robots.txt` itself is always allowed (RFC 9309, 2.2.2).
+        max_bytes: octets of the file that are parsed (RFC 9309, 2.5: at least 500 KiB).
+    """
+
+    name: str
+    agent_match: AgentMatch = "product_token"
+    group_choice: GroupChoice = "merge_matching"
+    precedence: Precedence = "longest"
+    tie: Tie = "allow"
+    path_form: PathForm = "rfc9309"
+    wildcards: bool = True
+    typos: bool = False
+    index_html: bool = False
+    semicolon_path: bool = False
+    nul_ends_line: bool = False
+    longest_line: int = 0
+    robots_txt_allowed: bool = True
+    max_bytes: int = 500 * KIB
+
+
+_TABLE = (
+    Dialect(name="rfc9309"),
+    Dialect(
+        name="google",
+        agent_match="letters",
+        path_form="google",
+        typos=True,
+        index_html=True,
+        semicolon_path=True,
+        nul_ends_line=True,
+        longest_line=2083 * 8 - 1,
+        robots_txt_allowed=False,
+    ),
+    Dialect(name="bing", group_choice="most_specific"),
+    Dialect(name="yandex", agent_match="substring", group_choice="most_specific"),
+    Dialect(
+        name="draft1996",
+        agent_match="substring",
+        group_choice="first_matching",
+        precedence="first",
+        wildcards=False,
+    ),
+    Dialect(name="ladon", agent_match="substring", group_choice="first_matching", precedence="first", wildcards=False),
+    Dialect(name="webcanon"),
+    Dialect(
+        name="robotstxt",
+        agent_match="glob",
+        group_choice="first_matching",
+        precedence="first",
+        path_form="gem",
+        robots_txt_allowed=False,
+    ),
+    Dialect(name="f9", agent_match="exact"),
+    Dialect(
+        name="yoink",
+        agent_match="bidirectional_substring",
+        group_choice="first_matching",
+        tie="first_in_file",
+        path_form="none",
+        robots_txt_allowed=False,
+    ),
+)
+DIALECTS: dict[str, Dialect] = {value.name: value for value in _TABLE}
+
+
+def dialect(value: "str | Dialect") -> Dialect:
+    """A dialect by name; a Dialect is given back as it is.
+
+    Raises:
+        InvalidSetting: no dialect has this name.
+    """
+    if isinstance(value, Dialect):
+        return value
+    found = DIALECTS.get(value)
+    if found is None:
+        raise InvalidSetting(f"dialect: {value!r} is not one of {', '.join(DIALECTS)}")
+    return found

@@ -1,0 +1,380 @@
+"""Robots: a parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
+when somebody asks. Immutable for its users and safe to read from several threads.
+"""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from comity.robots import kinds
+from comity.robots._first import first, suits
+from comity.robots._match import Asked, Matcher
+from comity.robots._path import FORMS, path_of
+from comity.robots._scan import scan
+from comity.robots.agents import choose, folded, letters, names
+from comity.robots.dialects import Dialect
+from comity.robots.dialects import dialect as dialect_of
+from comity.robots.rules import comparable, position_of, ranked
+from comity.robots.values import Group, Line, Match, Record, Rule
+
+if TYPE_CHECKING:
+    from comity.robots.lint import Finding
+    from comity.robots.rates import RequestRate, VisitTime
+    from comity.signals.usage import RobotsUsage, Usage
+
+MOST_MATCHERS = 64  # agents remembered for one file
+
+
+def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: int | None = None) -> "Robots":
+    """Read a robots.txt. Never fails, whatever the content.
+
+    Args:
+        body: the file; text is taken as UTF-8.
+        dialect: how it is read; see `Dialect`.
+        max_bytes: octets that are parsed, instead of the dialect's limit; the rest is kept but ignored
+            (RFC 9309, 2.5), and `truncated` says so.
+
+    Raises:
+        InvalidSetting: there is no such dialect.
+    """
+    octets = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else bytes(body)
+    return Robots(octets, dialect_of(dialect), max_bytes)
+
+
+class Robots(Asked):
+    """A parsed robots.txt; made by `parse`.
+
+    Attributes:
+        body: the file as it came.
+        dialect: how it is read.
+    """
+
+    __slots__ = ("_index", "_limit", "_usages", "body", "dialect")
+
+    def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
+        super().__init__()
+        self.body = body
+        self.dialect = dialect
+        self._usages: dict[str, RobotsUsage] = {}
+        self._limit = dialect.max_bytes if max_bytes is None else max_bytes
+        self._index = scan(
+            body,
+            _bom(body, dialect),
+            min(len(body), self._limit),
+            dialect.typos,
+            dialect.nul_ends_line,
+            dialect.longest_line,
+        )
+
+    # Questions
+
+    def explain(self, url: str, agent: str) -> Match:
+        """Why `agent` may fetch `url`, or not: the rule that decides, what it beat, in which line."""
+        from comity.robots.explain import explain
+
+        return explain(self, url, agent)
+
+    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
+        """The verdict, the rule that decides and one sentence, at the cost of `allowed`; `explain` says more."""
+        from comity.robots.explain import brief
+
+        return brief(self, url, agent)
+
+    def usage(self, url: str, agent: str) -> "Usage":
+        """How the file says that the content of a URL may be used: each statement with its line."""
+        from comity.signals.usage import for_agent
+
+        stated = self._usages.get(agent)
+        if stated is None:
+            if len(self._usages) >= MOST_MATCHERS:
+                self._usages.clear()
+            stated = self._usages[agent] = for_agent(self, agent)
+        return stated.for_url(url, crawlable=self.allowed(url, agent))
+
+    def matrix(self, urls: Iterable[str], agents: Iterable[str]) -> dict[str, dict[str, bool]]:
+        """URL -> agent -> whether it may be fetched."""
+        names = list(agents)
+        return {url: {agent: self.allowed(url, agent) for agent in names} for url in urls}
+
+    def deciding_line(self, url: str, agent: str) -> int:
+        """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
+        matcher = self._matchers.get(agent) or self._matcher_for(agent)
+        dialect = self.dialect
+        rank = matcher.best(path_of(url, FORMS[dialect.path_form], dialect.semicolon_path))
+        return _LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
+
+    def lint(self) -> "tuple[Finding, ...]":
+        """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
+        from comity.robots.lint import lint
+
+        return lint(self)
+
+    def crawl_delay(self, agent: str) -> float | None:
+        """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read."""
+        for record in self._records_for(agent, kinds.CRAWL_DELAY):
+            try:
+                seconds = float(record.value)
+            except ValueError:
+                continue
+            if 0 <= seconds < float("inf"):
+                return seconds
+        return None
+
+    def request_rate(self, agent: str) -> "RequestRate | None":
+        """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
+        from comity.robots.rates import read_rate
+
+        records = self._records_for(agent, kinds.REQUEST_RATE)
+        return next((rate for record in records if (rate := read_rate(record.value))), None)
+
+    def visit_time(self, agent: str) -> "VisitTime | None":
+        """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
+        from comity.robots.rates import read_hours
+
+        records = self._records_for(agent, kinds.VISIT_TIME)
+        return next((hours for record in records if (hours := read_hours(record.value))), None)
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
+        return tuple(record.value for record in self.records("sitemap"))
+
+    # What the file says
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the file is longer than what was parsed."""
+        return len(self.body) > self._limit
+
+    @property
+    def parsable(self) -> bool:
+        """Whether the file is empty, mere comment, or holds at least one line that robots.txt knows."""
+        if self._index:
+            return True
+        return all(line.kind in ("blank", "comment") for line in self._read_lines())
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups in file order."""
+        lines = _LineNumbers(self.body)
+        return tuple(self._group(span, lines) for span in self._spans())
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Every line as read; the raw texts joined are the file, up to where it was parsed."""
+        return tuple(self._read_lines())
+
+    def records(self, kind: str | None = None) -> tuple[Record, ...]:
+        """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
+        return tuple(record for record in self._read_records() if kind is None or record.kind == kind)
+
+    def __str__(self) -> str:
+        return self.body.decode("utf-8", "surrogateescape")
+
+    def __bytes__(self) -> bytes:
+        return self.body
+
+    def __repr__(self) -> str:
+        return f"<Robots {len(self.body)} bytes, {len(self._index)} records, dialect {self.dialect.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Robots):
+            return NotImplemented
+        return (self.body, self.dialect, self._limit) == (other.body, other.dialect, other._limit)
+
+    def __hash__(self) -> int:
+        return hash((self.body, self.dialect, self._limit))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robots, (self.body, self.dialect, self._limit)
+
+    # How it is worked out
+
+    def _first_asked(self, url: str, agent: str) -> bool:
+        """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
+        worth a matcher."""
+        if agent in self._matchers or not agent.isascii() or not suits(self.dialect):
+            return self._matcher_for(agent).allows(url)
+        self._make_room()
+        self._matchers[agent] = None
+        dialect = self.dialect
+        path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+        if path == b"/robots.txt" and dialect.robots_txt_allowed:
+            return True
+        by_letters = dialect.agent_match == "letters"
+        ours = folded(agent)
+        called = (letters(ours),) * 2 if by_letters else names(ours)
+        return first(
+            self.body,
+            self._index,
+            path,
+            (called[0].encode(), called[1].encode()),
+            by_letters,
+            dialect.index_html,
+            partial(comparable, dialect=dialect),
+        )
+
+    def _matcher_for(self, agent: str) -> Matcher:
+        """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
+        chosen = self._chosen(agent)
+        key = tuple(start for start, _ in chosen)  # agents with the same groups share one
+        matcher = self._matchers.get(key)
+        if matcher is None:
+            matcher = Matcher(
+                ranked(self.body, self._rule_entries(chosen), self.dialect),
+                FORMS[self.dialect.path_form],
+                self.dialect.semicolon_path,
+                self.dialect.wildcards,
+                self.dialect.robots_txt_allowed,
+            )
+        self._make_room()
+        self._matchers[key] = matcher
+        self._matchers[agent] = matcher
+        return matcher
+
+    def _make_room(self) -> None:
+        if len(self._matchers) >= 2 * MOST_MATCHERS:
+            self._matchers.clear()
+
+    def _chosen(self, agent: str) -> list[tuple[int, int]]:
+        spans = self._spans()
+        values = [
+            [self._value(entry) for entry in self._index[a:b] if entry & 0xFF == kinds.USER_AGENT] for a, b in spans
+        ]
+        return [spans[number] for number in choose(values, agent, self.dialect)]
+
+    def _spans(self) -> list[tuple[int, int]]:
+        """Where groups begin and end in the index. Only a rule ends a run of `User-agent` lines (RFC 9309, 2.2.4)."""
+        starts = []
+        after_rule = True
+        for number, entry in enumerate(self._index):
+            kind = entry & 0xFF
+            if kind == kinds.USER_AGENT:
+                if after_rule:
+                    starts.append(number)
+                    after_rule = False
+            elif kind <= kinds.DISALLOW:
+                after_rule = True
+        return list(pairwise([*starts, len(self._index)]))
+
+    def _rule_entries(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        for start, stop in spans:
+            for number in range(start, stop):
+                entry = self._index[number]
+                if kinds.ALLOW <= entry & 0xFF <= kinds.DISALLOW:
+                    yield number, entry
+
+    def _records_for(self, agent: str, kind: int) -> list[Record]:
+        """Records of a kind that stand under `User-agent` lines that apply to an agent.
+
+        A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
+        """
+        runs = list(self._runs())
+        chosen = choose([agents for agents, _ in runs], agent, self.dialect)
+        return [record for number in chosen for record in runs[number][1] if record.kind == kinds.NAMES[kind]]
+
+    def _read_records(self) -> Iterator[Record]:
+        lines = _LineNumbers(self.body)
+        for entry, agents in self._entries_with_agents():
+            if entry & 0xFF > kinds.DISALLOW:
+                yield Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents)
+
+    def _runs(self) -> Iterator[tuple[tuple[str, ...], list[Record]]]:
+        """Runs of `User-agent` lines, each with the records that stand under it."""
+        lines = _LineNumbers(self.body)
+        last: tuple[str, ...] | None = None
+        members: list[Record] = []
+        for entry, agents in self._entries_with_agents():
+            if agents is not last:
+                if last:
+                    yield last, members
+                last, members = agents, []
+            if entry & 0xFF > kinds.DISALLOW:
+                members.append(Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents))
+        if last:
+            yield last, members
+
+    def _entries_with_agents(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Every entry with the `User-agent` values directly above it; a run of them is one tuple object."""
+        agents: tuple[str, ...] = ()
+        fresh = False  # the line before was a User-agent line too
+        for entry in self._index:
+            if entry & 0xFF == kinds.USER_AGENT:
+                agents = (*agents, self._value(entry)) if fresh else (self._value(entry),)
+                fresh = True
+                continue
+            fresh = False
+            yield entry, agents
+        if fresh:
+            yield 0, agents  # a run at the end of the file, with nothing under it
+
+    def _value(self, entry: int) -> str:
+        start = entry >> 32
+        return self.body[start : start + (entry >> 8 & 0xFFFFFF)].decode("utf-8", "replace")
+
+    def _rule(self, number: int, lines: "_LineNumbers") -> Rule:
+        entry = self._index[number]
+        start, size = entry >> 32, entry >> 8 & 0xFFFFFF
+        begin = max(self.body.rfind(b"\n", 0, start), self.body.rfind(b"\r", 0, start)) + 1
+        text = self.body[begin : start + size].decode("utf-8", "replace").strip().removeprefix("\ufeff")
+        return Rule(lines.of(start), entry & 0xFF == kinds.ALLOW, self._value(entry), text)
+
+    def _group(self, span: tuple[int, int], lines: "_LineNumbers") -> Group:
+        start, stop = span
+        members = self._index[start:stop]
+        return Group(
+            agents=tuple(self._value(entry) for entry in members if entry & 0xFF == kinds.USER_AGENT),
+            line=lines.of(members[0] >> 32),
+            last_line=lines.of(members[-1] >> 32),
+            rules=tuple(self._rule(number, lines) for number, _ in self._rule_entries([span])),
+        )
+
+    def _read_lines(self) -> Iterator[Line]:
+        lines = _LineNumbers(self.body)
+        known = {lines.of(entry >> 32): entry for entry in self._index}
+        for number, raw in enumerate(self.body[: self._limit].splitlines(keepends=True), 1):
+            text = raw.decode("utf-8", "surrogateescape")
+            content, mark, comment = text.rstrip("\r\n").partition("#")
+            entry = known.get(number)
+            if entry is not None:
+                kind, value = kinds.NAMES[entry & 0xFF], self._value(entry)
+            elif content.strip().removeprefix("\ufeff"):
+                kind, value = "unknown", content.strip()
+            else:
+                kind, value = ("comment" if mark else "blank"), ""
+            yield Line(number, text, kind, value, comment)
+
+
+class _LineNumbers:
+    """Line numbers of offsets that are asked for in ascending order, as a rule. CR, LF and CRLF each end a line."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._offset = 0
+        self._number = 1
+
+    def of(self, offset: int) -> int:
+        """The number of the line, from 1, that holds an offset."""
+        if offset < self._offset:
+            self._offset, self._number = 0, 1
+        body, start = self._body, self._offset
+        ends = body.count(b"\n", start, offset) + body.count(b"\r", start, offset) - body.count(b"\r\n", start, offset)
+        if body[offset - 1 : offset] == b"\r" or (start and body[start - 1 : start + 1] == b"\r\n"):
+            return _LineNumbers._whole(body, offset)
+        self._offset, self._number = offset, self._number + ends
+        return self._number
+
+    @staticmethod
+    def _whole(body: bytes, offset: int) -> int:
+        return len(body[:offset].splitlines()) + (body[:offset].endswith((b"\n", b"\r")) or offset == 0)
+
+
+def _bom(body: bytes, dialect: Dialect) -> int:
+    """Octets of a byte order mark at the beginning; a lenient dialect skips a partial one too."""
+    if body.startswith(codecs.BOM_UTF8):
+        return 3
+    if dialect.typos:
+        return 2 if body.startswith(codecs.BOM_UTF8[:2]) else int(body.startswith(codecs.BOM_UTF8[:1]))
+    return 0

@@ -1,0 +1,127 @@
+"""The character encoding of an HTML page, found as browsers find it (HTML standard, 13.2.3.2).
+
+It decides from the bytes and the Content-Type header only: byte-order mark, then header, then a `meta` in the first
+1,024 bytes, then what the bytes look like. It never guesses from language or place.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import webencodings
+
+PRESCAN_BYTES = 1024
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_HTTP_CHARSET = re.compile(
+    r""";[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^;\s]+))""", re.IGNORECASE | re.ASCII
+)
+_CONTENT_CHARSET = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
+)
+_META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
+_TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
+_BOGUS = re.compile(rb"<[!/?]")
+_ATTRIBUTE = re.compile(
+    rb"""[\t\n\f\r /]*(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
+    rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+)
+
+
+def detect(body: bytes, content_type: str | None = None) -> str:
+    """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.
+
+    Where nobody names one: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else
+    `windows-1252`, the standard's default for most places.
+    """
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return name
+    stated = _from_header(content_type) if content_type else None
+    if stated is None:
+        stated = prescan(body[:PRESCAN_BYTES])
+    if stated is not None:
+        return stated
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return "utf-8"
+
+
+def to_utf8(body: bytes, encoding: str) -> bytes:
+    """The page in UTF-8 without a byte-order mark, U+FFFD for what is malformed."""
+    for mark, name in _BOMS:
+        if name == encoding and body.startswith(mark):
+            body = body[len(mark) :]
+            break
+    if encoding == "utf-8":
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            return body.decode("utf-8", "replace").encode("utf-8")
+        return body
+    known = webencodings.lookup(encoding)
+    codec = known.codec_info.name if known is not None else "utf-8"
+    return body.decode(codec, "replace").encode("utf-8", "replace")
+
+
+def _named(label: str) -> str | None:
+    known = webencodings.lookup(label)
+    return known.name if known is not None else None
+
+
+def _from_header(content_type: str) -> str | None:
+    match = _HTTP_CHARSET.search(content_type)
+    return _named(match[1] or match[2] or match[3] or "") if match else None
+
+
+def prescan(head: bytes) -> str | None:
+    """The encoding that a `meta` element names (HTML standard, "prescan a byte stream to determine its encoding")."""
+    position = 0
+    while (position := head.find(b"<", position)) >= 0:
+        if head.startswith(b"<!--", position):
+            # `<!-->` is a whole comment: the two dashes may be the opening ones.
+            end = head.find(b"-->", position + 2)
+            if end < 0:
+                return None
+            position = end + 3
+        elif _META.match(head, position):
+            attributes, position = _attributes(head, position + 5)
+            name = _from_meta(attributes)
+            if name is not None:
+                return name
+        elif match := _TAG.match(head, position):
+            _, position = _attributes(head, match.end())
+        elif _BOGUS.match(head, position):
+            end = head.find(b">", position)
+            if end < 0:
+                return None
+            position = end + 1
+        else:
+            position += 1
+    return None
+
+
+def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """The attributes of a tag from `position` on (the first of a name counts), and where the tag ends."""
+    found: dict[bytes, bytes] = {}
+    while match := _ATTRIBUTE.match(head, position):
+        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
+        position = match.end()
+    return found, position
+
+
+def _from_meta(attributes: dict[bytes, bytes]) -> str | None:
+    label = attributes.get(b"charset")
+    if label is None:
+        if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+            return None
+        match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
+        if match is None:
+            return None
+        label = match[1] or match[2] or match[3] or b""
+    name = _named(label.decode("ascii", "replace"))
+    if name in ("utf-16le", "utf-16be"):
+        return "utf-8"
+    return "windows-1252" if name == "x-user-defined" else name

@@ -1,0 +1,93 @@
+"""`Link` header fields (RFC 8288): the typed links a site states in HTTP.
+
+It reads what is written and resolves nothing; a part that is malformed is skipped and the rest is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+_TOKEN = re.compile(r"[^\s=;,<>\"]+")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)"?', re.DOTALL)
+_BARE = re.compile(r"[^;,]*")
+_SPACE = re.compile(r"[ \t]*")
+MAX_HEADER_LINKS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLink:
+    """One link of a `Link` header: the reference as written, its relation types and its parameters.
+
+    `rel` is lower-cased; `parameters` holds the first of each name, lower-cased names, `title*` decoded as `title`.
+    """
+
+    reference: str
+    rel: tuple[str, ...]
+    parameters: dict[str, str]
+
+
+def parse_link_headers(fields: Iterable[str]) -> tuple[HeaderLink, ...]:
+    """The links of all `Link` fields, in order, at most `MAX_HEADER_LINKS` (RFC 8288, appendix B.2)."""
+    found: list[HeaderLink] = []
+    for field in fields:
+        position = 0
+        while len(found) < MAX_HEADER_LINKS:
+            start = field.find("<", position)
+            if start < 0:
+                break
+            end = field.find(">", start)
+            if end < 0:
+                break
+            parameters, position = _parameters(field, end + 1)
+            rel = tuple(dict.fromkeys(parameters.get("rel", "").lower().split()))
+            found.append(HeaderLink(field[start + 1 : end].strip(), rel, parameters))
+    return tuple(found)
+
+
+def _skip(field: str, position: int) -> int:
+    match = _SPACE.match(field, position)
+    return match.end() if match else position
+
+
+def _parameters(field: str, position: int) -> tuple[dict[str, str], int]:
+    """The parameters from `position` up to the comma that ends the link, and where the next link may begin."""
+    found: dict[str, str] = {}
+    while True:
+        position = _skip(field, position)
+        if not field.startswith(";", position):
+            comma = field.find(",", position)
+            return found, len(field) if comma < 0 else comma + 1
+        position = _skip(field, position + 1)
+        token = _TOKEN.match(field, position)
+        if token is None:
+            if field.startswith(";", position):
+                continue
+            comma = field.find(",", position)
+            return found, len(field) if comma < 0 else comma + 1
+        name = token[0].lower()
+        position = _skip(field, token.end())
+        value = ""
+        if field.startswith("=", position):
+            position = _skip(field, position + 1)
+            quoted = _QUOTED.match(field, position)
+            bare = _BARE.match(field, position)
+            if quoted is not None:
+                value = re.sub(r"\\(.)", r"\1", quoted[1], flags=re.DOTALL)
+                position = quoted.end()
+            elif bare is not None:
+                value = bare[0].strip()
+                position = bare.end()
+        if name == "title*":
+            found["title"] = _extended(value)
+        else:
+            found.setdefault(name, value)
+
+
+def _extended(value: str) -> str:
+    """RFC 8187: `UTF-8'en'%e2%82%ac`."""
+    charset, _, rest = value.partition("'")
+    encoding = "latin-1" if charset.lower() == "iso-8859-1" else "utf-8"
+    return unquote(rest.partition("'")[2], encoding=encoding, errors="replace")

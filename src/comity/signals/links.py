@@ -1,0 +1,242 @@
+"""What an HTML page says about itself and where it points: links, base, canonical, alternates, metas, licence.
+
+It reads bytes and header values that are handed in, resolves every reference by WHATWG rules, and never follows one.
+Whatever the bytes are, it answers; a hostile page gets no more than MAX_LINKS links of MAX_URL_LENGTH characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from ada_url import URL
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from comity.signals import encodings
+from comity.signals.link_header import parse_link_headers
+from comity.urls import join, normalise
+
+# Base URL times number of links is what a page could make us hold: both are bounded (RFC 9110, 4.1 asks for 8,000).
+MAX_URL_LENGTH = 8192
+MAX_LINKS = 20_000
+_UNFOLLOWED = frozenset(("nofollow", "ugc", "sponsored"))
+_SELECTOR = "a[href],area[href],link[href],iframe[src],frame[src],meta[name][content],base[href],title,html[lang]"
+_HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to follow: its URL in normal form and its relation types, lower-cased."""
+
+    url: str
+    rel: tuple[str, ...] = ()
+
+    @property
+    def nofollow(self) -> bool:
+        """True where the page asks not to be taken to vouch for it: rel nofollow, ugc or sponsored."""
+        return bool(self.rel) and not _UNFOLLOWED.isdisjoint(self.rel)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternate:
+    """The same content elsewhere (`rel=alternate`): in another language, or as a feed, Markdown or another type."""
+
+    url: str
+    hreflang: str | None = None
+    type: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one page says.
+
+    Attributes:
+        url: the page's own URL in normal form.
+        links: a, area, iframe, frame, and link or `Link:` with rel next or prev; each URL once, in document order.
+        base: what references are resolved against, `<base href>` honoured.
+        canonical: the first `rel=canonical`, the page's before the header's.
+        title: the text of the first title, white space collapsed.
+        language: `<html lang>` as written.
+        metas: (name, content) of every named meta, in order, name lower-cased, content as written.
+        alternates: every `rel=alternate`.
+        encoding: the character encoding, by the Encoding standard's name.
+        license_links: every `rel=license`.
+        truncated: True where a limit cut the links short.
+    """
+
+    url: str
+    links: tuple[Link, ...] = ()
+    base: str = ""
+    canonical: str | None = None
+    title: str | None = None
+    language: str | None = None
+    metas: tuple[tuple[str, str], ...] = ()
+    alternates: tuple[Alternate, ...] = ()
+    encoding: str = "utf-8"
+    license_links: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+def read_page(body: bytes, url: str, content_type: str | None = None, link_headers: Sequence[str] = ()) -> Page:
+    """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its `Link` headers.
+
+    Raises:
+        InvalidURL: `url`, not the page, is not an absolute http or https URL.
+    """
+    reader = _Reader(normalise(url))
+    if content_type is None or content_type.partition(";")[0].strip().lower() in ("", *_HTML_TYPES):
+        reader.read_html(body, content_type)
+    reader.read_headers(link_headers)
+    return reader.page()
+
+
+class _Reader:
+    """Collects what one page says, HTML first, then headers."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.base = url
+        self.encoding = "utf-8"
+        self.links: dict[str, tuple[str, ...]] = {}
+        self.metas: list[tuple[str, str]] = []
+        self.alternates: dict[Alternate, None] = {}
+        self.licenses: dict[str, None] = {}
+        self.canonical: str | None = None
+        self.title: str | None = None
+        self.language: str | None = None
+        self.truncated = False
+
+    def read_html(self, body: bytes, content_type: str | None) -> None:
+        self.encoding = encodings.detect(body, content_type)
+        tree = LexborHTMLParser(encodings.to_utf8(body, self.encoding))
+        root = tree.root
+        if root is None:
+            return
+        nodes = [(node.tag, node) for node in root.css(_SELECTOR)]
+        for tag, node in nodes:
+            if tag == "base":
+                self._set_base(node.attributes["href"] or "")
+                break
+        for tag, node in nodes:
+            attributes = node.attributes
+            if tag in ("a", "area"):
+                if "href" in attributes or "xlink:href" in attributes:
+                    href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
+                    self._typed_anchor(href or "", attributes.get("rel"))
+            elif tag == "link":
+                self._typed(attributes.get("href") or "", attributes.get("rel") or "", attributes)
+            elif tag in ("iframe", "frame"):
+                self._link(attributes.get("src") or "", None)
+            elif tag == "meta":
+                self.metas.append(((attributes["name"] or "").strip().lower(), attributes["content"] or ""))
+            elif tag == "title":
+                if self.title is None and not _inside_svg(node):
+                    self.title = " ".join(node.text().split()) or None
+            elif tag == "html":
+                self.language = (attributes["lang"] or "").strip() or None
+
+    def read_headers(self, link_headers: Sequence[str]) -> None:
+        # RFC 8288, 3.2: a header's references are resolved against the URL fetched, whatever <base> says.
+        self.base, base = self.url, self.base
+        for link in parse_link_headers(link_headers):
+            if not link.parameters.get("anchor"):
+                self._typed(link.reference, " ".join(link.rel), dict(link.parameters))
+        self.base = base
+
+    def page(self) -> Page:
+        return Page(
+            url=self.url,
+            links=tuple(Link(url, rel) for url, rel in self.links.items()),
+            base=self.base,
+            canonical=self.canonical,
+            title=self.title,
+            language=self.language,
+            metas=tuple(self.metas),
+            alternates=tuple(self.alternates),
+            encoding=self.encoding,
+            license_links=tuple(self.licenses),
+            truncated=self.truncated,
+        )
+
+    def _set_base(self, href: str) -> None:
+        """HTML standard, 4.2.3: the first base with an href; `data:`, `javascript:` and invalid ones do not count."""
+        try:
+            base = URL(href.strip("\t\n\f\r "), self.url)
+        except ValueError:
+            return
+        if base.protocol not in ("data:", "javascript:") and len(base.href) <= MAX_URL_LENGTH:
+            self.base = join(self.url, href) or base.href
+
+    def _resolve(self, reference: str) -> str | None:
+        if self.encoding != "utf-8" and not reference.isascii():
+            reference = self._query_encoded(reference)
+        url = join(self.base, reference)
+        if url is None or len(url) <= MAX_URL_LENGTH:
+            return url
+        self.truncated = True
+        return None
+
+    def _query_encoded(self, reference: str) -> str:
+        """A query is percent-encoded in the page's own encoding, except UTF-16 (URL standard, 5.1)."""
+        head, mark, query = reference.partition("?")
+        if not mark or self.encoding.startswith("utf-16"):
+            return reference
+        query, mark, fragment = query.partition("#")
+
+        def encode(match: re.Match[str]) -> str:
+            return quote(match[0].encode(self.encoding, "xmlcharrefreplace"), safe="")
+
+        return f"{head}?{_NON_ASCII.sub(encode, query)}{mark}{fragment}"
+
+    def _link(self, reference: str, rel: str | None) -> None:
+        url = self._resolve(reference)
+        if url is None:
+            return
+        tokens = tuple(dict.fromkeys(rel.lower().split())) if rel else ()
+        known = self.links.get(url)
+        if known is None:
+            if len(self.links) >= MAX_LINKS:
+                self.truncated = True
+                return
+            self.links[url] = tokens
+        elif not _UNFOLLOWED.isdisjoint(known) and _UNFOLLOWED.isdisjoint(tokens):
+            # One link that vouches for the URL is enough.
+            self.links[url] = tokens
+
+    def _typed_anchor(self, reference: str, rel: str | None) -> None:
+        self._link(reference, rel)
+        if rel and "license" in rel.lower().split():
+            self._license(reference)
+
+    def _license(self, reference: str) -> None:
+        url = self._resolve(reference)
+        if url is not None and len(self.licenses) < MAX_LINKS:
+            self.licenses[url] = None
+
+    def _typed(self, reference: str, rel: str, attributes: dict[str, str | None]) -> None:
+        """A `link` element or one link of a `Link:` header; both name the same relation types."""
+        tokens = rel.lower().split()
+        if not tokens:
+            return
+        if "next" in tokens or "prev" in tokens:
+            self._link(reference, rel)
+        if "canonical" in tokens and self.canonical is None:
+            self.canonical = self._resolve(reference)
+        if "alternate" in tokens and "stylesheet" not in tokens and len(self.alternates) < MAX_LINKS:
+            url = self._resolve(reference)
+            if url is not None:
+                kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
+                language = (attributes.get("hreflang") or "").strip().lower()
+                alternate = Alternate(url, language or None, kind or None, attributes.get("title") or None)
+                self.alternates[alternate] = None
+        if "license" in tokens:
+            self._license(reference)
+
+
+def _inside_svg(node: LexborNode) -> bool:
+    parent = node.parent
+    return parent is not None and parent.tag == "svg"

@@ -1,0 +1,50 @@
+"""The AIPREF vocabulary: a Structured Field dictionary of `train-ai` and `search` with the tokens `y` and `n`.
+
+Source: draft-ietf-aipref-vocab, "Exemplary Serialization Format"; RFC 9651, 3.2. A kept library reads the Structured
+Field; here its members become preferences.
+"""
+
+from typing import Final, NamedTuple
+
+from comity.signals.usage.statements import Preference
+
+LABELS: Final = ("train-ai", "search")
+"""The categories the drafts define (2026-08)."""
+MAX_CHARS: Final = 8_192
+"""A longer value is not read: its preferences are unknown."""
+MAX_KEYS: Final = 32
+"""Keys outside the vocabulary that are reported for one value."""
+
+
+class Stated(NamedTuple):
+    """One key of a value: what it says about a purpose, and why where that is unknown."""
+
+    purpose: str
+    value: Preference
+    note: str = ""
+
+
+def read(value: str) -> list[Stated]:
+    """The preferences in one value. Never raises; what does not parse as a dictionary is one unknown."""
+    if len(value) > MAX_CHARS:
+        return [Stated("", "unknown", f"longer than {MAX_CHARS} characters, not read")]
+    import http_sf  # late: most sites state no preferences
+
+    try:
+        members = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
+    except http_sf.StructuredFieldError as error:
+        return [Stated("", "unknown", f"not a Structured Field dictionary: {error}")]
+    assert isinstance(members, dict)
+    found: list[Stated] = []
+    for key in (*LABELS, *[key for key in members if key not in LABELS][:MAX_KEYS]):
+        if key not in members:
+            continue
+        member = members[key]
+        stated = member[0] if isinstance(member, tuple) else member
+        if key not in LABELS:
+            found.append(Stated(key, "unknown", "not in the AIPREF vocabulary, ignored"))
+        elif isinstance(stated, http_sf.Token) and str(stated) in ("y", "n"):
+            found.append(Stated(key, "allowed" if str(stated) == "y" else "disallowed"))
+        else:
+            found.append(Stated(key, "unknown", "the value is neither the token y nor the token n"))
+    return found

@@ -1,0 +1,377 @@
+# cython: boundscheck=False, wraparound=False
+"""URLs in one normal form: what WHATWG's URL standard makes of them, without fragment and without credentials.
+
+It decides which texts are the same http or https URL and what a reference on a page points to; it never resolves a
+name and never contacts anything. ada-url is the judge; texts that are plainly in normal form already, and plain
+references, are recognised without asking it. docs/urls.md lists what the normal form removes and what it keeps.
+"""
+
+from __future__ import annotations
+
+from ada_url import join_url, normalize_url
+
+from comity.errors import InvalidURL
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
+# Looking pays only as machine code; interpreted, ada-url is faster and judges everything.
+_LOOK = cython.compiled
+_SCHEMES = ("http://", "https://")
+_SCHEME_MARKS = str.maketrans("", "", "+-.")
+
+
+def _bits(chars: str, first: int) -> int:
+    return sum(1 << (ord(char) - first) for char in chars if first <= ord(char) < first + 64)
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Characters that stay as they are wherever they stand; sets of 128 bits, for characters below 64 and the others.
+# In a path `.`, `%`, `/` and `?` need a second look; in a query `'` is written %27.
+_SEGMENT = _LETTERS + "0123456789-_~!$&()*+,;=:@|[]'"
+_QUERY = _LETTERS + "0123456789-_~!$&()*+,;=:@|[]./?%"
+_SCHEME = _LETTERS + "0123456789+-."
+_SEGMENT_LOW = cython.declare(cython.ulonglong, _bits(_SEGMENT, 0))
+_SEGMENT_HIGH = cython.declare(cython.ulonglong, _bits(_SEGMENT, 64))
+_QUERY_LOW = cython.declare(cython.ulonglong, _bits(_QUERY, 0))
+_QUERY_HIGH = cython.declare(cython.ulonglong, _bits(_QUERY, 64))
+_SCHEME_LOW = cython.declare(cython.ulonglong, _bits(_SCHEME, 0))
+_SCHEME_HIGH = cython.declare(cython.ulonglong, _bits(_SCHEME, 64))
+
+
+def normalise(url: str) -> str:
+    """The normal form of an absolute http or https URL (WHATWG URL, 4.4; fragment and userinfo removed).
+
+    Raises:
+        InvalidURL: the text is not an absolute http or https URL with a valid host.
+    """
+    found = _plain(url) if _LOOK else None
+    if found is None:
+        found = _judged(url, None)
+        if found is None:
+            raise _invalid(url)
+    return found
+
+
+def is_http(url: str) -> bool:
+    """True where the text is an absolute http or https URL with a valid host: where `normalise` would not raise."""
+    return (_LOOK and _plain(url) is not None) or _judged(url, None) is not None
+
+
+def origin(url: str) -> str:
+    """`scheme://host[:port]`, without the scheme's default port (WHATWG URL, 4.7).
+
+    Raises:
+        InvalidURL: as `normalise`.
+    """
+    end: cython.Py_ssize_t = _authority_end(url)
+    if end < 0:
+        url = normalise(url)
+        end = url.index("/", 8)
+    return url[:end]
+
+
+def host(url: str) -> str:
+    """The host, lower case, without port; an IPv6 address keeps its brackets.
+
+    Raises:
+        InvalidURL: as `normalise`.
+    """
+    found: str = origin(url)
+    start: cython.Py_ssize_t = 8 if found.startswith("https") else 7
+    end: cython.Py_ssize_t = found.rfind(":")
+    if end < start or found.endswith("]"):
+        return found[start:]
+    return found[start:end]
+
+
+def path_and_query(url: str) -> str:
+    """What follows the origin in the normal form: `/path` or `/path?query`, which robots.txt rules are matched with.
+
+    Raises:
+        InvalidURL: as `normalise`.
+    """
+    found: str = normalise(url)
+    return found[found.index("/", 8) :]
+
+
+def join(base: str, reference: str) -> str | None:
+    """The normal form of what `reference` points to on a page whose base URL is `base`.
+
+    None where that is not http or https, or is no valid URL at all. For many references of one page, `Base` saves
+    looking at the base each time.
+    """
+    return Base(base).join(reference)
+
+
+@cython.final
+@cython.cclass
+class Base:
+    """What the references of one page are resolved against: the page's URL or its `<base href>`."""
+
+    url = cython.declare(str, visibility="readonly")
+    _plain: cython.bint
+    _root: cython.Py_ssize_t
+    _origin: str
+    _directory: str
+    _path: str
+
+    def __init__(self, url: str) -> None:
+        self.url = _scalars(url)
+        end: cython.Py_ssize_t = _authority_end(url) if _LOOK else -1
+        # Anything that is not plainly in normal form is left to ada-url, reference by reference.
+        self._plain = _LOOK and end >= 0 and _plain(url) is url
+        if self._plain:
+            query: cython.Py_ssize_t = url.find("?", end)
+            self._root = end
+            self._origin = url[:end]
+            self._path = url if query < 0 else url[:query]
+            self._directory = self._path[: self._path.rfind("/") + 1]
+
+    @cython.ccall
+    def join(self, reference: str) -> str | None:
+        """As the function of this name."""
+        found: str | None = None
+        size: cython.Py_ssize_t = len(reference)
+        end: cython.Py_ssize_t
+        if not self._plain:
+            return _judged(reference, self.url)
+        if size == 0:
+            return self.url
+        first: cython.Py_UCS4 = reference[0]
+        if first == "/":
+            if size > 1 and reference[1] == "/":
+                found = _plain(self._origin[: self._origin.index("/")] + reference)
+            else:
+                end = _path_end(reference, 1)
+                if end >= 0:
+                    found = self._origin + (reference if end == size else reference[:end])
+        elif first == "#":
+            return self.url
+        elif first == "?":
+            end = _query_end(reference, 1)
+            if end >= 0:
+                found = self._path + (reference if end == size else reference[:end])
+        else:
+            end = _scheme_end(reference)
+            if end < 0:
+                found = self._relative(reference)
+            elif reference.startswith(_SCHEMES):
+                found = _plain(reference)
+            elif reference[:end].lower() not in ("http", "https"):
+                return None
+        return found if found is not None else _judged(reference, self.url)
+
+    @cython.cfunc
+    def _relative(self, reference: str) -> str | None:
+        """For a path without leading slash: `x.html`, `./x.html`, `../../x.html`; None where it is not plain."""
+        directory: str = self._directory
+        start: cython.Py_ssize_t = 0
+        if reference.startswith("./"):
+            start = 2
+        while reference.startswith("../", start):
+            start += 3
+            if len(directory) > self._root + 1:
+                directory = directory[: directory.rfind("/", 0, len(directory) - 1) + 1]
+        end: cython.Py_ssize_t = _path_end(reference, start)
+        if end < 0:
+            return None
+        return directory + (reference if start == 0 and end == len(reference) else reference[start:end])
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _in(code: cython.uint, low: cython.ulonglong, high: cython.ulonglong) -> cython.bint:
+    """Whether a character stands in a set of 128 bits."""
+    if code < 64:
+        return (low >> code) & 1 != 0
+    return code < 128 and (high >> (code - 64)) & 1 != 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _path_end(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where the path and query that go on at `i`, the start of a segment, end: at `#` or the text's end.
+
+    -1 where something in it would be changed: a dot segment, a character to be encoded.
+    """
+    size: cython.Py_ssize_t = len(text)
+    start: cython.Py_ssize_t = i
+    code: cython.uint
+    while i < size:
+        code = ord(text[i])
+        if _in(code, _SEGMENT_LOW, _SEGMENT_HIGH):
+            pass
+        elif code == 47:  # /
+            start = i + 1
+        elif code == 46:  # .
+            if i == start and (i + 1 == size or not _in(ord(text[i + 1]), _SEGMENT_LOW, _SEGMENT_HIGH)):
+                return -1
+        elif code == 37:  # %
+            # %2e may be a dot segment in disguise.
+            if i + 2 < size and text[i + 1] == "2" and (text[i + 2] == "e" or text[i + 2] == "E"):
+                return -1
+        elif code == 63:  # ?
+            return _query_end(text, i + 1)
+        elif code == 35:  # #
+            return i
+        else:
+            return -1
+        i += 1
+    return size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _query_end(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where the query that goes on at `i` ends: at `#` or the text's end; -1 where it would be changed."""
+    size: cython.Py_ssize_t = len(text)
+    code: cython.uint
+    while i < size:
+        code = ord(text[i])
+        if not _in(code, _QUERY_LOW, _QUERY_HIGH):
+            return i if code == 35 else -1
+        i += 1
+    return size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _scheme_end(text: str) -> cython.Py_ssize_t:
+    """Where the scheme ends that the text begins with, -1 where it begins with none."""
+    size: cython.Py_ssize_t = len(text)
+    i: cython.Py_ssize_t = 0
+    code: cython.uint
+    while i < size:
+        code = ord(text[i])
+        if not _in(code, _SCHEME_LOW, _SCHEME_HIGH):
+            return i if code == 58 and i > 0 and ord(text[0]) >= 65 else -1
+        i += 1
+    return -1
+
+
+@cython.cfunc
+def _authority_end(url: str) -> cython.Py_ssize_t:
+    """Where the authority of an http or https URL ends, -1 where it is not plainly in normal form.
+
+    Plain is a host of non-empty labels of lower-case letters, digits, `-` and `_`, none of them punycode, or a dotted
+    quad, and a port that is not the default one.
+    """
+    i: cython.Py_ssize_t
+    if url.startswith("http://"):
+        i = 7
+    elif url.startswith("https://"):
+        i = 8
+    else:
+        return -1
+    size: cython.Py_ssize_t = len(url)
+    start: cython.Py_ssize_t = i
+    label: cython.Py_ssize_t = i
+    code: cython.uint = 0
+    while i < size:
+        code = ord(url[i])
+        if code == 46:  # .
+            if i == label:
+                return -1
+            label = i + 1
+        elif code == 120:  # x
+            if i == label and url.startswith("xn--", i):
+                return -1
+        elif not (97 <= code <= 122 or 48 <= code <= 57 or code == 45 or code == 95):
+            break
+        i += 1
+    if i == label or (48 <= ord(url[label]) <= 57 and not _is_dotted_quad(url[start:i])):
+        return -1
+    if i < size and code == 58:  # :
+        i = _port_end(url, i + 1, 443 if start == 8 else 80)
+        if i < 0:
+            return -1
+    if i < size:
+        code = ord(url[i])
+        if code != 47 and code != 63 and code != 35:  # / ? #
+            return -1
+    return i
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _port_end(url: str, i: cython.Py_ssize_t, default: cython.int) -> cython.Py_ssize_t:
+    size: cython.Py_ssize_t = len(url)
+    start: cython.Py_ssize_t = i
+    port: cython.int = 0
+    while i < size and "0" <= url[i] <= "9":
+        port = port * 10 + (ord(url[i]) - 48)
+        if port > 65535 or ord(url[start]) == 48:
+            return -1
+        i += 1
+    return i if i > start and port != default else -1
+
+
+def _is_dotted_quad(text: str) -> bool:
+    parts = text.split(".")
+    return len(parts) == 4 and all(
+        part.isdigit() and len(part) <= 3 and int(part) <= 255 and (part == "0" or part[0] != "0") for part in parts
+    )
+
+
+@cython.cfunc
+def _plain(url: str) -> str | None:
+    """The normal form where only a slash after the host may be missing and a fragment too much; else None."""
+    i: cython.Py_ssize_t = _authority_end(url)
+    if i < 0:
+        return None
+    size: cython.Py_ssize_t = len(url)
+    if i == size:
+        return url + "/"
+    end: cython.Py_ssize_t = i
+    if url[i] == "/":
+        end = _path_end(url, i + 1)
+        if end == size:
+            return url
+        return url[:end] if end >= 0 else None
+    if url[i] == "?":
+        end = _query_end(url, i + 1)
+    return url[:i] + "/" + url[i:end] if end >= 0 else None
+
+
+def _judged(reference: str, base: str | None) -> str | None:
+    """The normal form by ada-url, None where there is none."""
+    try:
+        href = normalize_url(reference) if base is None else join_url(base, reference)
+    except ValueError:
+        scalars = _scalars(reference)
+        return _judged(scalars, base) if scalars != reference else None
+    if not href.startswith(_SCHEMES):
+        return None
+    mark = href.find("#")
+    if mark >= 0:
+        href = href[:mark]
+    start = href.index("//") + 2
+    at = href.rfind("@", start, href.index("/", start))
+    return href if at < 0 else href[:start] + href[at + 1 :]
+
+
+def _scalars(text: str) -> str:
+    """The text as the standard receives it: a lone surrogate is U+FFFD (Web IDL, USVString)."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _invalid(url: str) -> InvalidURL:
+    text = url if len(url) <= 200 else url[:200] + "..."
+    scheme, colon, _ = url.strip().partition(":")
+    named = bool(colon) and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum()
+    if not url.strip():
+        what = "an empty text is no URL"
+    elif not named:
+        what = f"{text!r} is not absolute: it has no scheme"
+    elif scheme.lower() not in ("http", "https"):
+        what = f"{text!r} is not http or https"
+    else:
+        what = f"{text!r} has no valid host or port"
+    bare = text.strip()
+    if named or not bare.strip("/.") or bare.startswith(("/", ".")):
+        bare = "example.com/"
+    return InvalidURL(what, url=url, hint=f"write it whole: https://{bare}")

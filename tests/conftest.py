@@ -1,0 +1,60 @@
+"""Fixtures shared by all tests: real servers on loopback, a clock that needs no waiting, what may be skipped."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clocks import FakeClock
+from sites import Site
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+
+
+def missing(what: str, how: str) -> None:
+    """Skip a test for want of something from outside, saying how to get it; a failure where all is required."""
+    message = f"{what} is not here: {how}"
+    if os.environ.get("COMITY_REQUIRE_ALL"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """An empty web site on a loopback port."""
+    with Site() as site:
+        yield site
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Real robots.txt files and questions about them, answered by Google's parser."""
+    if not CORPUS.is_dir():
+        missing("the corpus of robots.txt files", "it lies in shared/corpus beside the project")
+    return CORPUS
+
+
+@pytest.fixture(scope="session")
+def nginx() -> str:
+    """The path of the nginx program."""
+    path = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if path is None:
+        missing("nginx", "apt-get install nginx-light")
+    assert path is not None
+    return path
+
+
+@pytest.fixture(scope="session")
+def html_documentation() -> Path:
+    """A large tree of HTML that nobody here wrote."""
+    for path in (Path("/usr/share/doc/python3.11/html"), Path("/usr/share/doc/python3/html")):
+        if (path / "index.html").exists():
+            return path.resolve()
+    missing("Python's HTML documentation", "apt-get install python3.11-doc")
+    raise AssertionError

@@ -1,0 +1,97 @@
+"""A real web site on loopback for tests: pages are set, requests are counted."""
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Self
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as the server saw it."""
+
+    time: float
+    method: str
+    path: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Site:
+    """Serves what `set` was given, 404 for the rest. Runs in a thread of its own."""
+
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self.address = address
+        self.port = 0
+        self.seen: list[Seen] = []
+        self._pages: dict[str, Handler | tuple[int, dict[str, str], bytes]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def url(self, path: str = "/") -> str:
+        return f"http://{self.address}:{self.port}{path}"
+
+    def set(
+        self,
+        path: str,
+        body: str | bytes | Handler = b"",
+        *,
+        status: int = 200,
+        content_type: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Serve `body` (or what a handler answers) at a path with its query."""
+        if callable(body):
+            self._pages[path] = body
+            return
+        kind = content_type or ("text/plain; charset=utf-8" if path.endswith(".txt") else "text/html; charset=utf-8")
+        data = body.encode() if isinstance(body, str) else body
+        self._pages[path] = (status, {"Content-Type": kind, **(headers or {})}, data)
+
+    def link(self, path: str, *targets: str) -> None:
+        """Serve a page that links to targets."""
+        anchors = "".join(f'<a href="{target}">{target}</a>' for target in targets)
+        self.set(path, f"<!doctype html><title>{path}</title>{anchors}")
+
+    def paths(self) -> list[str]:
+        """The paths asked for, in order."""
+        return [seen.path for seen in self.seen]
+
+    def intervals(self) -> list[float]:
+        """Seconds between requests as the server saw them."""
+        times = [seen.time for seen in self.seen]
+        return [later - earlier for earlier, later in itertools.pairwise(times)]
+
+    async def _open(self) -> None:
+        self._runner = web.ServerRunner(web.Server(self._answer), access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self.address, 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.seen.append(Seen(time.monotonic(), request.method, request.path_qs, dict(request.headers)))
+        page = self._pages.get(request.path_qs)
+        if page is None:
+            return web.Response(status=404, text="not here")
+        if callable(page):
+            return await page(request)  # type: ignore[arg-type]
+        status, headers, body = page
+        return web.Response(status=status, headers=headers, body=body)

@@ -1,0 +1,187 @@
+"""The clients against real servers: robots.txt first, at every hop, and no address that is not public."""
+
+import asyncio
+import socket
+import time
+
+import pytest
+from aiohttp import web
+from clocks import FakeClock
+from sites import Site
+
+import comity
+from comity import AsyncClient, Client, ClientSettings, Policy
+
+LOOPBACK = ("127.0.0.0/8",)
+QUICK = Policy(min_interval=0, allow_addresses=LOOPBACK)
+
+
+# covers: L1, W8
+def test_a_disallowed_url_raises_and_sends_nothing(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    with Client(QUICK) as client, pytest.raises(comity.RobotsDisallowed) as caught:
+        client.get(site.url("/private/x"))
+    assert site.paths() == ["/robots.txt"]
+    assert caught.value.url == site.url("/private/x")
+    assert caught.value.decision.rule.line == 2
+    assert "Disallow: /private" in str(caught.value)
+    assert "comity/" in str(caught.value)
+
+
+# covers: L2, L15
+def test_both_clients_ask_for_robots_txt_once(site: Site) -> None:
+    site.set("/a", "hello")
+
+    async def use_async() -> list[int]:
+        async with AsyncClient(QUICK) as client:
+            answers = await asyncio.gather(*(client.get(site.url("/a")) for _ in range(20)))
+            return [answer.status for answer in answers]
+
+    assert asyncio.run(use_async()) == [200] * 20
+    assert site.paths().count("/robots.txt") == 1
+    with Client(QUICK) as client:
+        assert [client.get(site.url("/a")).body for _ in range(3)] == [b"hello"] * 3
+    assert site.paths().count("/robots.txt") == 2
+
+
+# covers: L6, Y4
+def test_the_delay_is_kept_by_the_servers_own_clock(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.15\n")
+
+    async def use() -> None:
+        async with AsyncClient(Policy(min_interval=0.05, allow_addresses=LOOPBACK)) as client:
+            await asyncio.gather(*(client.get(site.url(f"/{number}")) for number in range(4)))
+
+    asyncio.run(use())
+    first, *others = site.intervals()
+    assert first >= 0.05, "after robots.txt our own interval, for no other was known"
+    assert all(interval >= 0.15 for interval in others)
+
+
+def test_a_long_delay_is_waited_for_without_waiting(site: Site, clock: FakeClock) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 3600\n")
+
+    async def use() -> None:
+        async with AsyncClient(Policy(allow_addresses=LOOPBACK), clock=clock) as client:
+            for number in range(3):
+                await client.get(site.url(f"/{number}"))
+
+    started = time.monotonic()
+    asyncio.run(use())
+    assert time.monotonic() - started < 30
+    assert clock.now >= 1_000 + 2 * 3600
+
+
+# covers: W2
+def test_each_redirect_hop_is_decided_anew(site: Site) -> None:
+    with Site("127.0.0.2") as other:
+        other.set("/robots.txt", "User-agent: *\nDisallow: /closed\n")
+        other.set("/open", "here")
+        site.set("/to-open", status=302, headers={"Location": other.url("/open")})
+        site.set("/to-closed", status=301, headers={"Location": other.url("/closed")})
+        with Client(QUICK) as client:
+            answer = client.get(site.url("/to-open"))
+            assert (answer.url, answer.redirects) == (other.url("/open"), (site.url("/to-open"),))
+            with pytest.raises(comity.RobotsDisallowed):
+                client.get(site.url("/to-closed"))
+        assert "/closed" not in other.paths()
+
+
+@pytest.mark.parametrize("target", ["/loop", "file:///etc/passwd", "javascript:alert(1)", "http://"])
+def test_a_redirect_that_leads_nowhere_is_an_error(site: Site, target: str) -> None:
+    site.set("/loop", status=302, headers={"Location": target})
+    with Client(QUICK) as client, pytest.raises(comity.TooManyRedirects):
+        client.get(site.url("/loop"))
+
+
+# covers: R5
+@pytest.mark.parametrize(("hops", "verdict"), [(5, "disallowed_explicit"), (6, "allowed_implicit")])
+def test_robots_txt_is_followed_over_five_redirects(site: Site, hops: int, verdict: str) -> None:
+    site.set("/robots.txt", status=301, headers={"Location": "/hop1"})
+    for hop in range(1, hops):
+        site.set(f"/hop{hop}", status=301, headers={"Location": f"/hop{hop + 1}"})
+    site.set(f"/hop{hops}", "User-agent: *\nDisallow: /", content_type="text/plain")
+    with Client(QUICK) as client:
+        assert client.check(site.url("/x")).verdict == verdict
+
+
+# covers: W7
+def test_a_host_that_does_not_answer_is_unreachable() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    with Client(QUICK) as client:
+        assert client.check(url).verdict == "unknown_unreachable"
+        with pytest.raises(comity.RobotsUnreachable):
+            client.get(url)
+
+
+# covers: L9
+def test_robots_txt_has_a_time_out_of_its_own(site: Site) -> None:
+    async def slow(_: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(5)
+        return web.Response()
+
+    site.set("/robots.txt", slow)
+    with Client(QUICK, ClientSettings(timeout=30, robots_timeout=0.1)) as client:
+        started = time.monotonic()
+        decision = client.check(site.url("/"))
+        assert decision.verdict == "unknown_unreachable"
+        assert "0.1 s" in decision.why
+        assert time.monotonic() - started < 3
+
+
+# covers: W15
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "localhost"])
+def test_loopback_is_refused_in_every_disguise_unless_allowed(site: Site, host: str) -> None:
+    with Client(Policy(min_interval=0, mode="ignore")) as client, pytest.raises(comity.AddressBlocked, match="allow"):
+        client.get(f"http://{host}:{site.port}/")
+    assert site.seen == []
+
+
+# covers: W15
+def test_a_name_that_resolves_to_a_private_address_is_refused_for_robots_txt_too(site: Site) -> None:
+    settings = ClientSettings(resolve={"innocent.example": "127.0.0.1"})
+    with Client(Policy(min_interval=0), settings) as client:
+        decision = client.check(f"http://innocent.example:{site.port}/")
+    assert not decision.may_fetch
+    assert site.seen == []
+
+
+def test_a_body_over_the_limit_is_not_read_to_its_end(site: Site) -> None:
+    site.set("/big", b"x" * 100_000)
+    with Client(QUICK, ClientSettings(max_body=10_000)) as client, pytest.raises(comity.TooLarge):
+        client.get(site.url("/big"))
+
+
+def test_a_bomb_is_stopped_at_the_limit(site: Site) -> None:
+    import zlib
+
+    packer = zlib.compressobj(wbits=31)
+    bomb = b"".join(packer.compress(bytes(1024 * 1024)) for _ in range(200)) + packer.flush()
+    site.set("/bomb", bomb, headers={"Content-Encoding": "gzip"})
+    with Client(QUICK, ClientSettings(max_body=1_000_000)) as client, pytest.raises(comity.ComityError):
+        client.get(site.url("/bomb"))
+
+
+@pytest.mark.parametrize(
+    "url", ["example.com", "ftp://example.com/", "http://", "mailto:a@example.com", "", "http://[::1"]
+)
+def test_what_is_no_web_address_is_refused_by_name(url: str) -> None:
+    with Client(QUICK) as client, pytest.raises(comity.InvalidURL):
+        client.get(url)
+
+
+# covers: F14, F19, Y8
+def test_what_was_learned_can_be_inspected_without_io(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 2\nSitemap: https://example.com/s.xml\n")
+    with Client(QUICK) as client:
+        assert client.crawl_delay(site.url("/")) is None
+        assert client.is_allowed(site.url("/"))
+        assert client.crawl_delay(site.url("/")) == 2.0
+        (result,) = client.inspect().values()
+        assert result.robots is not None
+        assert result.robots.sitemaps == ("https://example.com/s.xml",)
+        client.clear_cache()
+        assert client.is_allowed(site.url("/"))
+    assert site.paths() == ["/robots.txt", "/robots.txt"]

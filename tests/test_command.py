@@ -1,0 +1,187 @@
+"""The command as a person meets it: its answers, its exit codes, and one clear line where something is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sites import Site
+
+ALLOW = ("--allow-address", "127.0.0.0/8")
+
+
+def comity(*words: str, timeout: float = 60, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    return subprocess.run(
+        [sys.executable, "-m", "comity", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=environment,
+        cwd=cwd,
+    )
+
+
+def complaint(answer: subprocess.CompletedProcess[str]) -> str:
+    """The one line on standard error."""
+    assert "Traceback" not in answer.stderr
+    (line,) = answer.stderr.strip().splitlines()
+    assert line.startswith("comity: ")
+    return line
+
+
+def test_the_version_says_which_form_runs() -> None:
+    answer = comity("--version")
+    assert answer.returncode == 0
+    form = "interpreted" if os.environ.get("COMITY_NO_EXTENSIONS") else "compiled"
+    if os.environ.get("COMITY_REQUIRE_EXTENSIONS") or form == "interpreted":
+        assert form in answer.stdout
+    assert answer.stdout.startswith("comity 0.")
+
+
+def test_check_answers_with_its_exit_code(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: MyBot\nDisallow: /no\n")
+    allowed, refused = site.url("/yes"), site.url("/no")
+    assert comity("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
+    answer = comity("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
+    assert answer.returncode == 2
+    first, second = answer.stdout.splitlines()
+    assert first.startswith("allowed")
+    assert second.startswith("disallowed")
+    assert "line 2" in second
+    assert comity("check", refused, "--agent", "OtherBot", *ALLOW).returncode == 0
+
+
+def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path) -> None:
+    robots = tmp_path / "robots.txt"
+    robots.write_text("User-agent: *\nDisallow: /private/\n")
+    answer = comity("check", "https://example.com/private/x", "--robots", str(robots), "--json")
+    assert answer.returncode == 2
+    (decision,) = json.loads(answer.stdout)
+    assert decision["verdict"] == "disallowed_explicit"
+    assert decision["rule"] == {"line": 2, "text": "Disallow: /private/"}
+
+
+def test_explain_names_the_rule_and_what_it_beat(tmp_path: Path) -> None:
+    robots = tmp_path / "robots.txt"
+    robots.write_text("User-agent: *\nDisallow: /shop/\nAllow: /shop/public\n")
+    answer = comity("explain", "https://example.com/shop/public/1", "--robots", str(robots))
+    assert answer.returncode == 0
+    assert "decides   line 3: Allow: /shop/public" in answer.stdout
+    assert "beaten    line 2: Disallow: /shop/" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("crawl", "example.com"), 64, "https://example.com"),
+        (("crawl", "ftp://example.com/"), 64, "ftp"),
+        (("crawl",), 64, "no URL"),
+        (("crawl", "http://127.0.0.1:9/", "--max-pages", "0"), 64, "max_pages"),
+        (("crawl", "http://127.0.0.1:9/", "--delay", "-3"), 64, "min_interval"),
+        (("crawl", "http://127.0.0.1:9/", "--allow-address", "here"), 64, "here"),
+        (("crawl", "--resume"), 64, "-o DIR"),
+        (("crawl", "http://127.0.0.1:9/", "--speed", "9"), 64, "--speed"),
+        (("check", "http://"), 64, "http://"),
+        (("check", "https://example.com/", "--dialect", "altavista"), 64, "altavista"),
+        (("check", "https://example.com/", "--robots", "/nowhere/robots.txt"), 73, "/nowhere/robots.txt"),
+        (("check", "http://127.0.0.1:9/", *ALLOW), 3, ""),
+        (("nonsense",), 64, "nonsense"),
+    ],
+)
+def test_a_mistake_gives_one_clear_line_and_its_exit_code(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    answer = comity(*words, cwd=tmp_path)
+    assert answer.returncode == code, answer.stderr
+    if code != 3:
+        assert said in complaint(answer)
+    assert "Traceback" not in answer.stderr + answer.stdout
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+def test_a_host_that_does_not_answer_says_so(tmp_path: Path) -> None:
+    answer = comity("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "out"), *ALLOW)
+    assert answer.returncode == 3
+    assert "127.0.0.1:9" in complaint(answer)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path, site: Site) -> None:
+    (tmp_path / "file").write_text("")
+    answer = comity("crawl", site.url("/"), "-o", str(tmp_path / "file" / "out"), *ALLOW)
+    assert answer.returncode == 73
+    assert "out" in complaint(answer)
+    if Path("/proc/version").exists():
+        answer = comity("crawl", site.url("/"), "-o", "/proc/out", *ALLOW)
+        assert answer.returncode == 73
+        assert "/proc/out" in complaint(answer)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
+def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> None:
+    site.link("/", *(f"/{number}" for number in range(30)))
+    for number in range(30):
+        site.set(f"/{number}", f"<title>{number}</title>" + "x" * 40_000)
+    words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW]
+    # A limit on file size stands for the full disk: the write fails in the same place, without root.
+    full = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f"trap '' XFSZ; ulimit -f 600; exec {sys.executable} -m comity \"$@\"",
+            "_",
+            *words,
+            site.url("/"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert full.returncode == 74, full.stderr
+    assert "no room" in complaint(full)
+    resumed = comity(*words, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    pages = [json.loads(line)["url"] for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
+    assert sorted(pages) == sorted({site.url("/")} | {site.url(f"/{number}") for number in range(30)})
+
+
+def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    site.link("/", "/a", "/no", "/gone")
+    site.link("/a")
+    words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW)
+    answer = comity(*words)
+    assert answer.returncode == 2, "a page failed"
+    for words_expected in ("pages", "refused by rule", "failed", "waited to be polite", "pages.jsonl"):
+        assert words_expected in answer.stdout
+    again = comity(*words)
+    assert again.returncode == 73
+    assert "--resume" in complaint(again)
+    as_json = comity(*words, "--resume", "--json")
+    assert json.loads(as_json.stdout) | {"pages": 2, "refused": 1, "failed": 1} == json.loads(as_json.stdout)
+
+
+def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -> None:
+    site.link("/", *(f"/{number}" for number in range(50)))
+    for number in range(50):
+        site.link(f"/{number}")
+    words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
+    process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while len(site.seen) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "--resume" in said
+    assert "Traceback" not in said
+    assert comity(*words, "--resume").returncode == 0
+    pages = [json.loads(line)["url"] for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
+    assert len(pages) == len(set(pages)) == 51

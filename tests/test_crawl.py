@@ -1,0 +1,240 @@
+"""The crawl: robots.txt before the queue and before the fetch, every page once, whatever happens in between."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from clocks import FakeClock
+from sites import Site
+
+from comity import Crawler, CrawlSettings, Policy, StorageError
+
+QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+def crawl(
+    folder: Path, *seeds: str, policy: Policy = QUICK, clock: FakeClock | None = None, **settings: Any
+) -> Crawler:
+    crawler = Crawler(seeds, folder, policy=policy, settings=CrawlSettings(**settings), clock=clock)
+    asyncio.run(crawler.run())
+    return crawler
+
+
+def records(folder: Path, channel: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{channel}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def paths(folder: Path, channel: str, site: Site) -> set[str]:
+    """The paths recorded; a path recorded twice fails the test."""
+    counted = Counter(record["url"].removeprefix(site.url("")) for record in records(folder, channel))
+    assert all(count == 1 for count in counted.values()), counted
+    return set(counted)
+
+
+# covers: Y1, F16, F23, W2
+def test_a_disallowed_url_never_enters_the_queue(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\nAllow: /no/but-yes\n")
+    site.link("/", "/a", "/no", "/no/x", "/no/but-yes", "http://elsewhere.example/")
+    site.link("/a", "/", "/b", "/no/x#part")
+    site.link("/no/but-yes")
+    crawler = crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, "pages", site) == {"/", "/a", "/no/but-yes"}
+    assert paths(tmp_path, "refusals", site) == {"/no", "/no/x"}
+    assert paths(tmp_path, "failures", site) == {"/b"}
+    assert not {"/no", "/no/x"} & set(site.paths())
+    assert site.paths()[0] == "/robots.txt"
+    assert (crawler.stats.pages, crawler.stats.refused, crawler.stats.failed) == (3, 2, 1)
+    (refusal, _) = records(tmp_path, "refusals")
+    assert refusal["decision"]["line"] == 2
+
+
+def test_pages_carry_the_evidence_and_the_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nAllow: /\n")
+    site.set("/", "<title>Käse</title>".encode("latin-1"), content_type="text/html; charset=iso-8859-1")
+    crawl(tmp_path, site.url("/"))
+    (page,) = records(tmp_path, "pages")
+    (robots,) = records(tmp_path, "robots")
+    assert page["title"] == "Käse"
+    assert page["body"] == "<title>Käse</title>"
+    assert page["decision"]["robots_sha256"] == robots["sha256"]
+    assert page["decision"]["verdict"] == "allowed_explicit"
+
+
+def test_redirects_go_through_the_queue_and_the_gate(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /closed\n")
+    site.link("/", "/moved", "/trap", "/loop")
+    site.set("/moved", status=301, headers={"Location": "/new"})
+    site.link("/new")
+    site.set("/trap", status=302, headers={"Location": "/closed"})
+    site.set("/loop", status=302, headers={"Location": "/loop"})
+    crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, "pages", site) == {"/", "/new"}
+    assert paths(tmp_path, "redirects", site) == {"/moved", "/trap", "/loop"}
+    assert paths(tmp_path, "refusals", site) == {"/closed"}
+    assert "/closed" not in site.paths()
+
+
+# covers: W4, Y5
+def test_sitemaps_named_in_robots_txt_are_read_and_grant_nothing(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", f"User-agent: *\nDisallow: /no\nSitemap: {site.url('/map.xml')}\n")
+    urlset = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/hidden", "/no/x"))
+    urlset += "<url><loc>http://elsewhere.example/</loc></url>"
+    site.set("/map.xml", f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urlset}</urlset>')
+    site.link("/")
+    site.link("/hidden")
+    crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, "pages", site) == {"/", "/hidden"}
+    assert paths(tmp_path, "refusals", site) == {"/no/x"}
+
+
+def test_nofollow_is_respected(site: Site, tmp_path: Path) -> None:
+    site.set("/", '<a href="/meta">m</a><a href="/header">h</a><a rel="nofollow" href="/link">l</a>')
+    site.set("/meta", '<meta name="robots" content="nofollow"><a href="/behind-meta">x</a>')
+    site.set("/header", '<a href="/behind-header">x</a>', headers={"X-Robots-Tag": "nofollow"})
+    crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, "pages", site) == {"/", "/meta", "/header"}
+
+
+def test_a_site_whose_robots_txt_fails_is_left_alone(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", status=503)
+    site.link("/")
+    crawler = crawl(tmp_path, site.url("/"))
+    assert crawler.stats.pages == 0
+    assert set(site.paths()) == {"/robots.txt"}
+    assert crawler.trouble is not None
+    assert "503" in crawler.trouble
+
+
+def test_what_fails_for_now_is_tried_again(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    tries = Counter[str]()
+
+    async def sometimes(request: web.Request) -> web.StreamResponse:
+        tries[request.path] += 1
+        if request.path == "/later" and tries[request.path] == 2:
+            return web.Response(text="at last")
+        return web.Response(status=503)
+
+    site.link("/", "/later", "/never")
+    site.set("/later", sometimes)
+    site.set("/never", sometimes)
+    crawl(tmp_path, site.url("/"), clock=clock, retries=2)
+    assert tries == {"/later": 2, "/never": 3}
+    assert paths(tmp_path, "pages", site) == {"/", "/later"}
+    (failure,) = records(tmp_path, "failures")
+    assert (failure["status"], failure["attempts"]) == (503, 3)
+
+
+# covers: F15, Y4
+def test_no_interval_is_violated_by_the_servers_own_clock(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.06\n")
+    site.link("/", *(f"/{number}" for number in range(12)))
+    for number in range(12):
+        site.link(f"/{number}", "/")
+    crawler = crawl(tmp_path, site.url("/"), policy=QUICK.with_changes(min_interval=0.02))
+    assert crawler.stats.pages == 13
+    assert min(site.intervals()[1:]) >= 0.06
+    assert crawler.stats.waited > 0.5
+
+
+def test_hosts_wait_side_by_side(tmp_path: Path) -> None:
+    with Site("127.0.0.2") as one, Site("127.0.0.3") as two:
+        for site in (one, two):
+            site.link("/", *(f"/{number}" for number in range(5)))
+            for number in range(5):
+                site.link(f"/{number}")
+        started = time.monotonic()
+        crawler = crawl(tmp_path, one.url("/"), two.url("/"), policy=QUICK.with_changes(min_interval=0.2))
+        assert crawler.stats.pages == 12
+        assert time.monotonic() - started < 2 * 6 * 0.2, "twice one host's time would be one after the other"
+
+
+# covers: F23
+def test_max_pages_is_kept_exactly_and_a_later_run_goes_on(site: Site, tmp_path: Path) -> None:
+    site.link("/", *(f"/{number}" for number in range(40)))
+    for number in range(40):
+        site.link(f"/{number}", "/")
+    assert crawl(tmp_path, site.url("/"), max_pages=10).stats.pages == 10
+    assert len(paths(tmp_path, "pages", site)) == 10
+    assert crawl(tmp_path).stats.pages == 41
+    assert len(paths(tmp_path, "pages", site)) == 41
+    assert Counter(site.paths())["/"] == 1
+
+
+def test_max_depth_counts_links_from_the_seed(site: Site, tmp_path: Path) -> None:
+    for depth in range(5):
+        site.link(f"/{depth}", f"/{depth + 1}")
+    crawl(tmp_path, site.url("/0"), max_depth=2)
+    assert paths(tmp_path, "pages", site) == {"/0", "/1", "/2"}
+
+
+def test_a_page_that_defeats_us_does_not_end_the_crawl(site: Site, tmp_path: Path) -> None:
+    async def dropped(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.close()
+        return web.Response()
+
+    site.link("/", "/dropped", "/lies", "/binary", "/fine")
+    site.set("/dropped", dropped)
+    site.set("/lies", b"not gzip", headers={"Content-Encoding": "gzip"})
+    site.set("/binary", bytes(range(256)) * 40, content_type="text/html")
+    site.link("/fine")
+    crawl(tmp_path, site.url("/"), retries=0)
+    assert paths(tmp_path, "failures", site) == {"/dropped", "/lies"}
+    assert {"/", "/fine"} <= paths(tmp_path, "pages", site)
+
+
+def test_a_folder_in_use_is_refused(site: Site, tmp_path: Path) -> None:
+    from comity.crawl.frontier import Frontier
+
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.remember("seeds", [])
+        with pytest.raises(StorageError, match="in use"):
+            crawl(tmp_path, site.url("/"))
+
+
+def test_output_changed_from_outside_is_noticed(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    crawl(tmp_path, site.url("/"))
+    (tmp_path / "pages.jsonl").write_text("")
+    with pytest.raises(StorageError, match="changed from outside"):
+        crawl(tmp_path)
+
+
+def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_path: Path) -> None:
+    count = 300
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.01)
+        number = int(request.path[1:])
+        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
+        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
+
+    for number in range(count):
+        site.set(f"/{number}", page)
+    command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
+    command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
+    kills = 0
+    for attempt in range(6):
+        words = ["--resume"] if attempt else [site.url("/0")]
+        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = len(site.seen)
+        deadline = time.monotonic() + 20
+        while len(site.seen) < before + 40 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert kills >= 3
+    assert paths(tmp_path / "out", "pages", site) == {f"/{number}" for number in range(count)}

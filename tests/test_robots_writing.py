@@ -1,0 +1,156 @@
+"""Writing, changing and comparing robots.txt files: what is not meant to change does not."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from test_robots import file
+
+from comity import InvalidSetting
+from comity.robots import DIALECTS, GroupText, add_rule, build, compare, diff, parse, remove_rule
+
+FILE = (
+    "# ours\r\nUser-agent: a\r\nUser-agent: b # two\r\nDisallow: /x\r\nAllow: /x/y\r\n\r\nUser-agent: *\r\nDisallow: /z"
+)
+
+
+def test_a_new_file_reads_back_as_what_was_meant() -> None:
+    robots = build(
+        [
+            GroupText(agents=["MyBot", "OtherBot"], rules=[(False, "/a"), (True, "/a/b$")], crawl_delay=2.5),
+            GroupText(agents=["*"], rules=[(False, "")]),
+        ],
+        sitemaps=["https://example.com/s.xml"],
+        comment="Who may come\nand where to",
+    )
+    assert str(robots) == (
+        "# Who may come\n# and where to\n\nUser-agent: MyBot\nUser-agent: OtherBot\nCrawl-delay: 2.5\nDisallow: /a\n"
+        "Allow: /a/b$\n\nUser-agent: *\nDisallow:\n\nSitemap: https://example.com/s.xml\n"
+    )
+    assert [robots.allowed(path, "OtherBot") for path in ("/a", "/a/b", "/a/b/c")] == [False, True, False]
+    assert robots.crawl_delay("MyBot") == 2.5
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        GroupText(agents=[]),
+        GroupText(agents=[""]),
+        GroupText(agents=["My#Bot"]),
+        GroupText(agents=["MyBot/1.0"]),
+        GroupText(agents=["*"], rules=[(False, "private")]),
+        GroupText(agents=["*"], rules=[(False, "/a\nDisallow: /")]),
+        GroupText(agents=["*"], rules=[(False, "/a#b")]),
+        GroupText(agents=["*"], rules=[(True, "/a ")]),
+        GroupText(agents=["*"], crawl_delay=-1),
+    ],
+)
+def test_what_could_not_be_read_back_is_refused(group: GroupText) -> None:
+    with pytest.raises(InvalidSetting):
+        build([group])
+
+
+def test_a_rule_is_added_to_the_agents_own_group_and_every_other_line_stays() -> None:
+    robots = parse("User-agent: a\n# keep\nDisallow: /x # why\n\nUser-agent: *\nDisallow: /z\n")
+    assert str(add_rule(robots, "A", allow=True, pattern="/x/y")) == (
+        "User-agent: a\n# keep\nDisallow: /x # why\nAllow: /x/y\n\nUser-agent: *\nDisallow: /z\n"
+    )
+
+
+def test_an_agent_named_for_the_first_time_takes_the_rules_of_the_star_group_along() -> None:
+    changed = add_rule(parse(FILE), "c", allow=False, pattern="/new")
+    assert str(changed).startswith(FILE)
+    assert [changed.allowed(path, "c") for path in ("/new", "/z", "/y")] == [False, False, True]
+    assert changed.allowed("/new", "d")
+    assert "\r\nUser-agent: c\r\nDisallow: /z\r\nDisallow: /new\r\n" in str(changed)
+
+
+def test_an_agent_that_shares_a_group_gets_one_of_its_own() -> None:
+    added = add_rule(parse(FILE), "b", allow=False, pattern="/only-b")
+    assert [added.allowed("/only-b", agent) for agent in "ab"] == [True, False]
+    assert [added.allowed("/x", agent) for agent in "ab"] == [False, False]
+    removed = remove_rule(parse(FILE), "b", allow=False, pattern="/x")
+    assert [removed.allowed("/x", agent) for agent in "ab"] == [False, True]
+    assert not removed.allowed("/z", "c")
+
+
+def test_removing_what_is_not_there_gives_the_same_file() -> None:
+    robots = parse(FILE)
+    assert remove_rule(robots, "a", allow=True, pattern="/nowhere") is robots
+    assert (
+        str(remove_rule(add_rule(robots, "*", allow=True, pattern="/q"), "*", allow=True, pattern="/q"))
+        == FILE + "\r\n"
+    )
+
+
+@given(file, st.sampled_from(["MyBot", "OtherBot", "*", "New"]), st.booleans(), st.sampled_from(["/a", "/*b$", "/"]))
+def test_a_change_for_one_agent_leaves_all_others_alone(body: str, agent: str, allow: bool, pattern: str) -> None:
+    body = body.replace("\ud800", "").replace("\0", "")
+    robots = parse(body)
+    others = [other for other in ("MyBot", "OtherBot", "Somebody") if other != agent]
+    assume(agent != "*")
+    for changed in (
+        add_rule(robots, agent, allow=allow, pattern=pattern),
+        remove_rule(robots, agent, allow=allow, pattern=pattern),
+    ):
+        for path in ("/", "/a", "/ab", "/a/b", "/x/y"):
+            for other in others:
+                assert changed.allowed(path, other) == robots.allowed(path, other)
+    assert remove_rule(robots, agent, allow=allow, pattern=pattern) == robots or pattern in body
+
+
+def test_text_that_means_the_same_is_no_difference() -> None:
+    old = parse("User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow: /z\nDisallow: /y\n")
+    new = parse("#\nuser-agent: *\ndisallow: /y\ndisallow: /z\n\nuser-agent: A\ndisallow: /x\nDisallow: /x/y\n")
+    assert not diff(old, new)
+
+
+def test_a_difference_names_agents_paths_and_lines() -> None:
+    old = parse("User-agent: *\nDisallow: /x\nCrawl-delay: 1\nSitemap: https://h/1\n")
+    new = parse(
+        "User-agent: *\nDisallow: /x\nAllow: /x/open\nCrawl-delay: 9\nSitemap: https://h/2\nUser-agent: a\nDisallow: /"
+    )
+    found = diff(old, new)
+    assert [(change.agent, change.pattern, change.allowed) for change in found.changes] == [
+        ("*", "/x/open", True),
+        ("a", "/", False),
+    ]
+    gained = found.changes[0]
+    assert gained.before is not None
+    assert gained.after is not None
+    assert (gained.before.line, gained.after.line) == (2, 3)
+    assert found.delays == {"*": (1.0, 9.0), "a": (1.0, None)}
+    assert (found.sitemaps_added, found.sitemaps_removed) == (("https://h/2",), ("https://h/1",))
+
+
+patterns = st.lists(st.tuples(st.booleans(), st.text("ab/", min_size=1, max_size=4)), max_size=6)
+
+
+@given(patterns, patterns, st.text("ab/", max_size=6))
+def test_without_wildcards_no_change_of_a_verdict_goes_unnoticed(
+    old: list[tuple[bool, str]], new: list[tuple[bool, str]], path: str
+) -> None:
+    first, second = (
+        build([GroupText(agents=["*"], rules=[(allow, "/" + pattern) for allow, pattern in rules])])
+        for rules in (old, new)
+    )
+    if first.allowed("/x" + path, "bot") != second.allowed("/x" + path, "bot"):
+        assert diff(first, second)
+    if first.allowed("/" + path.lstrip("/"), "bot") != second.allowed("/" + path.lstrip("/"), "bot"):
+        assert diff(first, second)
+    assert not diff(first, first)
+
+
+def test_dialects_are_compared_about_one_url() -> None:
+    comparison = compare(parse("User-agent: *\nDisalow: /a\nAllow: /b\nDisallow: /b"), "/a", "MyBot")
+    assert set(comparison.matches) == set(DIALECTS)
+    assert not comparison.agree
+    assert not comparison.matches["google"].allowed
+    assert "google" in comparison.why
+    assert compare(parse(""), "/a", "MyBot").agree
+
+
+# covers: L6, F14
+def test_an_agent_with_a_group_of_its_own_does_not_take_the_delay_of_the_star_group() -> None:
+    robots = parse("User-agent: *\nCrawl-delay: 10\nDisallow: /x\n\nUser-agent: Fast\nDisallow: /y\n")
+    assert robots.crawl_delay("Fast") is None
+    assert robots.crawl_delay("Other") == 10

@@ -1,0 +1,182 @@
+"""One normal form of URLs: what makes no difference is removed, what may make one is kept."""
+
+import runpy
+import time
+from pathlib import Path
+
+import ada_url
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity import InvalidURL, urls
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("HTTP://Example.COM", "http://example.com/"),
+        ("https://example.com:443/a", "https://example.com/a"),
+        ("https://example.com:8443/a#part", "https://example.com:8443/a"),
+        ("http://example.com/a/./b/../c", "http://example.com/a/c"),
+        ("http://bücher.example/ä?ö", "http://xn--bcher-kva.example/%C3%A4?%C3%B6"),
+        ("http://user:secret@example.com/", "http://example.com/"),
+        ("http://example.com/%7euser?b=2&a=1", "http://example.com/%7euser?b=2&a=1"),
+        ("http://example.com/a?", "http://example.com/a?"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("http://０１７７.0.0.1/", "http://127.0.0.1/"),
+        ("http://[::FFFF:7f00:1]:8080/", "http://[::ffff:7f00:1]:8080/"),
+        ("  http://example.com/\n", "http://example.com/"),
+    ],
+)
+def test_the_normal_form(written: str, normal: str) -> None:
+    assert urls.normalise(written) == normal
+    assert urls.normalise(normal) == normal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "example.com",
+        "/path",
+        "//example.com/",
+        "ftp://example.com/",
+        "mailto:a@b.c",
+        "javascript:alert(1)",
+        "http://",
+        "http://[::1",
+        "http://exa mple.com/",
+        "file:///etc/passwd",
+        "http://a:99999/",
+    ],
+)
+def test_what_is_no_web_address_is_refused_with_advice(text: str) -> None:
+    with pytest.raises(InvalidURL, match="write it whole"):
+        urls.normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("reference", "whole"),
+    [
+        ("/a/b", "http://h.example/a/b"),
+        ("x.html", "http://h.example/dir/x.html"),
+        ("../up", "http://h.example/up"),
+        ("?q=1", "http://h.example/dir/page?q=1"),
+        ("#part", "http://h.example/dir/page"),
+        ("//other.example/x", "http://other.example/x"),
+        ("https://other.example", "https://other.example/"),
+        ("mailto:a@b.c", None),
+        ("javascript:void(0)", None),
+        ("data:text/html,x", None),
+        ("http://[", None),
+    ],
+)
+def test_references_are_joined_as_browsers_do(reference: str, whole: str | None) -> None:
+    assert urls.join("http://h.example/dir/page", reference) == whole
+
+
+CHECK = Path(__file__).parents[1] / "benchmarks" / "urls.py"
+BASE = "http://h.example/dir/page?q"
+URLISH = st.text(st.sampled_from("/.?#:@%&=[]\\|'\" \t\nabcxnHT0127e2-_~\u00fc\u3002\u200d\ud800"), max_size=24)
+
+
+def truth(reference: str, base: str | None = None) -> str | None:
+    """What ada-url says, in the words of its own setters."""
+    try:
+        url = ada_url.URL(reference.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), base)
+    except ValueError:
+        return None
+    if url.protocol not in ("http:", "https:"):
+        return None
+    url.username = url.password = url.hash = ""
+    return url.href
+
+
+def test_thirty_thousand_generated_references_get_the_answers_of_ada_url() -> None:
+    if not CHECK.exists():
+        pytest.skip("benchmarks/urls.py is not part of this copy")
+    assert runpy.run_path(str(CHECK))["disagreements"](30_000, 7) == []
+
+
+@given(URLISH | st.text(max_size=60))
+def test_any_text_joins_as_ada_says_or_not_at_all(reference: str) -> None:
+    assert urls.join(BASE, reference) == truth(reference, BASE)
+    assert urls.Base(BASE).join(reference) == truth(reference, BASE)
+
+
+@given(URLISH, URLISH)
+def test_any_text_is_a_base_as_ada_says_or_none(base: str, reference: str) -> None:
+    base = f"http://{base}"
+    whole = truth(base)
+    assert urls.join(base, reference) == (truth(reference, whole) if whole is not None else None)
+
+
+@given(URLISH.map("http://".__add__) | URLISH.map("https://h".__add__) | st.text(max_size=60))
+def test_any_text_is_normalised_as_ada_says_or_refused(text: str) -> None:
+    expected = truth(text)
+    assert urls.is_http(text) == (expected is not None)
+    if expected is None:
+        for function in (urls.normalise, urls.origin, urls.host, urls.path_and_query):
+            with pytest.raises(InvalidURL):
+                function(text)
+        return
+    parsed = ada_url.URL(expected)
+    assert urls.normalise(text) == urls.normalise(expected) == expected
+    assert (urls.origin(text), urls.host(text)) == (parsed.origin, parsed.hostname)
+    assert urls.origin(text) + urls.path_and_query(text) == expected
+
+
+@pytest.mark.parametrize("place", ["http://h/a{}b", "http://h/a?b{}c", "http://a{}b/", "http://h:8{}0/", "http://h{}"])
+def test_every_ascii_character_is_treated_as_ada_treats_it_wherever_it_stands(place: str) -> None:
+    for char in map(chr, range(128)):
+        text = place.format(char)
+        assert (urls.normalise(text) if urls.is_http(text) else None) == truth(text)
+        assert urls.join(BASE, text.removeprefix("http://h")) == truth(text.removeprefix("http://h"), BASE)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "http://h/{}",
+        "http://{}/",
+        "http://h/?{}",
+        "http://{}@h/",
+        "http://h:{}/",
+        "{}",
+        "{}:",
+        "//{}",
+        "../{}",
+        "http://h/#{}",
+    ],
+)
+@pytest.mark.parametrize(
+    "piece",
+    ["a", ".", "/", "../", "/..", "%2e/", "a.", "@", "0", "[", "\u00fc", "\u00fc.", "xn--", "\t", " ", "\ud800"],
+)
+def test_time_is_linear_in_the_length_of_hostile_text(shape: str, piece: str) -> None:
+    text = shape.format(piece * (200_000 // len(piece)))
+    started = time.process_time()
+    urls.join("http://h.example/a/b/c", text)
+    urls.is_http(text)
+    assert time.process_time() - started < 0.5
+
+
+def test_no_error_message_repeats_a_long_text_in_full() -> None:
+    with pytest.raises(InvalidURL) as caught:
+        urls.normalise("x" * 100_000)
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "host"),
+    [
+        ("https://example.com/a?b", "https://example.com", "example.com"),
+        ("http://example.com:8080/", "http://example.com:8080", "example.com"),
+        ("http://[::1]:81/x", "http://[::1]:81", "[::1]"),
+        ("http://[::1]/", "http://[::1]", "[::1]"),
+    ],
+)
+def test_origin_and_host(url: str, origin: str, host: str) -> None:
+    assert (urls.origin(url), urls.host(url)) == (origin, host)

@@ -1,0 +1,581 @@
+"""How content may be used: every source is read by its own rules, and one purpose gets one answer with its source."""
+
+import doctest
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import comity.robots
+from comity.errors import InvalidSetting
+from comity.signals import usage
+from comity.signals.usage import Statement, Usage, aipref, content_signal, paths, rsl, rsl_licence, tdmrep
+
+AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
+URL = "https://example.com/a/page.html"
+
+
+def answers(found: Usage) -> tuple[str, str, str]:
+    search, ai_input, train = (found.allows(purpose) for purpose in usage.PURPOSES)
+    return search, ai_input, train
+
+
+def records(*rows: Sequence[Any]) -> list[usage.Record]:
+    return [(line, value, "*") for line, value in rows]
+
+
+# AIPREF
+
+
+@pytest.mark.parametrize("case", AIPREF["values"], ids=lambda case: case["why"])
+def test_a_content_usage_value_means_what_the_draft_says(case: dict[str, str]) -> None:
+    found = usage.from_headers([("Content-Usage", case["value"])])
+    assert {key: found.allows(key) for key in ("train-ai", "search")} == {
+        key: case[key] for key in ("train-ai", "search")
+    }
+    assert found.allows("ai-input") == "unknown"
+
+
+@pytest.mark.parametrize("case", AIPREF["robots"], ids=lambda case: case["why"])
+def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any]) -> None:
+    for path, crawlable, answer, lines in case["urls"]:
+        for url in (path, f"https://example.com{path}#top"):
+            found = usage.from_robots(url, content_usage=records(*case["content_usage"]), crawlable=crawlable)
+            assert (found.allows("train-ai"), [each.line for each in found.statements]) == (answer, lines), url
+            assert found.applicable == crawlable
+
+
+def test_a_content_usage_field_in_several_lines_is_one_dictionary() -> None:
+    found = usage.from_headers([("Content-Usage", "train-ai=n, search=n"), ("content-usage", "search=y")])
+    assert answers(found) == ("allowed", "unknown", "disallowed")
+
+
+def test_what_was_ignored_is_still_shown_with_the_reason() -> None:
+    found = usage.from_headers([("content-usage", "ai-train=n, train-ai=no")])
+    assert [(each.purpose, each.value) for each in found.statements] == [
+        ("train-ai", "unknown"),
+        ("ai-train", "unknown"),
+    ]
+    assert all(each.note for each in found.statements)
+    broken = usage.from_headers([("content-usage", "TRAIN=n")])
+    assert [(each.purpose, each.value) for each in broken.statements] == [("", "unknown")]
+    assert "dictionary" in broken.statements[0].note
+
+
+# Content Signals
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("search=yes, ai-input=yes, ai-train=no", ("allowed", "allowed", "disallowed")),
+        ("ai-train=no", ("unknown", "unknown", "disallowed")),
+        ("search=yes,ai-train=no", ("allowed", "unknown", "disallowed")),
+        (" Search = YES ,, AI-Train=No,", ("allowed", "unknown", "disallowed")),
+        ("ai-train=yes, ai-train=no", ("unknown", "unknown", "disallowed")),
+        ("search=maybe, use=reference, ai-train", ("unknown", "unknown", "unknown")),
+        ("", ("unknown", "unknown", "unknown")),
+    ],
+)
+def test_content_signals_mean_the_same_in_robots_txt_and_in_a_header(value: str, meant: tuple[str, str, str]) -> None:
+    assert answers(usage.from_robots(URL, content_signal=records((7, value)))) == meant
+    assert answers(usage.from_headers([("Content-Signal", value)])) == meant
+
+
+def test_a_key_that_is_no_content_signal_is_recorded_and_not_guessed_at() -> None:
+    found = usage.from_headers([("Content-Signal", "use=reference")])
+    assert [(each.purpose, each.value, each.text) for each in found.statements] == [("use", "unknown", "use=reference")]
+
+
+def test_a_content_signal_with_a_longer_path_wins_and_does_not_touch_content_usage() -> None:
+    found = usage.from_robots(
+        URL,
+        content_usage=records((2, "train-ai=n, search=y")),
+        content_signal=records((3, "ai-train=no"), (4, "/a/ ai-train=yes, ai-input=no")),
+    )
+    assert answers(found) == ("allowed", "disallowed", "disallowed")
+    assert [each.source for each in found.statements if each.purpose == "train-ai"] == [
+        "robots.txt line 2",
+        "robots.txt line 4",
+    ]
+
+
+# TDMRep
+
+TDMREP = b"""[
+  {"location": "/directory-a/", "tdm-reservation": 1},
+  {"location": "/directory-b/html/", "tdm-reservation": 1, "tdm-policy": "https://provider.example/policy.json"},
+  {"location": "/directory-b/images/*.jpg", "tdm-reservation": 0}
+]"""
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "policies"),
+    [
+        ("/directory-a/report.pdf", "disallowed", []),
+        ("/directory-b/html/page.html", "disallowed", ["https://provider.example/policy.json"]),
+        ("/directory-b/images/2021/cat.jpg", "allowed", []),
+        ("/directory-b/images/cat.png", "unknown", []),
+        ("/Directory-A/report.pdf", "unknown", []),
+    ],
+)
+def test_the_file_at_the_origin_covers_what_its_patterns_say(path: str, answer: str, policies: list[str]) -> None:
+    found = usage.from_tdmrep(tdmrep.parse(TDMREP), "https://provider.example" + path)
+    assert found.allows("train-ai") == answer
+    assert [licence.url for licence in found.licences] == policies
+    assert (found.allows("search"), found.allows("ai-input")) == ("unknown", "unknown")
+
+
+def test_the_first_rule_of_the_file_that_covers_a_url_counts() -> None:
+    body = b'[{"location": "/a/open", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
+    found = tdmrep.parse(body)
+    assert usage.from_tdmrep(found, "/a/open/1").allows("train-ai") == "allowed"
+    assert [each.source for each in usage.from_tdmrep(found, "/a/").statements] == ["tdmrep.json rule 2"]
+
+
+@pytest.mark.parametrize("value", ["2", "true", '"yes"', "null", "[1]", "1e999", '"1.0"'])
+def test_a_reservation_other_than_0_and_1_is_unset(value: str) -> None:
+    found = tdmrep.parse(b'[{"location": "/", "tdm-reservation": %s}]' % value.encode())
+    assert found.problems
+    assert usage.from_tdmrep(found, URL).allows("train-ai") == "unknown"
+
+
+def test_header_beats_file_and_meta_beats_header() -> None:
+    site = usage.from_tdmrep(
+        tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://e/p"}]'), URL
+    )
+    header = usage.from_headers([("TDM-Reservation", "0")])
+    meta = usage.from_metas([("TDM-Reservation", "1"), ("tdm-policy", "https://e/q")])
+    assert usage.merge(site, header).allows("train-ai") == "allowed"
+    together = usage.merge(site, header, meta)
+    assert together.allows("train-ai") == "disallowed"
+    assert [each.applies for each in together.statements] == [False, False, True]
+    assert together.statements[0].note == "superseded by the meta"
+    assert [(each.url, each.applies) for each in together.licences] == [("https://e/p", False), ("https://e/q", True)]
+
+
+def test_absence_and_errors_closer_to_the_content_reset_nothing() -> None:
+    site = usage.from_tdmrep(
+        tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://e/p"}]'), URL
+    )
+    header = usage.from_headers([("TDM-Reservation", "maybe")])
+    assert usage.merge(site, header).allows("train-ai") == "disallowed"
+    only_flag = usage.merge(site, usage.from_headers([("TDM-Reservation", "1")]))
+    assert [(each.url, each.applies) for each in only_flag.licences] == [("https://e/p", True)]
+
+
+def test_tdmrep_does_not_lift_what_another_vocabulary_forbids() -> None:
+    found = usage.merge(
+        usage.from_robots(URL, content_usage=records((3, "train-ai=n"))), usage.from_headers([("TDM-Reservation", "0")])
+    )
+    assert found.allows("train-ai") == "disallowed"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"{}",
+        b"[1, null, {}]",
+        b'[{"location": 3}]',
+        b"[" * 100_000,
+        b"\xff\xfe[",
+        b" " * 2_000_000,
+        b"9" * 5000,
+    ],
+)
+def test_a_file_that_cannot_be_used_says_so_and_states_nothing(body: bytes) -> None:
+    found = tdmrep.parse(body)
+    assert (found.rules, bool(found.problems)) == ((), True)
+    assert usage.from_tdmrep(found, URL) == Usage()
+
+
+def test_what_can_be_used_of_a_damaged_file_is_used() -> None:
+    found = tdmrep.parse(b'\xef\xbb\xbf["x", {"location": "/", "tdm-reservation": "1", "tdm-policy": 7}]')
+    assert usage.from_tdmrep(found, URL).allows("train-ai") == "disallowed"
+    assert usage.from_tdmrep(tdmrep.parse(b'{"location": "/", "tdm-reservation": 1}'), URL).statements
+
+
+# RSL
+
+
+def test_licences_of_robots_txt_are_reported_with_their_lines_also_for_forbidden_urls() -> None:
+    found = usage.from_robots(
+        URL, licences=[(1, "https://example.com/license.xml", None), (9, " /rsl.xml", None)], crawlable=False
+    )
+    assert [(each.url, each.source) for each in found.licences] == [
+        ("https://example.com/license.xml", "robots.txt line 1"),
+        ("/rsl.xml", "robots.txt line 9"),
+    ]
+    assert [each.note for each in found.licences] == ["", "not an absolute URL"]
+    assert answers(found) == ("unknown",) * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "urls"),
+    [
+        ('<https://e.example/l.xml>; rel="license"; type="application/rsl+xml"', ["https://e.example/l.xml"]),
+        ("</l.xml>;rel=license;type=application/rsl+xml", ["https://example.com/l.xml"]),
+        (
+            '<a,b>; TITLE="x, \\"<y>; z"; rel="next LICENSE"; type="Application/RSL+XML;v=1"',
+            ["https://example.com/a/a,b"],
+        ),
+        (
+            (
+                "<n>; rel=next, <https://e/1>; rel=license; type=application/rsl+xml ,"
+                '<https://e/2>; type="application/rsl+xml"; rel=license'
+            ),
+            ["https://e/1", "https://e/2"],
+        ),
+        ('<l.xml>; x="\\"; rel=next; y=\\""; rel=license; type=application/rsl+xml', ["https://example.com/a/l.xml"]),
+        ("<l.xml>; rel=license", []),
+        ("<l.xml>; rel=next; rel=license; type=application/rsl+xml", []),
+        ("l.xml; rel=license; type=application/rsl+xml", []),
+        ('<l.xml>; rel="license', []),
+    ],
+)
+def test_link_headers_name_rsl_licences(value: str, urls: list[str]) -> None:
+    found = usage.from_headers([("Link", value)], url=URL)
+    assert [each.url for each in found.licences] == urls
+
+
+def test_html_links_name_rsl_licences() -> None:
+    links = [
+        ("license", "application/rsl+xml", "/l.xml"),
+        ("license", "text/html", "/cc"),
+        ("next", rsl.MEDIA_TYPE, "/n"),
+    ]
+    assert [each.url for each in usage.from_links(links, URL)] == ["https://example.com/l.xml"]
+
+
+RSL = b"""<?xml version="1.0"?>
+<rsl xmlns="https://rslstandard.org/rsl">
+  <content url="/"><license><prohibits type="usage">ai-all</prohibits></license></content>
+  <content url="/blog/*">
+    <license><permits type="usage">search, ai-input</permits><payment type="free"/></license>
+    <license><permits type="usage">ai-train</permits><payment type="subscription"><custom>x</custom></payment></license>
+  </content>
+  <content url="https://example.com/paid/" server="https://collective.example/api">
+    <license><permits type="usage">all</permits></license>
+  </content>
+  <content url="/schools/"><license>
+    <permits type="usage">train-ai ai-index</permits><permits type="user">education</permits>
+  </license></content>
+</rsl>"""
+
+
+@pytest.mark.parametrize(
+    ("path", "meant", "notes"),
+    [
+        ("/about", ("unknown", "disallowed", "disallowed"), ""),
+        ("/blog/1", ("allowed", "allowed", "unknown"), "on terms: payment (subscription)"),
+        ("/paid/1", ("unknown", "unknown", "unknown"), "on terms: a licence server"),
+        ("/schools/1", ("unknown", "unknown", "unknown"), "on terms: certain users or places only"),
+    ],
+)
+def test_an_rsl_licence_allows_only_what_it_permits_without_terms(
+    path: str, meant: tuple[str, str, str], notes: str
+) -> None:
+    document = rsl_licence.parse(RSL)
+    assert document.problems == ()
+    found = usage.from_rsl(document, "https://example.com" + path)
+    assert answers(found) == meant
+    assert notes in [each.note for each in found.statements]
+
+
+def test_the_most_specific_content_of_a_licence_counts_and_is_named() -> None:
+    found = usage.from_rsl(rsl_licence.parse(RSL), "https://example.com/blog/1")
+    assert {each.source for each in found.statements} == {"RSL licence rule 2"}
+    assert usage.from_rsl(rsl_licence.parse(RSL), "https://other.example/paid/1").statements[0].line == 1
+
+
+def test_contents_of_equal_length_combine_and_their_order_carries_no_meaning() -> None:
+    content = b'<content url="%s"><license><%s>search</%s></license></content>'
+    first, second, shorter = (
+        content % (url, verb, verb) for url, verb in ((b"/a*", b"permits"), (b"/ab", b"prohibits"), (b"/", b"permits"))
+    )
+    for body in (first + second + shorter, shorter + second + first):
+        found = usage.from_rsl(rsl_licence.parse(b"<rsl>%s</rsl>" % body), "/abc")
+        assert (found.allows("search"), len(found.statements)) == ("disallowed", 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"\xff\xfe\x00",
+        b"<rsl>" * 100_000,
+        b"x" * 2_000_000,
+        b"<?xml version='1.0' encoding='klingon'?><rsl/>",
+        b'<!DOCTYPE rsl [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><rsl>&b;</rsl>',
+        b'<!DOCTYPE rsl SYSTEM "file:///etc/passwd"><rsl/>',
+    ],
+)
+def test_an_rsl_licence_that_cannot_be_read_says_so_and_states_nothing(body: bytes) -> None:
+    document = rsl_licence.parse(body)
+    assert document.problems
+    assert usage.from_rsl(document, URL) == Usage()
+
+
+def test_what_came_before_the_damage_in_an_rsl_licence_is_used() -> None:
+    document = rsl_licence.parse(RSL[: RSL.index(b'<content url="https')])
+    assert (len(document.contents), len(document.problems)) == (2, 1)
+
+
+# noai
+
+
+def test_noai_forbids_training_and_noimageai_forbids_it_on_images() -> None:
+    found = usage.merge(
+        usage.from_headers([("X-Robots-Tag", "noimageai"), ("x-robots-tag", "otherbot: noai")], agent="MyBot/1.0")
+    )
+    assert (found.allows("train-ai"), found.allows("train-ai", images=True)) == ("unknown", "disallowed")
+    assert usage.from_metas([("robots", "noai")]).allows("train-ai") == "disallowed"
+    assert usage.from_metas([("mybot", "noai")], agent="MyBot/1.0").statements[0].source == "meta mybot"
+
+
+# One answer
+
+
+def statement(purpose: str, value: Any) -> Statement:
+    return Statement(purpose, value, "aipref", "header", "Content-Usage", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "answer"),
+    [
+        ([], "unknown"),
+        (["unknown"], "unknown"),
+        (["unknown", "allowed"], "allowed"),
+        (["allowed", "disallowed", "unknown"], "disallowed"),
+    ],
+)
+def test_any_disallow_disallows_else_any_allow_allows(values: list[str], answer: str) -> None:
+    statements = [statement("train-ai", value) for value in values] + [statement("search", "disallowed")]
+    assert usage.combine(statements, "train-ai") == answer
+    assert usage.combine(statements, "ai-train") == answer
+
+
+def test_one_forbidden_part_makes_the_whole_not_applicable() -> None:
+    forbidden = usage.from_robots(URL, content_usage=records((1, "train-ai=n")), crawlable=False)
+    assert not usage.merge(forbidden, usage.from_headers([])).applicable
+    assert usage.merge().applicable
+
+
+def test_an_unknown_purpose_is_refused_with_the_allowed_ones() -> None:
+    with pytest.raises(InvalidSetting, match="search, ai-input, train-ai"):
+        Usage().allows("sell-ai")
+
+
+def test_the_answer_names_who_gives_it() -> None:
+    found = usage.merge(
+        usage.from_robots(URL, content_usage=records((4, "train-ai=n"))),
+        usage.from_headers([("Content-Signal", "search=yes")]),
+    )
+    assert found.explain("train-ai") == "train-ai is disallowed: robots.txt line 4 says 'train-ai=n'."
+    assert found.explain("search") == "search is allowed: header Content-Signal says 'search=yes'."
+    assert found.explain("ai-input") == "ai-input is unknown: no statement that applies speaks of it."
+
+
+def test_usage_serialises_to_json() -> None:
+    found = usage.from_robots(URL, content_usage=records((4, "/a/ train-ai=n")), licences=[(1, "https://e/l", None)])
+    data = json.loads(json.dumps(found.to_dict()))
+    assert (data["train-ai"], data["search"]) == ("disallowed", "unknown")
+    assert data["statements"][0]["source"] == "robots.txt line 4"
+    assert data["licences"] == [
+        {"url": "https://e/l", "source": "robots.txt line 1", "vocabulary": "rsl", "applies": True}
+    ]
+
+
+# Hostile content
+
+WORDS = """train-ai search ai-input ai-train = , ; n y yes no ?0 "n" ( ) : @9 %"% / /a* $ < > rel=license type= " \\
+application/rsl+xml noai unavailable_after: location tdm-reservation [ ] { } 1 0"""
+texts = st.one_of(
+    st.text(max_size=40),
+    st.lists(st.sampled_from([*WORDS.split(), " ", "\ud800", "é", "\x00"]), max_size=16).map("".join),
+)
+NAMES = [
+    "Content-Usage",
+    "content-signal",
+    "TDM-Reservation",
+    "tdm-policy",
+    "Link",
+    "X-Robots-Tag",
+    "robots",
+    "tdm:policy",
+]
+pairs = st.lists(st.tuples(st.sampled_from(NAMES) | texts, texts), max_size=5)
+rows = st.lists(st.tuples(st.integers(1, 99), texts, st.none()), max_size=5)
+
+
+@settings(max_examples=300)
+@given(rows, rows, rows, pairs, texts)
+def test_nothing_a_site_says_raises(
+    usages: list[usage.Record], signals: list[usage.Record], licences: list[usage.Record], named: Any, url: str
+) -> None:
+    found = usage.merge(
+        usage.from_robots(url, content_usage=usages, content_signal=signals, licences=licences),
+        usage.from_headers(named, agent=url, url=url),
+        usage.from_metas(named, agent=url),
+    )
+    json.dumps(found.to_dict())
+    hash(found)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]) | texts, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()), texts)
+def test_no_tdmrep_file_raises(body: bytes, url: str) -> None:
+    usage.from_tdmrep(tdmrep.parse(body), url)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=80) | st.lists(st.sampled_from([*RSL.split(b">"), b""]), max_size=12).map(b">".join), texts)
+def test_no_rsl_licence_raises(body: bytes, url: str) -> None:
+    usage.from_rsl(rsl_licence.parse(body), url)
+
+
+@settings(max_examples=200)
+@given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
+def test_a_further_signal_never_lifts_a_disallow(some: list[str], more: list[str]) -> None:
+    before = usage.from_headers([("Content-Signal", value) for value in some])
+    after = usage.from_headers([("Content-Signal", value) for value in [*some, *more]])
+    for purpose in usage.PURPOSES:
+        if before.allows(purpose) == "disallowed":
+            assert after.allows(purpose) == "disallowed"
+
+
+def test_endless_values_are_not_read_and_said_so() -> None:
+    assert aipref.read("train-ai=n, " * 10_000)[0].note.startswith("longer than")
+    assert content_signal.read("ai-train=no," * 10_000)[0].note.startswith("longer than")
+    assert len(content_signal.read(",".join(f"k{n}=1" for n in range(1_000)))) == aipref.MAX_KEYS
+    assert len(aipref.read(", ".join(f"k{n}=1" for n in range(900)))) == aipref.MAX_KEYS
+
+
+# Path patterns
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("/fish", "/fisher.html?x", True),
+        ("/fish", "/Fish", False),
+        ("/*.php$", "/a/b.php?x", False),
+        ("/exact$", "/exactly", False),
+        ("/path/foo-%24", "https://provider.example/path/foo-$", True),
+        ("/%61", "/a", True),
+        ("/a%2Fb", "/a/b", False),
+        ("", "/x", False),
+    ],
+)
+def test_a_path_pattern_covers_what_robots_txt_patterns_cover(pattern: str, path: str, covered: bool) -> None:
+    assert paths.pattern(pattern).covers(paths.target(path)) is covered
+
+
+# A whole robots.txt
+
+ROBOTS = b"""\
+License: https://example.com/rsl.xml
+Content-Signal: ai-train=no
+
+User-Agent: *
+Allow: /
+Disallow: /never/
+Content-Usage: train-ai=n   # please
+Content-Usage: /ai-ok/ train-ai=y
+
+User-Agent: ExampleBot
+Allow: /
+Content-Usage: train-ai=y
+
+User-agent: Quiet
+Disallow: /x
+
+User-agent: One
+Content-Signal: search=yes
+User-agent: Two
+Disallow: /y
+"""
+
+
+def asked(url: str, agent: str) -> Usage:
+    robots = comity.robots.parse(ROBOTS)
+    return usage.for_agent(robots, agent).for_url(url, crawlable=robots.allowed(url, agent))
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "answer", "sources"),
+    [
+        ("MyBot/1.0", "/test", "disallowed", ["robots.txt line 7"]),
+        ("MyBot/1.0", "/never/test", "unknown", []),
+        ("MyBot/1.0", "/ai-ok/test", "allowed", ["robots.txt line 8"]),
+        ("ExampleBot/2.1", "/never/test", "allowed", ["robots.txt line 12"]),
+        ("quiet", "/test", "unknown", []),
+    ],
+)
+def test_the_drafts_robots_txt_read_whole(agent: str, path: str, answer: str, sources: list[str]) -> None:
+    # covers: F21 (text after # is a comment, lines that say nothing are skipped)
+    found = asked(path, agent)
+    assert found.allows("train-ai") == answer
+    assert [each.source for each in found.statements if each.value != "unknown"] == sources
+    assert [each.url for each in found.licences] == ["https://example.com/rsl.xml"]
+
+
+def test_a_statement_outside_of_any_group_is_shown_and_addresses_nobody() -> None:
+    outside = asked("/test", "quiet").statements
+    assert [(each.source, each.value) for each in outside] == [("robots.txt line 2", "unknown")]
+    assert "User-agent" in outside[0].note
+
+
+def test_a_preference_ends_the_run_of_user_agent_lines_above_it() -> None:
+    assert asked("/", "One").allows("search") == "allowed"
+    assert asked("/", "Two").allows("search") == "unknown"
+
+
+def test_the_statement_names_its_group() -> None:
+    assert [each.group for each in asked("/test", "MyBot").statements] == ["*", None]
+
+
+@settings(max_examples=200)
+@given(
+    st.binary(max_size=200) | st.lists(st.sampled_from([*ROBOTS.splitlines(keepends=True)]), max_size=12).map(b"".join)
+)
+def test_no_robots_txt_raises(body: bytes) -> None:
+    for dialect in ("rfc9309", "google", "draft1996"):
+        found = usage.for_agent(comity.robots.parse(body, dialect), "One/1.0").for_url("/ai-ok/?x", crawlable=True)
+        json.dumps(found.to_dict())
+
+
+def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
+    body = (
+        b"User-agent: *\n"
+        + b"Content-Usage: /*a*a*a*a*b train-ai=n\n" * 6_000
+        + b"Content-Usage: train-ai=n, x=1\n" * 8_000
+    )
+    asked_often = usage.for_agent(comity.robots.parse(body), "MyBot")
+    found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
+    assert found.allows("train-ai") == "disallowed"
+    assert len({each.line for each in found.statements}) == 256
+
+
+def test_the_documentation_shows_what_really_happens() -> None:
+    page = Path(__file__).parent.parent / "docs" / "usage.md"
+    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert result.attempted > 15
+    assert result.failed == 0
