@@ -105,7 +105,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one sitemap may cost. sitemaps.org allows 50,000 entries and 50 MiB; the defaults tolerate five times that.
+    """What one sitemap may cost. sitemaps.org allows 50,000 entries and 50 MiB; the defaults tolerate more.
 
     Attributes:
         entries: entries read before stopping.
@@ -117,7 +117,7 @@ class Limits:
     """
 
     entries: int = 250_000
-    size: int = 256 * 1024 * 1024
+    size: int = 128 * 1024 * 1024
     ratio: int = 250
     loc: int = 8192
     extras: int = 1000

@@ -233,7 +233,7 @@ class XmlEntries:
             self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, *extras, precision))
             self._forget()
         else:
-            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, precision=precision))
+            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, (), (), (), (), precision))
 
     def _close_sitemap(self) -> None:
         loc = self._fields.get("loc", "").strip()
