@@ -134,6 +134,7 @@ def test_what_is_too_much_is_cut_and_counted() -> None:
     assert long.title == "T"
     assert long.problem == f"only the first {MAX_SIZE:,} bytes were read"
     assert len(long.text) < 100_000
+    assert parse("\n" * 300_000, URL).problem == "only the first 250,000 lines were read"
 
 
 def test_a_full_text_gives_title_and_links_and_keeps_none_of_the_rest() -> None:

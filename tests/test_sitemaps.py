@@ -140,6 +140,32 @@ def test_elements_of_other_vocabularies_are_passed_over() -> None:
     assert list(read(body)) == [entry]
 
 
+def test_entries_in_no_namespace_below_one_that_is_in_the_right_one_are_read() -> None:
+    body = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url xmlns=""><loc>u</loc></url></urlset>'
+    assert list(read(body)) == [SitemapUrl("u")]
+
+
+def test_links_that_are_no_alternates_are_passed_over() -> None:
+    body = b"""<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url><loc>u</loc><x:link rel="alternate" media="print" href="p"/>
+        <x:link rel="amphtml" hreflang="de" href="a"/><x:link rel="alternate" hreflang="de" href="d"/></url></urlset>"""
+    assert list(read(body)) == [SitemapUrl("u", alternates=(Alternate("de", "d"),))]
+
+
+def test_what_an_atom_entry_says_of_its_source_is_not_said_of_itself() -> None:
+    body = b"""<feed xmlns="http://www.w3.org/2005/Atom"><entry><source><link href="s"/><updated>2001</updated></source>
+        <link href="u"/><updated>2026</updated><source><updated>2002</updated></source></entry></feed>"""
+    assert list(read(body)) == [SitemapUrl("u", datetime(2026, 1, 1, tzinfo=UTC), precision="year")]
+
+
+def test_the_lines_of_a_list_are_counted_whatever_ends_them() -> None:
+    for end in ("\n", "\r\n", "\r"):
+        body = end.join(f"https://h/{number}" for number in range(9_999)).encode()
+        entries, reader = reading(body, entries=9_000)
+        assert len(entries) == 9_000
+        assert reader.stopped_at is not None
+        assert reader.stopped_at.line == 9_001
+
+
 def test_values_that_the_protocol_does_not_know_are_none() -> None:
     for name, value in (("priority", "2"), ("priority", "nan"), ("priority", "high"), ("changefreq", "sometimes")):
         body = f"<urlset><url><loc>u</loc><{name}>{value}</{name}></url></urlset>"

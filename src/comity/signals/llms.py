@@ -5,6 +5,7 @@ has still to be asked about, by robots.txt of its own origin and by the address 
 (llmstxt.org).
 """
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ Strategy = Literal["disabled", "prefer", "force"]
 Reason = Literal["llms_exact", "llms_loose", "markdown_variant", "index_markdown", "original"]
 
 MAX_SIZE: Final = 8 * 1024 * 1024  # octets or characters of a file that are read
+MAX_LINES: Final = 250_000
 MAX_LINE: Final = 8192  # characters of a line that are read
 MAX_LINKS: Final = 10_000
 _MAX_SECTIONS: Final = 1000
@@ -119,7 +121,7 @@ def parse(text: bytes | str, url: str) -> LlmsTxt:
         text: the body; bytes are taken as UTF-8.
         url: where it was served, after redirects.
     """
-    cut = len(text) > MAX_SIZE
+    problem = f"only the first {MAX_SIZE:,} bytes were read" if len(text) > MAX_SIZE else None
     text = text[:MAX_SIZE]
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
@@ -127,9 +129,11 @@ def parse(text: bytes | str, url: str) -> LlmsTxt:
     if text.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return LlmsTxt(url, problem="an HTML page, not an llms.txt")
     reading = _Reading(url)
-    for number, line in enumerate(re.split(r"\r\n?|\n", text), 1):
-        reading.take(line[:MAX_LINE], number)
-    problem = f"only the first {MAX_SIZE:,} bytes were read" if cut else None
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):
+        if number > MAX_LINES:
+            problem = f"only the first {MAX_LINES:,} lines were read"
+            break
+        reading.take(line.rstrip("\n")[:MAX_LINE], number)
     return LlmsTxt(
         url,
         reading.title,

@@ -1,6 +1,7 @@
 """The plain form: one URL per line (sitemaps.org, "Text file")."""
 
 import codecs
+import io
 
 from comity.signals.sitemaps.entries import Entry, Kind, Limits, Position, SitemapUrl
 from comity.signals.sitemaps.unpack import Stop
@@ -8,7 +9,7 @@ from comity.signals.sitemaps.unpack import Stop
 
 def looks_like_list(head: str) -> bool:
     """Whether a line of the first block begins as a URL does."""
-    return any(_is_url(line) for line in _lines(head))
+    return any(map(_is_url, head.replace("\r", "\n").split("\n")))
 
 
 class LineEntries:
@@ -26,7 +27,7 @@ class LineEntries:
         self.found: list[Entry] = []
         self.skipped = 0
         self._limits = limits
-        self._decoder = codecs.getincrementaldecoder(charset)("replace")
+        self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(charset)("replace"), translate=True)
         self._mark = mark
         self._byte = 0
         self._line = 1
@@ -41,7 +42,7 @@ class LineEntries:
         text = self._decoder.decode(block[self._mark :])
         self._mark = 0
         self._byte += len(block)
-        lines = _lines(self._open + text)
+        lines = (self._open + text).split("\n")
         self._open = lines.pop()[: self._limits.loc + 1]  # of an endless line this much shows that it is too long
         for line in lines:
             self._take(line)
@@ -61,10 +62,6 @@ class LineEntries:
             raise Stop(f"more than {self._limits.entries:,} entries")
         self._total += 1
         self.found.append(SitemapUrl(url))
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("\r", "\n").split("\n")
 
 
 def _is_url(line: str) -> bool:

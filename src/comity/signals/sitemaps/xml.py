@@ -87,6 +87,7 @@ class XmlEntries:
         self._closers: dict[str, Callable[[], None]] = {}
         self._text: list[str] = []
         self._fields: dict[str, str] = {}
+        self._aside: dict[str, str] = {}
         self._images: list[Image] = []
         self._news: list[News] = []
         self._videos: list[Video] = []
@@ -166,7 +167,10 @@ class XmlEntries:
         if self._depth == 1:
             self._root(local)
             self._own = address
-        space = "" if address == self._own else next((ours for part, ours in _NAMESPACES if part in address), "other")
+        if address in ("", self._own):  # none at all: .NET writes xmlns="" on the entries
+            space = ""
+        else:
+            space = next((ours for part, ours in _NAMESPACES if part in address), "other")
         key = f"{space}:{local}" if space else local
         opener: Callable[[dict[str, str]], None] | None = None
         if key in ("url", "sitemap", "item", "entry"):
@@ -181,6 +185,8 @@ class XmlEntries:
             opener = self._alternate
         elif key == "link" and self.kind == "atom":
             opener = self._atom_link
+        elif key == "source" and self.kind == "atom":
+            opener, self._closers[name] = self._open_source, self._close_source
         elif key == "image:image":
             self._closers[name] = self._close_image
         elif key == "news:news":
@@ -206,6 +212,8 @@ class XmlEntries:
             self._forget()
 
     def _alternate(self, attributes: dict[str, str]) -> None:
+        if attributes.get("rel", "alternate").strip().lower() != "alternate":
+            return
         href = attributes.get("href", "").strip()
         hreflang = attributes.get("hreflang", "").strip()
         if href and hreflang and len(self._alternates) < self._limits.extras:
@@ -214,6 +222,13 @@ class XmlEntries:
     def _atom_link(self, attributes: dict[str, str]) -> None:
         if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
             self._fields.setdefault("link", attributes["href"])
+
+    def _open_source(self, _attributes: dict[str, str]) -> None:
+        self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
+
+    def _close_source(self) -> None:
+        self._fields.clear()
+        self._fields.update(self._aside)
 
     def _close_url(self) -> None:
         fields = self._fields
