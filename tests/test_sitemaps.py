@@ -146,8 +146,9 @@ def test_entries_in_no_namespace_below_one_that_is_in_the_right_one_are_read() -
 
 
 def test_links_that_are_no_alternates_are_passed_over() -> None:
-    body = b"""<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url><loc>u</loc><x:link rel="alternate" media="print" href="p"/>
-        <x:link rel="amphtml" hreflang="de" href="a"/><x:link rel="alternate" hreflang="de" href="d"/></url></urlset>"""
+    body = b"""<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url><loc>u</loc>
+        <x:link rel="alternate" media="print" href="p"/><x:link rel="amphtml" hreflang="de" href="a"/>
+        <x:link rel="alternate" hreflang="de" href="d"/></url></urlset>"""
     assert list(read(body)) == [SitemapUrl("u", alternates=(Alternate("de", "d"),))]
 
 
