@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-MODULES: tuple[str, ...] = ("urls", "robots._scan", "robots._match")
+MODULES: tuple[str, ...] = ("urls", "signals._tags", "robots._scan", "robots._match")
 
 
 class _SourceFirst(MetaPathFinder):
