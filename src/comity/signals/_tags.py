@@ -1,5 +1,4 @@
-# cython: boundscheck=False, wraparound=False
-"""The tags of an HTML page that say something to a crawler, found by the rules of the HTML standard's tokenizer (13.2.5).
+"""The tags of an HTML page that matter to a crawler, found as the HTML standard's tokenizer finds them (13.2.5).
 
 It reads tags, attributes, comments, scripts and raw text as a browser's tokenizer does, in one pass and in time linear
 in the page's length. It builds no tree: a tree builder takes quadratic time for deep nesting, and the page decides how
@@ -35,9 +34,10 @@ _KINDS: dict[bytes, int] = {
     b"svg": 32,
     b"math": 32,
 }
-_NAMES = {
+_NAMES = {name: name.decode() for name in _KINDS}
+_ATTRIBUTES = {
     name: name.decode()
-    for name in (*_KINDS, b"href", b"src", b"rel", b"name", b"content", b"lang", b"type", b"hreflang", b"xlink:href")
+    for name in (b"href", b"src", b"rel", b"name", b"content", b"lang", b"type", b"hreflang", b"xlink:href")
 }
 # Start tags that end SVG or MathML (13.2.6.5), and elements in which HTML begins again (13.2.6).
 _BREAKOUT = frozenset(
@@ -58,8 +58,7 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
         text: the page in UTF-8.
 
     Returns:
-        Pairs of name and attributes, of which only those a crawler reads are kept (href, src, rel, name, content,
-        lang, type, hreflang, title, xlink:href); a `title` has its content as the attribute `text`. What is in a
+        Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its content as the attribute `text`. What is in a
         `template` is left out, and of SVG and MathML everything but `a`.
     """
     return _Tokenizer(text).run()
@@ -104,12 +103,30 @@ def _is_space(code: cython.int) -> cython.bint:
     return code == 32 or code == 10 or code == 9 or code == 13 or code == 12
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _may_matter(code: cython.int, size: cython.Py_ssize_t) -> cython.bint:
+    """False for most tags that are not in _KINDS, by their first letter and length alone."""
+    code |= 32
+    if size == 1:
+        return code == 97  # a
+    if size == 3:
+        return code == 115 or code == 120  # svg xmp
+    if size == 4:
+        return code == 97 or code == 108 or code == 98 or code == 104 or code == 109  # area link base html meta math
+    if size == 5:
+        return code == 116 or code == 102 or code == 115  # title frame style
+    return 6 <= size <= 9
+
+
 @cython.final
 @cython.cclass
 class _Tokenizer:
     """One pass over one page."""
 
     _text: bytes
+    _data: cython.p_const_uchar  # the same octets, for reading one
     _size: cython.Py_ssize_t
     _at: cython.Py_ssize_t  # the next octet
     _found: list
@@ -119,6 +136,7 @@ class _Tokenizer:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
+        self._data = text
         self._size = len(text)
         self._at = 0
         self._found = []
@@ -128,11 +146,11 @@ class _Tokenizer:
 
     @cython.ccall
     def run(self) -> list:
-        text: bytes = self._text
-        i: cython.Py_ssize_t = text.find(b"<", 0)
+        data: cython.p_const_uchar = self._data
+        i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
-        while 0 <= i < self._size - 1:
-            code = text[i + 1]
+        while i < self._size - 1:
+            code = data[i + 1]
             if 97 <= (code | 32) <= 122:
                 self._start_tag(i + 1)
             elif code == 47:  # /
@@ -143,8 +161,20 @@ class _Tokenizer:
                 self._skip_past(b">", i + 1)
             else:
                 self._at = i + 1
-            i = text.find(b"<", self._at)
+            i = self._next(60, self._at)
         return self._found
+
+    @cython.cfunc
+    def _next(self, code: cython.int, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The next place of an octet from `i` on, the page's end where there is none."""
+        size: cython.Py_ssize_t = self._size
+        data: cython.p_const_uchar = self._data
+        if not cython.compiled:
+            i = self._text.find(code, i)
+            return size if i < 0 else i
+        while i < size and data[i] != code:
+            i += 1
+        return i
 
     @cython.cfunc
     def _skip_past(self, mark: bytes, start: cython.Py_ssize_t) -> None:
@@ -175,10 +205,10 @@ class _Tokenizer:
 
     @cython.cfunc
     def _name_end(self, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        text: bytes = self._text
+        data: cython.p_const_uchar = self._data
         code: cython.int
         while i < self._size:
-            code = text[i]
+            code = data[i]
             if code == 62 or code == 47 or _is_space(code):
                 break
             i += 1
@@ -187,8 +217,11 @@ class _Tokenizer:
     @cython.cfunc
     def _start_tag(self, start: cython.Py_ssize_t) -> None:
         end: cython.Py_ssize_t = self._name_end(start)
-        name: bytes = self._text[start:end].lower()
-        kind: cython.int = _KINDS.get(name, 0)
+        name: bytes = b""
+        kind: cython.int = 0
+        if self._foreign or _may_matter(self._data[start], end - start):
+            name = self._text[start:end].lower()
+            kind = _KINDS.get(name, 0)
         attributes: dict | None = None
         if kind & _WANTED and self._templates == 0:
             attributes = {}
@@ -219,7 +252,7 @@ class _Tokenizer:
 
     @cython.cfunc
     def _end_tag(self, start: cython.Py_ssize_t) -> None:
-        code: cython.int = self._text[start] if start < self._size else 0
+        code: cython.int = self._data[start] if start < self._size else 0
         if not 97 <= (code | 32) <= 122:
             # `</>` is nothing, other marks begin a comment, and at the end it is text.
             self._skip_past(b">", start)
@@ -238,20 +271,19 @@ class _Tokenizer:
     @cython.cfunc
     def _attributes(self, i: cython.Py_ssize_t, wanted: dict | None) -> cython.bint:
         """Read the attributes from `i` on; False where the page ends inside the tag, which then is none."""
-        text: bytes = self._text
+        data: cython.p_const_uchar = self._data
         size: cython.Py_ssize_t = self._size
         start: cython.Py_ssize_t
         end: cython.Py_ssize_t
         value: cython.Py_ssize_t
         value_end: cython.Py_ssize_t
         code: cython.int
-        plain: cython.bint
         self._self_closing = False
         while i < size:
-            code = text[i]
+            code = data[i]
             if code == 62:  # >
                 self._at = i + 1
-                self._self_closing = text[i - 1] == 47 and self._self_closing
+                self._self_closing = data[i - 1] == 47 and self._self_closing
                 return True
             if code == 47:  # /
                 self._self_closing = True
@@ -263,33 +295,32 @@ class _Tokenizer:
             start = i
             i += 1
             while i < size:
-                code = text[i]
+                code = data[i]
                 if code == 61 or code == 62 or code == 47 or _is_space(code):
                     break
                 i += 1
             end = i
-            while i < size and _is_space(text[i]):
+            while i < size and _is_space(data[i]):
                 i += 1
             value = value_end = i
-            plain = True
             self._self_closing = False
-            if i < size and text[i] == 61:  # =
+            if i < size and data[i] == 61:  # =
                 i += 1
-                while i < size and _is_space(text[i]):
+                while i < size and _is_space(data[i]):
                     i += 1
                 if i >= size:
                     break
-                code = text[i]
+                code = data[i]
                 if code == 34 or code == 39:  # " '
                     value = i + 1
-                    value_end = text.find(b'"' if code == 34 else b"'", value)
-                    if value_end < 0:
+                    value_end = self._next(code, value)
+                    if value_end >= size:
                         break
                     i = value_end + 1
                 else:
                     value = i
                     while i < size:
-                        code = text[i]
+                        code = data[i]
                         if code == 62 or _is_space(code):
                             break
                         i += 1
@@ -309,18 +340,20 @@ class _Tokenizer:
         value_end: cython.Py_ssize_t,
     ) -> None:
         text: bytes = self._text
-        if end - start > 10:
+        # href src rel name content lang type hreflang xlink:href: most others differ in length.
+        size: cython.Py_ssize_t = end - start
+        if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return
-        name: str | None = _NAMES.get(text[start:end].lower())
+        name: str | None = _ATTRIBUTES.get(text[start:end].lower())
         if name is None or name in wanted:
             return
         octets: bytes = text[value:value_end]
-        if b"\0" in octets:
-            octets = octets.replace(b"\0", b"\xef\xbf\xbd")
-        if b"\r" in octets:
-            octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        content: str = octets.decode("utf-8", "replace")
-        wanted[name] = unescape(content, True) if b"&" in octets else content
+        special: cython.bint = b"&" in octets or b"\r" in octets or b"\0" in octets
+        if special:
+            octets = octets.replace(b"\0", b"\xef\xbf\xbd").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            wanted[name] = unescape(octets.decode("utf-8", "replace"), True)
+        else:
+            wanted[name] = octets.decode("utf-8", "replace")
 
     @cython.cfunc
     def _closes(self, i: cython.Py_ssize_t, name: bytes) -> cython.bint:
@@ -328,7 +361,7 @@ class _Tokenizer:
         end: cython.Py_ssize_t = i + len(name)
         if end >= self._size or self._text[i:end].lower() != name:
             return False
-        code: cython.int = self._text[end]
+        code: cython.int = self._data[end]
         return code == 62 or code == 47 or _is_space(code)
 
     @cython.cfunc
@@ -347,18 +380,17 @@ class _Tokenizer:
     def _script_end(self) -> None:
         """Go past `</script>`, minding `<!-- <script> </script> -->` (13.2.5.17 to 13.2.5.31)."""
         text: bytes = self._text
+        data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t = self._at
         code: cython.int
         escaped: cython.bint = False
         doubly: cython.bint = False
         while True:
             if not escaped:
-                i = text.find(b"<", i)
-                if i < 0:
-                    break
-            elif i >= self._size:
+                i = self._next(60, i)
+            if i >= self._size:
                 break
-            code = text[i]
+            code = data[i]
             if code == 60:  # <
                 if text.startswith(b"/", i + 1) and self._closes(i + 2, b"script"):
                     if not doubly:
