@@ -44,22 +44,29 @@ _BREAKOUT = frozenset(
     b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta "
     b"nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
-_INTEGRATION = frozenset((b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml"))
-_MAX_FOREIGN_DEPTH = 512
+_HTML_INSIDE = frozenset(
+    (b"#template", b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml")
+)
+# An end tag looks this far up at most; drawings nest less.
+_MAX_DEPTH = 100
+MAX_TAGS = 100_000
 
 _REFERENCE = re.compile(r"&(?:#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?|([a-zA-Z][a-zA-Z0-9]{0,31};?))")
+_LONGEST_BARE = max(len(name) for name in html5 if not name.endswith(";"))
 _C1 = bytes(range(0x80, 0xA0)).decode("cp1252", "replace")
 
 
 def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
     """The a, area, link, iframe, frame, meta, base, html and title start tags of a page, in order.
 
+    Reading stops after MAX_TAGS of them.
+
     Args:
         text: the page in UTF-8.
 
     Returns:
-        Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its content as the attribute `text`. What is in a
-        `template` is left out, and of SVG and MathML everything but `a`.
+        Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its
+        content as the attribute `text`. What is in a `template` is left out, and of SVG and MathML everything but `a`.
     """
     return _Tokenizer(text).run()
 
@@ -73,7 +80,7 @@ def unescape(text: str, attribute: bool) -> str:
         hexadecimal, decimal, name = match.groups()
         if name is None:
             return _numbered(hexadecimal, 16) if hexadecimal else _numbered(decimal, 10)
-        for size in range(len(name), 1, -1):
+        for size in (len(name), *range(min(len(name) - 1, _LONGEST_BARE), 1, -1)):
             found = html5.get(name[:size])
             if found is None:
                 continue
@@ -131,7 +138,7 @@ class _Tokenizer:
     _at: cython.Py_ssize_t  # the next octet
     _found: list
     _templates: cython.Py_ssize_t  # how many are open
-    _foreign: list  # names of the open elements of SVG and MathML, outermost first
+    _open: list  # names of the open elements of SVG and MathML and of open templates, outermost first
     _self_closing: cython.bint
 
     def __init__(self, text: bytes) -> None:
@@ -141,7 +148,7 @@ class _Tokenizer:
         self._at = 0
         self._found = []
         self._templates = 0
-        self._foreign = []
+        self._open = []
         self._self_closing = False
 
     @cython.ccall
@@ -149,7 +156,7 @@ class _Tokenizer:
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
-        while i < self._size - 1:
+        while i < self._size - 1 and len(self._found) < MAX_TAGS:
             code = data[i + 1]
             if 97 <= (code | 32) <= 122:
                 self._start_tag(i + 1)
@@ -198,7 +205,7 @@ class _Tokenizer:
                     return
                 end = text.find(b"--", end + 1)
             self._at = self._size
-        elif self._in_foreign() and text.startswith(b"<![CDATA[", i):
+        elif self._open and self._open[-1] not in _HTML_INSIDE and text.startswith(b"<![CDATA[", i):
             self._skip_past(b"]]>", i + 9)
         else:
             self._skip_past(b">", i + 2)
@@ -219,7 +226,7 @@ class _Tokenizer:
         end: cython.Py_ssize_t = self._name_end(start)
         name: bytes = b""
         kind: cython.int = 0
-        if self._foreign or _may_matter(self._data[start], end - start):
+        if self._open or _may_matter(self._data[start], end - start):
             name = self._text[start:end].lower()
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
@@ -227,7 +234,7 @@ class _Tokenizer:
             attributes = {}
         if not self._attributes(end, attributes):
             return
-        if self._foreign and self._foreign_start(name):
+        if self._open and self._foreign_start(name):
             if attributes is not None and name == b"a":
                 self._found.append(("a", attributes))
             return
@@ -247,8 +254,9 @@ class _Tokenizer:
             self._at = self._size
         elif kind & _TEMPLATE:
             self._templates += 1
-        elif kind & _FOREIGN and not self._self_closing:
-            self._foreign.append(name)
+            self._open.append(b"#template")
+        elif kind & _FOREIGN and not self._self_closing and len(self._open) < _MAX_DEPTH:
+            self._open.append(name)
 
     @cython.cfunc
     def _end_tag(self, start: cython.Py_ssize_t) -> None:
@@ -260,13 +268,8 @@ class _Tokenizer:
         end: cython.Py_ssize_t = self._name_end(start)
         if not self._attributes(end, None):
             return
-        if not self._templates and not self._foreign:
-            return
-        name: bytes = self._text[start:end].lower()
-        if self._foreign:
-            self._foreign_end(name)
-        elif name == b"template" and self._templates > 0:
-            self._templates -= 1
+        if self._open:
+            self._element_end(self._text[start:end].lower())
 
     @cython.cfunc
     def _attributes(self, i: cython.Py_ssize_t, wanted: dict | None) -> cython.bint:
@@ -408,31 +411,36 @@ class _Tokenizer:
         self._at = self._size
 
     @cython.cfunc
-    def _in_foreign(self) -> cython.bint:
-        return len(self._foreign) > 0 and self._foreign[-1] not in _INTEGRATION
-
-    @cython.cfunc
     def _foreign_start(self, name: bytes) -> cython.bint:
-        """A start tag inside SVG or MathML; False where it is HTML after all."""
-        if self._foreign[-1] in _INTEGRATION:
+        """A start tag inside SVG, MathML or a template; False where it is HTML."""
+        if self._open[-1] in _HTML_INSIDE:
             return False
         if name in _BREAKOUT:
-            while self._foreign and self._foreign[-1] not in _INTEGRATION:
-                self._foreign.pop()
+            self._leave_foreign()
             return False
-        if not self._self_closing and len(self._foreign) < _MAX_FOREIGN_DEPTH:
-            self._foreign.append(name)
+        if not self._self_closing and len(self._open) < _MAX_DEPTH:
+            self._open.append(name)
         return True
 
     @cython.cfunc
-    def _foreign_end(self, name: bytes) -> None:
+    def _leave_foreign(self) -> None:
+        while self._open and self._open[-1] not in _HTML_INSIDE:
+            self._open.pop()
+
+    @cython.cfunc
+    def _element_end(self, name: bytes) -> None:
+        """An end tag inside SVG, MathML or a template: a template's closes all within, others stay within theirs."""
         if name == b"p" or name == b"br":
-            while self._foreign and self._foreign[-1] not in _INTEGRATION:
-                self._foreign.pop()
+            self._leave_foreign()
             return
-        place: cython.Py_ssize_t = len(self._foreign) - 1
+        place: cython.Py_ssize_t = len(self._open) - 1
         while place >= 0:
-            if self._foreign[place] == name:
-                del self._foreign[place:]
+            if self._open[place] == name:
+                del self._open[place:]
+                return
+            if self._open[place] == b"#template":
+                if name == b"template":
+                    del self._open[place:]
+                    self._templates -= 1
                 return
             place -= 1

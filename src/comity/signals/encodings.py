@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from urllib.parse import quote
 
 import webencodings
 
@@ -19,12 +20,14 @@ _HTTP_CHARSET = re.compile(
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
 )
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
 _META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
 _TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
 _BOGUS = re.compile(rb"<[!/?]")
 _ATTRIBUTE = re.compile(
-    rb"""[\t\n\f\r /]*(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+    rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
 )
 
 
@@ -61,9 +64,27 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
         except UnicodeDecodeError:
             return body.decode("utf-8", "replace").encode("utf-8")
         return body
+    text, _ = webencodings.decode(body, webencodings.lookup(encoding) or webencodings.UTF8, "replace")
+    return text.encode("utf-8", "replace")
+
+
+def query_encoded(query: str, encoding: str) -> str:
+    """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
+
+    A character that the encoding lacks becomes a character reference, as a form in a browser would send it.
+    """
     known = webencodings.lookup(encoding)
-    codec = known.codec_info.name if known is not None else "utf-8"
-    return body.decode(codec, "replace").encode("utf-8", "replace")
+    if known is None or encoding.startswith("utf-16") or encoding == "replacement":
+        return query
+    return _NON_ASCII.sub(lambda match: "".join(_percent_encoded(char, known) for char in match[0]), query)
+
+
+def _percent_encoded(char: str, encoding: webencodings.Encoding) -> str:
+    try:
+        octets = encoding.codec_info.encode(char, "strict")[0]
+    except UnicodeEncodeError:
+        return f"%26%23{ord(char)}%3B"
+    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_KEPT) for octet in octets)
 
 
 def _named(label: str) -> str | None:

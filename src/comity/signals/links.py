@@ -1,29 +1,27 @@
 """What an HTML page says about itself and where it points: links, base, canonical, alternates, metas, licence.
 
 It reads bytes and header values that are handed in, resolves every reference by WHATWG rules, and never follows one.
-Whatever the bytes are, it answers; a hostile page gets no more than MAX_LINKS links of MAX_URL_LENGTH characters.
+Whatever the bytes are, it answers, in time linear in their number; a hostile page gets no more memory than the limits
+below.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from comity.signals import encodings
-from comity.signals._tags import tags
+from comity.signals._tags import MAX_TAGS, tags
 from comity.signals.link_header import parse_link_headers
 from comity.urls import Base, normalise
 
-# Base URL times number of links is what a page could make us hold: both are bounded (RFC 9110, 4.1 asks for 8,000).
-MAX_URL_LENGTH = 8192
+MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
 MAX_LINKS = 20_000
+MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _UNFOLLOWED = frozenset(("nofollow", "ugc", "sponsored"))
 _FOLLOWED = frozenset(("next", "prev", "previous"))
 _SPACE = "\t\n\f\r "
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +106,7 @@ class _Reader:
         self.title: str | None = None
         self.language: str | None = None
         self.truncated = False
+        self.room = MAX_TOTAL_LENGTH
 
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
@@ -117,6 +116,7 @@ class _Reader:
                 self._set_base(attributes["href"])
                 break
         self._join = Base(self.base).join
+        self.truncated = len(found) >= MAX_TAGS
         for name, attributes in found:
             if name == "a" or name == "area":
                 href = attributes.get("href")
@@ -175,24 +175,15 @@ class _Reader:
 
     def _resolve(self, reference: str) -> str | None:
         if self.encoding != "utf-8" and not reference.isascii():
-            reference = self._query_encoded(reference)
+            path, mark, query = reference.partition("?")
+            reference = path + mark + encodings.query_encoded(query, self.encoding)
         url = self._join(reference)
-        if url is None or len(url) <= MAX_URL_LENGTH:
-            return url
-        self.truncated = True
-        return None
-
-    def _query_encoded(self, reference: str) -> str:
-        """A query is percent-encoded in the page's own encoding, except UTF-16 (URL standard, 5.1)."""
-        head, mark, query = reference.partition("?")
-        if not mark or self.encoding.startswith("utf-16"):
-            return reference
-        query, mark, fragment = query.partition("#")
-
-        def encode(match: re.Match[str]) -> str:
-            return quote(match[0].encode(self.encoding, "xmlcharrefreplace"), safe="")
-
-        return f"{head}?{_NON_ASCII.sub(encode, query)}{mark}{fragment}"
+        if url is None:
+            return None
+        if len(url) > MAX_URL_LENGTH or len(url) > self.room:
+            self.truncated = True
+            return None
+        return url
 
     def _link(self, reference: str, rel: str | None) -> None:
         url = self._resolve(reference)
@@ -207,13 +198,15 @@ class _Reader:
                 self.truncated = True
             else:
                 self.links[url] = tokens
+                self.room -= len(url)
         elif known and not _UNFOLLOWED.isdisjoint(known) and _UNFOLLOWED.isdisjoint(tokens):
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
 
     def _license(self, url: str) -> None:
-        if len(self.licenses) < MAX_LINKS:
+        if len(self.licenses) < MAX_LINKS and url not in self.licenses:
             self.licenses[url] = None
+            self.room -= len(url)
 
     def _typed(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
@@ -230,7 +223,9 @@ class _Reader:
                 kind = attributes.get("type", "").partition(";")[0].strip().lower()
                 language = attributes.get("hreflang", "").strip().lower()
                 alternate = Alternate(url, language or None, kind or None)
-                self.alternates[alternate] = None
+                if alternate not in self.alternates:
+                    self.alternates[alternate] = None
+                    self.room -= len(url)
         if "license" in tokens:
             url = self._resolve(reference)
             if url is not None:
