@@ -22,21 +22,22 @@ from comity.signals.links import read_page
 SEED = 20_260
 URL = "https://www.example.com/docs/guide/page.html"
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
-WORDS = "the quick brown fox jumps over lazy dogs while many pages wait to be read by somebody".split()
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "lazy", "dogs", "while", "many", "pages", "wait", "to", "be")
 FORMS = ("/section/{0}/page.html", "page{0}.html", "../up{0}/x.html", "https://www.example.com/a/{0}?b=c&amp;d=e",
          "?page={0}", "https://other.example/{0}/x.html")  # fmt: skip
 
 
 def page(rng: random.Random, links: int = 60, size: int = 10_000) -> bytes:
     """A page as sites serve them: a head with metas, a menu, text with links in it."""
-    parts = [
+    head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>A page of a site</title>\n'
         '<link rel="canonical" href="/docs/guide/page.html"><meta name="robots" content="index, follow">\n'
         '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/style.css">\n'
         '<link rel="alternate" hreflang="de" href="/de/page.html"><script>if (a < b) document.write("<p>");</script>\n'
         '</head><body class="page">\n'
-    ]
-    rest = size - len(parts[0])
+    )
+    parts = [head]
+    rest = size - len(head)
     for number in range(links):
         reference = rng.choice(FORMS).format(number)
         link = f'<a class="link" href="{reference}" title="number {number}">Item {number}</a>'

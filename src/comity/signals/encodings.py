@@ -27,8 +27,9 @@ _TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
 _BOGUS = re.compile(rb"<[!/?]")
 _ATTRIBUTE = re.compile(
     rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)(?:"|\Z)|'([^']*)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
 )
+_TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 
 
 def detect(body: bytes, content_type: str | None = None) -> str:
@@ -110,10 +111,14 @@ def prescan(head: bytes) -> str | None:
         elif _META.match(head, position):
             attributes, position = _attributes(head, position + 5)
             name = _from_meta(attributes)
+            if not _TAG_END.match(head, position):
+                return None
             if name is not None:
                 return name
         elif match := _TAG.match(head, position):
             _, position = _attributes(head, match.end())
+            if not _TAG_END.match(head, position):
+                return None
         elif _BOGUS.match(head, position):
             end = head.find(b">", position)
             if end < 0:
