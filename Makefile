@@ -38,6 +38,7 @@ SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour
 	@mkdir -p .fuzz && cp -n fuzz/corpus/* .fuzz/
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python fuzz/fuzz_robots.py .fuzz -max_total_time=$(SECONDS) -max_len=3000
+	$(BIN)/python fuzz/fuzz_robots.py .fuzz -runs=0 # what was found interesting, on the compiled engine
 
 format: $(VENV)/linted
 	$(BIN)/ruff format .

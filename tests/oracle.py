@@ -50,7 +50,8 @@ def normalised(text: str, *, pattern: bool) -> str:
         char = chr(octets[position])
         position += 1
         special = (char == "*" and not pattern) or (char == "$" and not (pattern and position == len(octets)))
-        out.append(f"%{ord(char):02X}" if special or ord(char) > 127 else char)
+        illegal = ord(char) > 126 or ord(char) < 33 or char in '"<>\\^`{|}'  # in no URL (RFC 3986, 2)
+        out.append(f"%{ord(char):02X}" if special or illegal else char)
     return "".join(out)
 
 

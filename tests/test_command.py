@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,22 @@ def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: 
     assert "--resume" in complaint(again)
     as_json = comity(*words, "--resume", "--json")
     assert json.loads(as_json.stdout) | {"pages": 2, "refused": 1, "failed": 1} == json.loads(as_json.stdout)
+
+
+def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -> None:
+    site.link("/", *(f"/{number}" for number in range(50)))
+    for number in range(50):
+        site.link(f"/{number}")
+    words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
+    process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while len(site.seen) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "--resume" in said
+    assert "Traceback" not in said
+    assert comity(*words, "--resume").returncode == 0
+    pages = [json.loads(line)["url"] for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
+    assert len(pages) == len(set(pages)) == 51

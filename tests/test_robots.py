@@ -128,7 +128,9 @@ file = st.lists(st.tuples(line, ending).map("".join), max_size=14).map("".join)
 def test_nothing_raises_on_any_octets(dialect: str, body: bytes, path: str) -> None:
     robots = parse(body, dialect)
     match = robots.explain("http://h/" + path, "MyBot/1.0")
-    assert match.allowed == robots.allowed("http://h/" + path, "MyBot/1.0")
+    for _ in range(3):  # the first question is answered another way than the next
+        assert match.allowed == robots.allowed("http://h/" + path, "MyBot/1.0")
+    assert robots.brief("http://h/" + path, "MyBot/1.0") == (match.allowed, match.rule, match.why)
     robots.crawl_delay("MyBot")
     assert bytes(robots) == body
     assert "".join(line.raw for line in robots.lines).encode("utf-8", "surrogateescape") == body
@@ -145,7 +147,9 @@ def test_the_rule_with_the_most_octets_wins(body: str, path: str) -> None:
     path = "/" + path.replace("://", "")
     if path.startswith("//"):
         path = "/x" + path
-    assert parse(body).allowed("http://example.com" + path, "MyBot/1.0") == oracle.allowed(body, path, "MyBot")
+    robots = parse(body)
+    for _ in range(2):
+        assert robots.allowed("http://example.com" + path, "MyBot/1.0") == oracle.allowed(body, path, "MyBot")
 
 
 @given(st.lists(st.tuples(st.booleans(), path.map(lambda text: "/" + text)), min_size=30, max_size=60), path)
@@ -155,7 +159,8 @@ def test_many_rules_answer_as_each_rule_by_itself(dialect: str, rules: list[tupl
         f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules
     ).replace("\ud800", "")
     robots = parse(body, dialect)
-    assert robots.allowed("http://h/" + path, "x") == robots.explain("http://h/" + path, "x").allowed
+    for _ in range(3):  # the first question is answered another way than the next
+        assert robots.allowed("http://h/" + path, "x") == robots.explain("http://h/" + path, "x").allowed
 
 
 def test_hostile_patterns_take_linear_time() -> None:

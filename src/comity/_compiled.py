@@ -12,7 +12,15 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-MODULES: tuple[str, ...] = ("urls", "signals._tags", "robots._scan", "robots._match")
+MODULES: tuple[str, ...] = (
+    "urls",
+    "signals._tags",
+    "robots._scan",
+    "robots._path",
+    "robots._pattern",
+    "robots._match",
+    "robots._first",
+)
 
 
 class _SourceFirst(MetaPathFinder):

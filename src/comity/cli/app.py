@@ -31,6 +31,7 @@ _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_dialect = click.option("--dialect", metavar="NAME", default="rfc9309", help="How robots.txt is read.  [rfc9309]")
 _question = _together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     _agent,
@@ -40,7 +41,7 @@ _question = _together(
         type=click.Path(path_type=Path),
         help="Judge by this robots.txt instead of asking the site.",
     ),
-    click.option("--dialect", metavar="NAME", default="rfc9309", help="How robots.txt is read.  [rfc9309]"),
+    _dialect,
     _allow_address,
     _json,
 )
@@ -101,6 +102,38 @@ def explain(
     from comity.cli import check as command
 
     return command.explain(url, command.policy(agent, dialect, allow_address), robots, as_json=as_json)
+
+
+_file = click.Path(path_type=Path, allow_dash=True)
+
+
+@app.command()
+@click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_file)
+@_dialect
+@_json
+def lint(file: tuple[Path, ...], dialect: str, as_json: bool) -> Exit:
+    """What is wrong, useless or surprising in robots.txt files ('-' reads standard input).
+
+    Exit code 2: there are errors.
+    """
+    from comity.cli import lint as command
+
+    return command.lint(file, dialect, as_json=as_json)
+
+
+@app.command()
+@click.argument("old", metavar="OLD", type=_file)
+@click.argument("new", metavar="NEW", type=_file)
+@_dialect
+@_json
+def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
+    """Which agents gained or lost which paths between two robots.txt files.
+
+    Exit code 0: both mean the same, 2: they differ.
+    """
+    from comity.cli import lint as command
+
+    return command.compare(old, new, dialect, as_json=as_json)
 
 
 @app.command()

@@ -101,7 +101,7 @@ def _story(decision: Decision, match: Match | None) -> str:
         f"  {'allowed' if decision.may_fetch else 'disallowed'} for {decision.agent}: {decision.why}",
     ]
     if decision.source is not None:
-        status = f" (HTTP {decision.source.status})" if decision.source.status else ""
+        status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
         lines.append(f"  source    {decision.source.url}{status}")
     if match is not None:
         lines.append(f"  compared  {match.path}")

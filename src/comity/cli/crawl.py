@@ -158,6 +158,9 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not stats.pages and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")
+    if crawler.stopped:
+        print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
+        return Exit.INTERRUPTED
     return Exit.PARTLY if stats.failed else Exit.DONE
 
 

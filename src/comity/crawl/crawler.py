@@ -25,6 +25,7 @@ from comity.signals.robots_meta import read as read_robots_meta
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
+COMMIT_BYTES = 64 * 1024 * 1024  # of records
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
@@ -66,13 +67,18 @@ class Crawler:
         self._scope: set[str] = set()
         self._batch = Batch()
         self._recent: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called: URLs may be waiting for a later run."""
+        return self._stopping
 
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
@@ -120,7 +126,7 @@ class Crawler:
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
             idle = not self._tasks and (self._stopping or self._enough() or self._hosts.next_time() is None)
-            if idle or now >= next_commit or len(self._batch.settled) + len(self._batch.found) >= COMMIT_SIZE:
+            if idle or now >= next_commit or self._is_much():
                 self._commit()
                 next_commit = now + COMMIT_EVERY
                 if idle and (self._stopping or self._enough() or self._hosts.next_time() is None):
@@ -131,6 +137,11 @@ class Crawler:
             if ready is not None and not self._full():
                 times.append(ready)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
+
+    def _is_much(self) -> bool:
+        """Whether so much waits for the next commit that it should not wait for its time."""
+        batch = self._batch
+        return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
         return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
@@ -186,7 +197,7 @@ class Crawler:
         elif len(host.under_way) < self.settings.per_host:
             self._hosts.push(host, max(host.not_before, self._client.ready_at(host.name)))
 
-    def _visited(self, task: asyncio.Task[None], host: Host, entry: Entry) -> None:
+    def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self._tasks.discard(task)
         host.under_way.discard(entry.id)
         self._wake.set()
@@ -195,34 +206,41 @@ class Crawler:
         if (error := task.exception()) is not None:
             self._broken = self._broken or error
             return
+        # Only now may the URL be taken again: before, it would have been under way twice.
+        if (once_more := task.result()) is not None:
+            if once_more is entry:
+                host.queue.appendleft(entry)
+            else:
+                host.queue.append(once_more)
         self._again(host)
 
     # One URL
 
-    async def _visit(self, host: Host, entry: Entry) -> None:
+    async def _visit(self, host: Host, entry: Entry) -> Entry | None:
+        """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
         try:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
                 if decision.may_fetch:
                     self._read_sitemaps_of(entry)
-                    host.queue.appendleft(entry)
-                else:
-                    self._refuse(entry, decision)
-                return
+                    return entry
+                self._refuse(entry, decision)
+                return None
             response = await self._client.fetch(entry.url)
             host.delay = response.decision.delay
-            self._answered(host, entry, response)
+            return self._answered(host, entry, response)
         except RobotsDisallowed as error:
             self._refuse(entry, error.decision)
         except (AddressBlocked, TooLarge) as error:
             self._fail(entry, str(error))
         except FetchError as error:
-            self._fail_or_retry(host, entry, str(error))
+            return self._fail_or_retry(host, entry, str(error))
         except Exception as error:  # one page that defeats us must not end the crawl
             self._fail(entry, f"cannot be processed: {type(error).__name__}: {error}")
+        return None
 
-    def _answered(self, host: Host, entry: Entry, response: Response) -> None:
+    def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
         if response.location is not None:
             target = urls.join(entry.url, response.location)
             self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
@@ -238,8 +256,7 @@ class Crawler:
             self._read_sitemap(entry, response)
         elif response.ok:
             if self._enough():
-                host.queue.appendleft(entry)  # stays in the frontier for a later run with a higher limit
-                return
+                return entry  # stays in the frontier for a later run with a higher limit
             read = None
             if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
                 read = read_page(
@@ -256,9 +273,10 @@ class Crawler:
             self.stats.body_bytes += len(response.body)
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
-            self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
+            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
         else:
             self._fail(entry, f"HTTP status {response.status}", response.status)
+        return None
 
     def _follow(self, entry: Entry, response: Response, read: Page) -> None:
         if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
@@ -329,14 +347,14 @@ class Crawler:
         self.trouble = self.trouble or why
         self._settle(State.FAILED, entry)
 
-    def _fail_or_retry(self, host: Host, entry: Entry, why: str, status: int | None = None) -> None:
+    def _fail_or_retry(self, host: Host, entry: Entry, why: str, status: int | None = None) -> Entry | None:
         if entry.attempts >= self.settings.retries:
             self._fail(entry, why, status)
-            return
+            return None
         attempts = entry.attempts + 1
         self._batch.retried.append(entry.id)
-        host.queue.append(Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops))
         host.not_before = self._clock.monotonic() + min(2.0 ** (attempts - 1), LONGEST_BACKOFF)
+        return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))

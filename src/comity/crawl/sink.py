@@ -21,6 +21,9 @@ CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "failures", "redirects", "
 class JsonLines:
     """The output files of one crawl folder.
 
+    Attributes:
+        pending: bytes of records that wait for the next flush.
+
     Args:
         lengths: bytes of each file that were committed; what follows them is cut off.
 
@@ -31,6 +34,7 @@ class JsonLines:
     def __init__(self, folder: Path, lengths: Mapping[str, int]) -> None:
         self._folder = folder
         self._files: dict[Channel, BinaryIO] = {}
+        self.pending = 0
         self._pending: dict[Channel, list[bytes]] = {channel: [] for channel in CHANNELS}
         try:
             for channel in CHANNELS:
@@ -64,7 +68,9 @@ class JsonLines:
 
     def add(self, channel: Channel, record: Mapping[str, Any]) -> None:
         """Append a record to a channel's file with the next flush."""
-        self._pending[channel].append(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        self._pending[channel].append(line)
+        self.pending += len(line)
 
     def flush(self) -> dict[str, int]:
         """Make everything added durable and return the length of each file."""
@@ -76,6 +82,7 @@ class JsonLines:
                     file.flush()
                     os.fsync(file.fileno())
                     lines.clear()
+            self.pending = 0
             return {channel: file.tell() for channel, file in self._files.items()}
         except OSError as error:
             raise _explained(error, self._folder) from error

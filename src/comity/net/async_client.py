@@ -215,7 +215,7 @@ class AsyncClient:
                 answer = await self._send("GET", url, timeout=left, max_body=self.settings.max_robots_body, cut=True)
             except ComityError as error:
                 return RobotsResult.unreachable(
-                    step.origin, url, Exception.__str__(error), fetched_at=self._clock.wall(), redirects=tuple(passed)
+                    step.origin, url, str(error), fetched_at=self._clock.wall(), redirects=tuple(passed)
                 )
             target = None
             problem = None

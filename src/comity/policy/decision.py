@@ -104,13 +104,12 @@ def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
         blocked = policy.on_unparsable == "disallow"
         why = f"{result.url} holds no line that robots.txt knows; the policy says {policy.on_unparsable}"
     else:
-        match = result.robots.explain(url, policy.agent)
-        explicit = match.rule is not None and match.rule.pattern != ""
-        if match.rule is not None:
-            rule = RuleCited(match.rule.line, match.rule.text)
-        blocked = not match.allowed
+        allowed, decider, why = result.robots.brief(url, policy.agent)
+        explicit = decider is not None and decider.pattern != ""
+        if decider is not None:
+            rule = RuleCited(decider.line, decider.text)
+        blocked = not allowed
         verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
-        why = match.why
         asked = result.robots.crawl_delay(policy.agent)
         if asked is not None and asked > delay:
             delay = asked

@@ -1,7 +1,7 @@
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from comity.robots._path cimport path_of
+from comity.robots._pattern cimport matches_octets
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcmp, memcpy
 
 cdef class Matcher:
     cdef int _form

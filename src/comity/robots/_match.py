@@ -20,237 +20,13 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
+from comity.robots._pattern import matches
+
+if not cython.compiled:  # compiled, it comes from the .pxd file, without Python in between
+    from comity.robots._path import path_of
+
 FEW = 12  # wildcard patterns that are simply tried one after the other
 _SEEN = cython.declare(cython.uint, 1 << 13)  # bits of the filter before the hash table
-
-# Forms of a path; see path_form of Dialect. Google's changes patterns only.
-FORMS = {"none": 0, "google": 0, "rfc9309": 1, "gem": 2}
-_RAW = cython.declare(cython.int, 0)
-_RFC9309 = cython.declare(cython.int, 1)
-
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_GEM_KEEPS = frozenset(b"/?&=*$%#")
-_HEX = b"0123456789ABCDEF"
-
-
-def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
-    """Octets in the form in which patterns and paths are compared.
-
-    Args:
-        form: one of FORMS.
-        pattern: a pattern, in which `*` and a final `$` keep their meaning; in a path both are ordinary characters
-            and are encoded, which is how RFC 9309, 2.2.3 lets a pattern name them.
-    """
-    if form == _RAW:
-        return octets
-    out = bytearray()
-    size: cython.Py_ssize_t = len(octets)
-    i: cython.Py_ssize_t = 0
-    char: cython.int
-    code: cython.int
-    while i < size:
-        char = octets[i]
-        if char == 37 and i + 2 < size and (code := _hex_pair(octets[i + 1], octets[i + 2])) >= 0:
-            i += 3
-            if (code in _UNRESERVED) if form == _RFC9309 else (code not in _GEM_KEEPS):
-                out.append(code)
-            else:
-                out.append(37)
-                out.append(_HEX[code >> 4])
-                out.append(_HEX[code & 15])
-            continue
-        i += 1
-        if (
-            (char >= 128 and form == _RFC9309)
-            or (char == 42 and not pattern)
-            or (char == 36 and not (pattern and i == size))
-        ):
-            out.append(37)
-            out.append(_HEX[char >> 4])
-            out.append(_HEX[char & 15])
-        else:
-            out.append(char)
-    return bytes(out)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _hex_pair(high: cython.int, low: cython.int) -> cython.int:
-    """The octet that two hexadecimal digits name; negative where they are none."""
-    a: cython.int = _digit(high)
-    b: cython.int = _digit(low)
-    return -1 if a < 0 or b < 0 else 16 * a + b
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _digit(char: cython.int) -> cython.int:
-    if 48 <= char <= 57:
-        return char - 48
-    char = char | 32
-    return char - 87 if 97 <= char <= 102 else -1
-
-
-def path_of(url: str, form: cython.int, semicolon: cython.bint) -> bytes:
-    """Path and query of a URL, or of a bare path, in the form in which it is compared; `/` where there is none.
-
-    Scheme, authority and fragment are left out.
-    """
-    if cython.compiled:
-        return _path_of(url, form, semicolon)
-    starts = "/?;" if semicolon else "/?"
-    begin = 2 if url.startswith("//") else 0
-    at = _first_of(url, starts, begin)
-    if at > begin and url[at - 1 : at + 2] == "://":
-        at = _first_of(url, starts, at + 2)
-    end = url.find("#", begin)
-    if at < 0 or 0 <= end < at:
-        return b"/"
-    text = url[at:end] if end >= 0 else url[at:]
-    path = text.encode("utf-8", "surrogatepass") if text[0] == "/" else b"/" + text.encode("utf-8", "surrogatepass")
-    if form != _RAW and (not text.isascii() or "%" in text or "*" in text or "$" in text):
-        return normalised(path, form, False)
-    return path
-
-
-def _first_of(text: str, chars: str, begin: int) -> int:
-    places = [place for char in chars if (place := text.find(char, begin)) >= 0]
-    return min(places) if places else -1
-
-
-@cython.cfunc
-def _path_of(url: str, form: cython.int, semicolon: cython.bint) -> bytes:
-    size: cython.Py_ssize_t = 0
-    text: cython.p_const_char = cython.NULL
-    try:
-        text = PyUnicode_AsUTF8AndSize(url, cython.address(size))
-    except UnicodeEncodeError:  # lone surrogates
-        encoded: bytes = url.encode("utf-8", "surrogatepass")
-        return _cut_path(encoded, len(encoded), form, semicolon)
-    return _cut_path(text, size, form, semicolon)
-
-
-@cython.cfunc
-def _cut_path(text: cython.p_const_char, size: cython.Py_ssize_t, form: cython.int, semicolon: cython.bint) -> bytes:
-    begin: cython.Py_ssize_t = 2 if size >= 2 and text[0] == 47 and text[1] == 47 else 0
-    at: cython.Py_ssize_t = begin
-    end: cython.Py_ssize_t
-    char: cython.uchar
-    special: cython.bint = False
-    while at < size and not _starts_path(text[at], semicolon):
-        if text[at] == 35:
-            return b"/"
-        at += 1
-    if begin < at < size - 1 and text[at] == 47 and text[at - 1] == 58 and text[at + 1] == 47:
-        at += 2
-        while at < size and not _starts_path(text[at], semicolon):
-            if text[at] == 35:
-                return b"/"
-            at += 1
-    if at >= size:
-        return b"/"
-    end = at
-    while end < size:
-        char = cython.cast(cython.uchar, text[end])
-        if char == 35:
-            break
-        if char == 37 or char == 42 or char == 36 or char >= 128:
-            special = True
-        end += 1
-    path: bytes = PyBytes_FromStringAndSize(text + at, end - at)
-    if text[at] != 47:
-        path = b"/" + path
-    return normalised(path, form, False) if special and form != _RAW else path
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _starts_path(char: cython.char, semicolon: cython.bint) -> cython.bint:
-    return char == 47 or char == 63 or (char == 59 and semicolon)
-
-
-def matches(pattern: bytes, path: bytes) -> bool:
-    """Whether a pattern with `*` and a final `$` matches a path from its beginning, in linear time.
-
-    Each run between asterisks is looked for leftmost, once; that suffices, because a run found further left leaves
-    more room for the rest.
-    """
-    if cython.compiled:
-        return _matches(pattern, len(pattern), path, len(path))
-    anchored = pattern.endswith(b"$")
-    runs = (pattern[:-1] if anchored else pattern).split(b"*")
-    if not path.startswith(runs[0]):
-        return False
-    position = len(runs[0])
-    if len(runs) == 1:
-        return not anchored or position == len(path)
-    for run in runs[1:-1]:
-        position = path.find(run, position)
-        if position < 0:
-            return False
-        position += len(run)
-    if anchored:
-        return len(path) - len(runs[-1]) >= position and path.endswith(runs[-1])
-    return path.find(runs[-1], position) >= 0
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _matches(
-    pattern: cython.p_const_char, size: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t
-) -> cython.bint:
-    anchored: cython.bint = size > 0 and pattern[size - 1] == 36
-    position: cython.Py_ssize_t = 0
-    at: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t
-    first: cython.bint = True
-    star: cython.p_const_char
-    if anchored:
-        size -= 1
-    while True:
-        star = cython.cast(cython.p_const_char, memchr(pattern + at, 42, size - at))
-        end = star - pattern if star != cython.NULL else size
-        if first:
-            if end > length or memcmp(pattern, path, end) != 0:
-                return False
-            position = end
-            first = False
-            if star == cython.NULL:
-                return not anchored or position == length
-        elif star == cython.NULL and anchored:
-            return length - (end - at) >= position and memcmp(pattern + at, path + length - (end - at), end - at) == 0
-        else:
-            position = _find(path, length, position, pattern + at, end - at)
-            if position < 0:
-                return False
-            position += end - at
-            if star == cython.NULL:
-                return True
-        at = end + 1
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _find(
-    path: cython.p_const_char,
-    length: cython.Py_ssize_t,
-    position: cython.Py_ssize_t,
-    run: cython.p_const_char,
-    size: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Where a run of octets stands in the path from `position` on; negative where it does not."""
-    found: cython.p_const_char
-    if size == 0:
-        return position
-    while position + size <= length:
-        found = cython.cast(cython.p_const_char, memchr(path + position, run[0], length - size - position + 1))
-        if found == cython.NULL:
-            return -1
-        if memcmp(found, run, size) == 0:
-            return found - path
-        position = found - path + 1
-    return -1
 
 
 class _Tables:
@@ -329,6 +105,10 @@ class Matcher:
             _pack(self, tables)
         else:
             self._tables = tables
+
+    def allows(self, url: str) -> bool:
+        """Whether the rules allow a URL."""
+        return _allows(self, url)
 
     def best(self, path: bytes) -> int:
         """The highest rank among the rules that match a path; 0 where none does."""
@@ -410,7 +190,7 @@ class Asked:
         """
         matcher = self._matchers.get(agent)
         if matcher is None:
-            matcher = self._matcher_for(agent)
+            return self._first_asked(url, agent)
         return _allows(matcher, url)
 
     def allowed_many(self, urls: Iterable[str], agent: str) -> list[bool]:
@@ -419,6 +199,9 @@ class Asked:
         if matcher is None:
             matcher = self._matcher_for(agent)
         return [_allows(matcher, url) for url in urls]
+
+    def _first_asked(self, url: str, agent: str) -> bool:
+        return _allows(self._matcher_for(agent), url)
 
     def _matcher_for(self, agent: str) -> Matcher:
         raise NotImplementedError
@@ -568,7 +351,7 @@ def _matches_wild(
     self: Matcher, number: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t
 ) -> cython.bint:
     at: cython.uint = self._wild_starts[number]
-    return _matches(self._wild_text + at, self._wild_starts[number + 1] - at, path, length)
+    return matches_octets(self._wild_text + at, self._wild_starts[number + 1] - at, path, length)
 
 
 @cython.cfunc

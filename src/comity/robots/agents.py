@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 from comity.robots.dialects import Dialect
 
+_BLANK = " \t\n\r\x0b\x0c"
+_FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz-_")
 
 
@@ -13,8 +15,8 @@ def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> lis
     Args:
         groups: the `User-agent` values of each group, as written.
     """
-    agent = agent.lower()
-    values = [[value.lower() for value in group] for group in groups]
+    agent = folded(agent)
+    values = [[folded(value) for value in group] for group in groups]
     for match in _comparisons(agent, dialect):
         # For each group the length of the most specific of its values that match; -1 where none does.
         weights = [max((len(value) for value in group if match(value)), default=-1) for group in values]
@@ -34,14 +36,13 @@ def _chosen(weights: list[int], dialect: Dialect) -> list[int]:
 
 def _is_star(value: str, dialect: Dialect) -> bool:
     if dialect.agent_match == "letters":  # `*` followed by white space and anything still counts
-        return value[:1] == "*" and (len(value) == 1 or value[1].isspace())
+        return value[:1] == "*" and (len(value) == 1 or value[1] in _BLANK)
     return value == "*"
 
 
 def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
     """The comparisons to try one after the other; the first that any group passes decides."""
-    name = agent.split("/", 1)[0].strip()
-    product = name.split()[0] if name.split() else ""
+    name, product = names(agent)
     match dialect.agent_match:
         case "product_token":
             return [lambda value: value != "*" and token(value) in (name, product)]
@@ -61,11 +62,22 @@ def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
             return [lambda value: value != "" and _glob(value, agent)]
 
 
+def folded(text: str) -> str:
+    """ASCII letters in lower case; product tokens hold no others (RFC 9309, 2.2.1)."""
+    return text.translate(_FOLDED)
+
+
+def names(agent: str) -> tuple[str, str]:
+    """What our agent string is called in a file: what stands before `/`, and the first word of that."""
+    name = agent.split("/", 1)[0].strip()
+    return name, name.split()[0] if name.split() else ""
+
+
 def token(value: str) -> str:
     """A `User-agent` value without its version: up to `/`, or up to white space before a number."""
-    value = value.split("/", 1)[0].strip()
+    value = value.split("/", 1)[0].strip(_BLANK)
     head, _, last = value.rpartition(" ")
-    return head.rstrip() if head and last[:1].isdigit() else value
+    return head.rstrip(_BLANK) if head and last[:1] in tuple("0123456789") else value
 
 
 def letters(value: str) -> str:

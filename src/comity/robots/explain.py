@@ -2,14 +2,33 @@
 
 from typing import TYPE_CHECKING
 
-from comity.robots._match import FORMS, matches, path_of
+from comity.robots._path import FORMS, path_of
+from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
 from comity.robots.parsed import _LineNumbers
-from comity.robots.rules import ranked
+from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Match, Rule
 
 if TYPE_CHECKING:
     from comity.robots.parsed import Robots
+
+
+MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
+
+
+def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, str]:
+    """Verdict, deciding rule and one sentence, at the cost of `allowed`: what a decision about a fetch needs."""
+    dialect = robots.dialect
+    path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+    shown = path.decode("utf-8", "replace")
+    if path == b"/robots.txt" and dialect.robots_txt_allowed:
+        return True, None, _why(None, True, shown, agent, True)
+    matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
+    rank = matcher.best(path)
+    if not rank:
+        return True, None, _why(None, bool(robots._chosen(agent)), shown, agent, False)
+    rule = robots._rule(position_of(rank), _LineNumbers(robots.body))
+    return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
 
 
 def explain(robots: "Robots", url: str, agent: str) -> Match:
@@ -22,7 +41,7 @@ def explain(robots: "Robots", url: str, agent: str) -> Match:
         for pattern, rank in ranked(robots.body, [(number, entry)], dialect).items():
             if _matches(pattern, path, dialect) and rank > found.get(number, 0):
                 found[number] = rank
-    order = sorted(found.items(), key=lambda item: item[1], reverse=True)
+    order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MOST_SHOWN + 1]
     lines = _LineNumbers(robots.body)
     rules = [robots._rule(number, lines) for number, _ in order]
     rule = rules[0] if rules else None
@@ -64,8 +83,9 @@ def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:
     if dialect.precedence == "longest":
-        if len(loser.pattern) != len(winner.pattern):
-            return f"{len(loser.pattern.encode())} octets, line {winner.line} has {len(winner.pattern.encode())}"
+        octets, more = (len(comparable(rule.pattern.encode("utf-8", "replace"), dialect)) for rule in (loser, winner))
+        if octets != more:
+            return f"{octets} octets, line {winner.line} has {more}"
         if loser.allow != winner.allow and dialect.tie == "allow":
             return "equally long, and Allow wins a tie"
         return f"equally long, and line {winner.line} comes first"

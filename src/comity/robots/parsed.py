@@ -4,19 +4,24 @@ when somebody asks. Immutable for its users and safe to read from several thread
 
 import codecs
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
-from comity.robots._match import FORMS, Asked, Matcher
+from comity.robots._first import first, suits
+from comity.robots._match import Asked, Matcher
+from comity.robots._path import FORMS, path_of
 from comity.robots._scan import scan
-from comity.robots.agents import choose
+from comity.robots.agents import choose, folded, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import ranked
+from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
+    from comity.robots.lint import Finding
+    from comity.robots.rates import RequestRate, VisitTime
     from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
@@ -71,6 +76,12 @@ class Robots(Asked):
 
         return explain(self, url, agent)
 
+    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
+        """The verdict, the rule that decides and one sentence, at the cost of `allowed`; `explain` says more."""
+        from comity.robots.explain import brief
+
+        return brief(self, url, agent)
+
     def usage(self, url: str, agent: str) -> "Usage":
         """How the file says that the content of a URL may be used: each statement with its line."""
         from comity.signals.usage import for_agent
@@ -87,6 +98,19 @@ class Robots(Asked):
         names = list(agents)
         return {url: {agent: self.allowed(url, agent) for agent in names} for url in urls}
 
+    def deciding_line(self, url: str, agent: str) -> int:
+        """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
+        matcher = self._matchers.get(agent) or self._matcher_for(agent)
+        dialect = self.dialect
+        rank = matcher.best(path_of(url, FORMS[dialect.path_form], dialect.semicolon_path))
+        return _LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
+
+    def lint(self) -> "tuple[Finding, ...]":
+        """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
+        from comity.robots.lint import lint
+
+        return lint(self)
+
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read."""
         for record in self._records_for(agent, kinds.CRAWL_DELAY):
@@ -97,6 +121,20 @@ class Robots(Asked):
             if 0 <= seconds < float("inf"):
                 return seconds
         return None
+
+    def request_rate(self, agent: str) -> "RequestRate | None":
+        """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
+        from comity.robots.rates import read_rate
+
+        records = self._records_for(agent, kinds.REQUEST_RATE)
+        return next((rate for record in records if (rate := read_rate(record.value))), None)
+
+    def visit_time(self, agent: str) -> "VisitTime | None":
+        """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
+        from comity.robots.rates import read_hours
+
+        records = self._records_for(agent, kinds.VISIT_TIME)
+        return next((hours for record in records if (hours := read_hours(record.value))), None)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -154,6 +192,30 @@ class Robots(Asked):
 
     # How it is worked out
 
+    def _first_asked(self, url: str, agent: str) -> bool:
+        """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
+        worth a matcher."""
+        if agent in self._matchers or not agent.isascii() or not suits(self.dialect):
+            return self._matcher_for(agent).allows(url)
+        self._make_room()
+        self._matchers[agent] = None
+        dialect = self.dialect
+        path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+        if path == b"/robots.txt" and dialect.robots_txt_allowed:
+            return True
+        by_letters = dialect.agent_match == "letters"
+        ours = folded(agent)
+        called = (letters(ours),) * 2 if by_letters else names(ours)
+        return first(
+            self.body,
+            self._index,
+            path,
+            (called[0].encode(), called[1].encode()),
+            by_letters,
+            dialect.index_html,
+            partial(comparable, dialect=dialect),
+        )
+
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
         chosen = self._chosen(agent)
@@ -167,11 +229,14 @@ class Robots(Asked):
                 self.dialect.wildcards,
                 self.dialect.robots_txt_allowed,
             )
-        if len(self._matchers) >= 2 * MOST_MATCHERS:
-            self._matchers.clear()
+        self._make_room()
         self._matchers[key] = matcher
         self._matchers[agent] = matcher
         return matcher
+
+    def _make_room(self) -> None:
+        if len(self._matchers) >= 2 * MOST_MATCHERS:
+            self._matchers.clear()
 
     def _chosen(self, agent: str) -> list[tuple[int, int]]:
         spans = self._spans()

@@ -7,12 +7,11 @@ file (the earlier the stronger), then one bit that says whether the rule allows.
 from collections.abc import Iterable
 from typing import Final
 
-from comity.robots import _match
+from comity.robots import _path
 from comity.robots.dialects import Dialect
 from comity.robots.kinds import ALLOW
 
 _MOST: Final = 0xFFFFFFFF
-_PLAIN = bytes(range(128)).replace(b"%", b"").replace(b"$", b"").replace(b"*", b"")
 
 
 def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) -> dict[bytes, int]:
@@ -42,13 +41,13 @@ def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) ->
 
 def comparable(pattern: bytes, dialect: Dialect) -> bytes:
     """A pattern in the form in which it is compared (RFC 9309, 2.2.2)."""
-    special = pattern.translate(None, _PLAIN)
+    special = pattern.translate(None, _path.PLAIN)
     form = dialect.path_form
     if not special or form == "none" or (dialect.wildcards and special == b"*" * len(special)):
         return pattern
     if form == "google":
         return _google(pattern)
-    return _match.normalised(pattern, _match.FORMS[form], dialect.wildcards)
+    return _path.normalised(pattern, _path.FORMS[form], dialect.wildcards)
 
 
 def position_of(rank: int) -> int:

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from comity.robots._match import FORMS, matches, path_of
+from comity.robots._path import FORMS, path_of
+from comity.robots._pattern import matches
 from comity.robots.dialects import DIALECTS, Dialect
 from comity.robots.rules import comparable
 

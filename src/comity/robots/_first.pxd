@@ -1,0 +1,3 @@
+from libc.string cimport memchr, memcmp
+
+from comity.robots._pattern cimport matches_octets

@@ -1,0 +1,227 @@
+"""The first question of an agent, answered in one pass over the index.
+
+Many files are asked once and never again; for them a Matcher would cost more than it saves. This pass reads groups and
+rules as the index has them, for dialects whose settings allow it (see `suits`); every other question takes the general
+way. It decides exactly as agents.py, rules.py and _match.py do together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+
+from comity.robots._path import LOOKS as _LOOKS
+from comity.robots.dialects import Dialect
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
+
+def suits(dialect: Dialect) -> bool:
+    """Whether the first question can be answered in one pass."""
+    return (
+        cython.compiled
+        and dialect.agent_match in ("product_token", "letters")
+        and dialect.group_choice == "merge_matching"
+        and dialect.precedence == "longest"
+        and dialect.tie == "allow"
+        and dialect.wildcards
+    )
+
+
+def first(
+    body: bytes,
+    index: array[int],
+    path: bytes,
+    names: tuple[bytes, bytes],
+    letters: cython.bint,
+    index_html: cython.bint,
+    comparable: Callable[[bytes], bytes],
+) -> bool:
+    """Whether the strongest rule for an agent allows a path.
+
+    Args:
+        index: of the records of `body`.
+        names: what a `User-agent` value is compared with, in lower case; equal where there is but one.
+        letters: values are compared by their leading letters, `-` and `_`, instead of as a whole without version.
+        comparable: a pattern in the form in which it is compared, for those that are not in it already.
+    """
+    text: cython.p_const_char = body
+    target: cython.p_const_char = path
+    length: cython.Py_ssize_t = len(path)
+    entries: cython.const[cython.ulonglong][:] = index
+    total: cython.Py_ssize_t = len(index)
+    number: cython.Py_ssize_t
+    entry: cython.ulonglong
+    kind: cython.int
+    ours: cython.bint = False
+    everybodys: cython.bint = False
+    named: cython.bint = False
+    after_rule: cython.bint = True
+    start: cython.p_const_char
+    size: cython.Py_ssize_t
+    weight: cython.Py_ssize_t
+    own: cython.Py_ssize_t = -1  # 2 x octets of the strongest rule of our groups, plus 1 where it allows
+    common: cython.Py_ssize_t = -1
+    one: bytes = names[0]
+    other: bytes = names[1]
+    for number in range(total):
+        entry = entries[number]
+        kind = cython.cast(cython.int, entry & 0xFF)
+        start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
+        size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
+        if kind == 1:
+            if after_rule:
+                ours = everybodys = after_rule = False
+            if size and start[0] == 42 and (size == 1 or (letters and _is_blank(start[1]))):
+                everybodys = True
+                continue
+            size = _letters(start, size) if letters else _token(start, size)
+            if _equals(start, size, one, len(one)) or _equals(start, size, other, len(other)):
+                ours = named = True
+        elif kind <= 3:
+            after_rule = True
+            if not ours and (named or not everybodys):
+                continue
+            weight = _weight(start, size, kind == 2, target, length, index_html, comparable)
+            if ours:
+                own = max(own, weight)
+            else:
+                common = max(common, weight)
+    weight = own if named else common
+    return weight < 2 or weight & 1 == 1
+
+
+@cython.cfunc
+@cython.exceptval(-2)
+def _weight(
+    pattern: cython.p_const_char,
+    size: cython.Py_ssize_t,
+    allow: cython.bint,
+    path: cython.p_const_char,
+    length: cython.Py_ssize_t,
+    index_html: cython.bint,
+    comparable: object,
+) -> cython.Py_ssize_t:
+    """Twice the octets of a rule's pattern, plus one where it allows; -1 where it does not match."""
+    i: cython.Py_ssize_t
+    char: cython.uchar
+    plain: cython.bint = True
+    looks: cython.p_const_char = cython.cast(bytes, _LOOKS)
+    for i in range(size):
+        char = cython.cast(cython.uchar, pattern[i])
+        if looks[char] and char != 42 and not (char == 36 and i + 1 == size):
+            normal: bytes = comparable(pattern[:size])
+            return _weight_of(normal, len(normal), allow, path, length, index_html)
+        if char == 42 or char == 36:
+            plain = False
+        elif plain and (i >= length or char != cython.cast(cython.uchar, path[i])):
+            # No match, whatever follows; but `Allow: /dir/index.html` may still speak for /dir/.
+            if not (allow and index_html):
+                return -1
+            break
+    return _weight_of(pattern, size, allow, path, length, index_html)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _weight_of(
+    pattern: cython.p_const_char,
+    size: cython.Py_ssize_t,
+    allow: cython.bint,
+    path: cython.p_const_char,
+    length: cython.Py_ssize_t,
+    index_html: cython.bint,
+) -> cython.Py_ssize_t:
+    slash: cython.Py_ssize_t
+    if matches_octets(pattern, size, path, length):
+        return 2 * size + allow
+    if allow and index_html:
+        slash = size - 1
+        while slash >= 0 and pattern[slash] != 47:
+            slash -= 1
+        if (
+            slash >= 0
+            and size - slash >= 10
+            and memcmp(pattern + slash, cython.cast(cython.p_char, b"/index.htm"), 10) == 0
+        ) and _directory_matches(pattern, slash + 1, path, length):
+            return 2 * (slash + 2) + 1
+    return -1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _directory_matches(
+    pattern: cython.p_const_char, size: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t
+) -> cython.bint:
+    """Whether the pattern's directory, anchored at its end, matches the path."""
+    star: cython.bint = memchr(pattern, 42, size) != cython.NULL
+    if not star:
+        return size == length and memcmp(pattern, path, size) == 0
+    anchored: bytes = pattern[:size] + b"$"
+    return matches_octets(anchored, size + 1, path, length)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_blank(char: cython.char) -> cython.bint:
+    return char == 32 or (9 <= char <= 13)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _lower(char: cython.char) -> cython.char:
+    return char + 32 if 65 <= char <= 90 else char
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _letters(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """How many leading letters, `-` and `_` there are."""
+    i: cython.Py_ssize_t = 0
+    char: cython.char
+    while i < size:
+        char = _lower(text[i])
+        if not (97 <= char <= 122 or char == 45 or char == 95):
+            break
+        i += 1
+    return i
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _token(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """How many octets a value has without its version; see `token` in agents.py."""
+    slash: cython.p_const_char = cython.cast(cython.p_const_char, memchr(text, 47, size))
+    last: cython.Py_ssize_t
+    if slash != cython.NULL:
+        size = slash - text
+    while size and _is_blank(text[size - 1]):
+        size -= 1
+    last = size
+    while last and text[last - 1] != 32:
+        last -= 1
+    if last > 1 and last < size and 48 <= text[last] <= 57:
+        last -= 1
+        while last and _is_blank(text[last - 1]):
+            last -= 1
+        if last:
+            return last
+    return size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _equals(
+    text: cython.p_const_char, size: cython.Py_ssize_t, name: cython.p_const_char, length: cython.Py_ssize_t
+) -> cython.bint:
+    i: cython.Py_ssize_t
+    if size != length or size == 0:
+        return False
+    for i in range(size):  # noqa: SIM110 (a generator would be slow here)
+        if _lower(text[i]) != name[i]:
+            return False
+    return True

@@ -1,0 +1,6 @@
+FORMS: dict[str, int]
+LOOKS: bytes
+PLAIN: bytes
+
+def normalised(octets: bytes, form: int, pattern: bool) -> bytes: ...
+def path_of(url: str, form: int, semicolon: bool) -> bytes: ...

@@ -1,0 +1,16 @@
+"""What is wrong, useless or surprising in a robots.txt, line by line, with a suggested fix.
+
+A finding never changes a verdict. Takes time in proportion to the file.
+"""
+
+from comity.robots.lint.findings import CODES, Finding, Severity
+from comity.robots.lint.lines import about_lines
+from comity.robots.lint.rules import about_rules
+from comity.robots.parsed import Robots
+
+__all__ = ["CODES", "Finding", "Severity", "lint"]
+
+
+def lint(robots: Robots) -> tuple[Finding, ...]:
+    """All findings, in the order of lines."""
+    return tuple(sorted((*about_lines(robots), *about_rules(robots)), key=lambda finding: (finding.line, finding.code)))

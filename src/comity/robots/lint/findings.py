@@ -1,0 +1,75 @@
+"""The kinds of findings, each with its severity and what it means. docs/lint.md shows this table."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+# error: the line does not do what it says; warning: some crawlers read it otherwise, or it has a surprising effect;
+# info: it has no effect, or is worth knowing.
+CODES: dict[str, tuple[Severity, str]] = {
+    "agent-with-version": ("warning", "a User-agent value with a version: crawlers compare the name only"),
+    "allow-without-disallow": ("info", "an Allow that is an exception from nothing"),
+    "backslash-in-path": ("warning", "a backslash where URLs have a slash"),
+    "bad-escape": ("warning", "`%` that is not followed by two hexadecimal digits"),
+    "byte-order-mark": (
+        "warning",
+        "a byte order mark at the beginning, which some parsers take for part of the first label",
+    ),
+    "conflicting-rules": ("error", "Allow and Disallow with the same pattern in one group: only one can win"),
+    "content-key-unknown": ("warning", "a Content-Usage or Content-Signal key outside the vocabulary"),
+    "crawl-delay-enormous": ("warning", "a Crawl-delay of an hour or more, which makes a crawl hopeless"),
+    "crawl-delay-ignored": ("info", "a Crawl-delay for a crawler that ignores it"),
+    "crawl-delay-unreadable": ("error", "a Crawl-delay that is not a number of seconds"),
+    "disallow-star": ("info", "`*` alone where `/` says the same everywhere"),
+    "dollar-in-middle": ("warning", "`$` that does not end the pattern and is an ordinary character there"),
+    "double-wildcard": ("info", "asterisks in a row: one does the same"),
+    "duplicate-group": ("warning", "an agent named in more than one group: not all parsers merge them"),
+    "duplicate-rule": ("warning", "the same rule twice for one agent"),
+    "empty-agent": ("error", "a User-agent without value names nobody"),
+    "encoded-unreserved": ("warning", "an escape of a character that needs none: some crawlers do not decode it"),
+    "everything-disallowed": ("info", "everybody is shut out of everything"),
+    "full-url-as-path": ("error", "a whole URL where a path belongs: it matches nothing"),
+    "glued-comment": ("warning", "`#` within a path begins a comment and cuts the path"),
+    "group-without-rules": ("info", "a group without rules allows everything"),
+    "html-instead-of-text": ("error", "an HTML page, not a robots.txt"),
+    "line-too-long": ("warning", "a line longer than some parsers read"),
+    "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
+    "missing-colon": ("error", "a known label without a colon"),
+    "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
+    "not-utf-8": ("warning", "octets that are not UTF-8"),
+    "nul-octet": ("warning", "a NUL octet, at which some parsers end the line"),
+    "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
+    "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
+    "record-without-agent": ("error", "a record that needs a User-agent before it"),
+    "redundant-rule": ("info", "a rule that a shorter one with the same effect covers"),
+    "robots-disallowed": ("info", "robots.txt itself is always allowed"),
+    "sitemap-not-absolute": ("error", "a Sitemap must be a whole URL"),
+    "space-in-path": ("warning", "white space within a path, which no URL holds"),
+    "too-large": ("error", "more than 500 KiB: crawlers ignore the rest"),
+    "trailing-wildcard": ("info", "`*` at the end does nothing: a pattern is a prefix"),
+    "unknown-record": ("info", "a label that nobody is known to read"),
+    "unreachable-rule": ("warning", "a rule that never decides: others always win"),
+    "yandex-only": ("info", "a record that only Yandex reads, or read"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a line.
+
+    Attributes:
+        line: its number, from 1.
+        code: a key of CODES.
+        message: what is the matter here.
+        suggestion: what to write instead, or to do.
+    """
+
+    line: int
+    code: str
+    message: str
+    suggestion: str
+
+    @property
+    def severity(self) -> Severity:
+        return CODES[self.code][0]

@@ -1,0 +1,46 @@
+"""What the documentation shows is what happens."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from test_command import comity
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROBOTS = b"""# Silence, please
+User-agent: *
+Crawl-delay: 2
+Disallow: /vault/
+Allow: /vault/open-day
+Sitemap: https://example.com/sitemap.xml
+"""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_example_gives_what_it_shows(page: Path) -> None:
+    failures, _ = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert failures == 0
+
+
+def test_every_command_with_output_gives_what_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_bytes(ROBOTS)
+    shown = 0
+    for block in re.findall(
+        r"```console\n(.*?)```", (ROOT / "docs" / "robots.md").read_text(encoding="utf-8"), re.DOTALL
+    ):
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            words, _, output = command.partition("\n")
+            program, *arguments = shlex.split(words)
+            assert program == "comity"
+            assert comity(*arguments, cwd=tmp_path).stdout == output
+            shown += 1
+    assert shown == 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target

@@ -1,0 +1,134 @@
+"""Findings people really make: each has an example that shows it and a near miss that does not."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_command import comity as command
+from test_robots import file
+
+from comity.robots import DIALECTS, parse
+from comity.robots.lint import CODES
+
+A = "User-agent: a\n"
+EXAMPLES: dict[str, tuple[str, str]] = {
+    # code: (shows it, does not)
+    "agent-with-version": ("User-agent: a/1.0\nDisallow: /", "User-agent: a\nDisallow: /"),
+    "allow-without-disallow": (A + "Allow: /x", A + "Allow: /x/y\nDisallow: /x"),
+    "backslash-in-path": (A + "Disallow: /a\\b", A + "Disallow: /a/b"),
+    "bad-escape": (A + "Disallow: /100%", A + "Disallow: /100%25"),
+    "byte-order-mark": ("\ufeff" + A + "Disallow: /", A + "Disallow: /"),
+    "conflicting-rules": (A + "Disallow: /x\nAllow: /x", A + "Disallow: /x\nAllow: /x/y"),
+    "content-key-unknown": (A + "Content-Usage: ai=n\nDisallow: /", A + "Content-Usage: /x train-ai=n\nDisallow: /"),
+    "crawl-delay-enormous": (A + "Crawl-delay: 86400\nDisallow: /", A + "Crawl-delay: 30\nDisallow: /"),
+    "crawl-delay-ignored": ("User-agent: Googlebot\nCrawl-delay: 5\nDisallow: /", A + "Crawl-delay: 5\nDisallow: /"),
+    "crawl-delay-unreadable": (A + "Crawl-delay: 5s\nDisallow: /", A + "Crawl-delay: 0.5\nDisallow: /"),
+    "disallow-star": (A + "Disallow: *", A + "Disallow: /"),
+    "dollar-in-middle": (A + "Disallow: /a$b", A + "Disallow: /ab$"),
+    "double-wildcard": (A + "Disallow: /**/b", A + "Disallow: /*/b"),
+    "duplicate-group": (A + "Disallow: /x\n" + A + "Disallow: /y", A + "Disallow: /x\nUser-agent: b\nDisallow: /y"),
+    "duplicate-rule": (A + "Disallow: /x\nDisallow: /x", A + "Disallow: /x\nDisallow: /y"),
+    "empty-agent": ("User-agent:\nDisallow: /", A + "Disallow: /"),
+    "encoded-unreserved": (A + "Disallow: /%7Eme", A + "Disallow: /a%2Fb"),
+    "everything-disallowed": ("User-agent: *\nDisallow: /", A + "Disallow: /"),
+    "full-url-as-path": (A + "Disallow: https://h/x", A + "Disallow: /x"),
+    "glued-comment": (A + "Disallow: /x#part", A + "Disallow: /x # part"),
+    "group-without-rules": (A, A + "Disallow:"),
+    "html-instead-of-text": ("<!DOCTYPE html><p>User-agent", A + "Disallow: /"),
+    "line-too-long": (A + "Disallow: /" + "x" * 20_000, A + "Disallow: /" + "x" * 2_000),
+    "misspelt-record": (A + "Dissalow: /x\nDisallow: /", A + "Disallow: /"),
+    "missing-colon": (A + "Disallow /x\nDisallow: /", A + "Disallow: /x"),
+    "noindex-in-robots": (A + "Noindex: /x\nDisallow: /", A + "Disallow: /x"),
+    "not-utf-8": (A + "Disallow: /k\udce4se", A + "Disallow: /käse"),
+    "nul-octet": (A + "Disallow: /x\0", A + "Disallow: /x"),
+    "path-without-slash": (A + "Disallow: x", A + "Disallow: *x"),
+    "rate-unreadable": (
+        A + "Request-rate: slow\nVisit-time: at night\nDisallow: /",
+        A + "Request-rate: 1/10s\nDisallow: /",
+    ),
+    "record-without-agent": ("Disallow: /x", A + "Disallow: /x"),
+    "redundant-rule": (A + "Disallow: /x\nDisallow: /x/y", A + "Disallow: /x\nAllow: /x/y\nDisallow: /x/y/z"),
+    "robots-disallowed": (A + "Disallow: /robots.txt", A + "Disallow: /robots"),
+    "sitemap-not-absolute": ("Sitemap: /s.xml", "Sitemap: https://h/s.xml"),
+    "space-in-path": (A + "Disallow: /a b", A + "Disallow: /a%20b"),
+    "too-large": (A + "Disallow: /\n" + "# padding\n" * 60_000, A + "Disallow: /"),
+    "trailing-wildcard": (A + "Disallow: /x*", A + "Disallow: /x"),
+    "unknown-record": ("Frobnicate: 5", "# Frobnicate: 5"),
+    "yandex-only": ("Host: example.com", "Sitemap: https://example.com/"),
+}
+EXAMPLES["unreachable-rule"] = (A + "Disallow: /x$\nAllow: /*x$", A + "Disallow: /x\nAllow: /x/y")
+
+
+def codes(text: str) -> set[str]:
+    return {finding.code for finding in parse(text.encode("utf-8", "surrogateescape")).lint()}
+
+
+def test_every_code_has_an_example() -> None:
+    assert set(EXAMPLES) == set(CODES)
+    assert len(CODES) >= 25
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_finding_is_shown_where_it_is_and_not_where_it_is_not(code: str) -> None:
+    shows, does_not = EXAMPLES[code]
+    assert code in codes(shows)
+    assert code not in codes(does_not)
+
+
+def test_a_file_without_faults_has_no_findings() -> None:
+    text = (
+        "# ours\nUser-agent: *\nDisallow: /private/\nAllow: /private/open\n\nSitemap: https://example.com/sitemap.xml\n"
+    )
+    assert codes(text) == set()
+
+
+def test_a_finding_names_the_line_and_the_fix() -> None:
+    (finding,) = parse("User-agent: a\n\nDisallow: private/\n").lint()
+    assert (finding.line, finding.severity, finding.suggestion) == (3, "error", "Disallow: /private/")
+
+
+@given(st.one_of(st.binary(max_size=200), file.map(lambda text: text.encode("utf-8", "surrogatepass"))))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_raises_on_any_octets(dialect: str, body: bytes) -> None:
+    robots = parse(body, dialect)
+    for finding in robots.lint():
+        assert finding.code in CODES
+        assert 1 <= finding.line <= max(len(robots.lines), 1)
+        assert finding.message
+        assert finding.suggestion
+
+
+def test_the_corpus_is_linted_without_a_fault_of_ours(corpus: Path) -> None:
+    counts = Counter(
+        finding.code for path in (corpus / "robots").iterdir() for finding in parse(path.read_bytes()).lint()
+    )
+    print("\n".join(f"{code:26}{count:7}" for code, count in counts.most_common()))
+    assert len(counts) >= 25
+
+
+def test_the_documentation_lists_every_code() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "lint.md").read_text(encoding="utf-8")
+    for code, (severity, meaning) in CODES.items():
+        assert f"| `{code}` | {severity} | {meaning} |" in page
+
+
+def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("User-agent: *\nDisallow: private\n")
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n")
+    linted = command("lint", "old.txt", "new.txt", cwd=tmp_path)
+    assert linted.returncode == 2
+    assert linted.stdout.startswith(
+        "old.txt:2: error: 'private' matches nothing [path-without-slash]  Disallow: /private\n"
+    )
+    assert command("lint", "new.txt", cwd=tmp_path).returncode == 0
+    differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
+    assert differing.returncode == 2
+    assert differing.stdout == (
+        "* may no longer fetch /private  (new line 2: Disallow: /private)\n*: Crawl-delay none -> 3 s\n"
+    )
+    assert command("diff", "old.txt", "old.txt", cwd=tmp_path).returncode == 0
+    missing = command("lint", "nowhere.txt", cwd=tmp_path)
+    assert missing.returncode == 73
+    assert "nowhere.txt" in missing.stderr
