@@ -429,7 +429,10 @@ class _Tokenizer:
 
     @cython.cfunc
     def _element_end(self, name: bytes) -> None:
-        """An end tag inside SVG, MathML or a template: a template's closes all within, others stay within theirs."""
+        """An end tag inside SVG, MathML or a template: a template's closes all within, others stay within theirs.
+
+        HTML left open inside an integration point is not known here: the point's end tag closes it.
+        """
         if name == b"p" or name == b"br":
             self._leave_foreign()
             return
