@@ -26,11 +26,13 @@ if COMPILED and not forbidden:
                 f"comity.{name}",
                 [f"src/comity/{name.replace('.', '/')}.py"],
                 extra_compile_args=[] if os.name == "nt" else ["-O3"],
-                optional=not required,
             )
             for name in COMPILED
         ],
+        build_dir="build/cython",
         compiler_directives={"language_level": "3"},
     )
+    for extension in extensions:  # cythonize forgets this one when it is set above
+        extension.optional = not required
 
 setup(ext_modules=extensions)

@@ -69,6 +69,18 @@ def test_pages_carry_the_evidence_and_the_robots_txt_is_kept(site: Site, tmp_pat
     assert page["decision"]["verdict"] == "allowed_explicit"
 
 
+def test_a_page_in_an_encoding_that_only_browsers_know_is_kept(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/mac", "/odd", "/text")
+    site.set("/mac", b"<title>\x80</title>", content_type="text/html; charset=x-mac-cyrillic")
+    site.set("/odd", b"<title>x</title>", content_type="text/html; charset=x-user-defined")
+    site.set("/text", "Käse".encode("latin-1"), content_type="text/plain; charset=latin1")
+    crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, "pages", site) == {"/", "/mac", "/odd", "/text"}
+    bodies = {page["url"].rpartition("/")[2]: page["body"] for page in records(tmp_path, "pages")}
+    assert bodies["text"] == "Käse"
+    assert bodies["mac"] == "<title>\u0410</title>"
+
+
 def test_redirects_go_through_the_queue_and_the_gate(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /closed\n")
     site.link("/", "/moved", "/trap", "/loop")

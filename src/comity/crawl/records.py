@@ -6,6 +6,7 @@ from typing import Any
 
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
+from comity.signals import encodings
 from comity.signals.links import Page
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
@@ -27,7 +28,8 @@ def page(response: Response, read: Page | None, *, depth: int) -> dict[str, Any]
     if read is not None:
         record |= {"encoding": read.encoding, "title": read.title, "links": len(read.links)}
     if read is not None or response.content_type.startswith(_TEXT):
-        record["body"] = response.body.decode((read.encoding if read else None) or "utf-8", "replace")
+        encoding = read.encoding if read else encodings.detect(response.body, response.headers.get("Content-Type"))
+        record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
     return record

@@ -62,7 +62,7 @@ class Robots(Asked):
         self._index = scan(
             body,
             _bom(body, dialect),
-            min(len(body), self._limit),
+            self._stop(),
             dialect.typos,
             dialect.nul_ends_line,
             dialect.longest_line,
@@ -245,6 +245,12 @@ class Robots(Asked):
         ]
         return [spans[number] for number in choose(values, agent, self.dialect)]
 
+    def _stop(self) -> int:
+        """Where reading ends. A line that the limit would cut is not read: a cut pattern means more than it says."""
+        if not self.truncated:
+            return len(self.body)
+        return max(self.body.rfind(b"\n", 0, self._limit), self.body.rfind(b"\r", 0, self._limit)) + 1
+
     def _spans(self) -> list[tuple[int, int]]:
         """Where groups begin and end in the index. Only a rule ends a run of `User-agent` lines (RFC 9309, 2.2.4)."""
         starts = []
@@ -334,7 +340,7 @@ class Robots(Asked):
     def _read_lines(self) -> Iterator[Line]:
         lines = _LineNumbers(self.body)
         known = {lines.of(entry >> 32): entry for entry in self._index}
-        for number, raw in enumerate(self.body[: self._limit].splitlines(keepends=True), 1):
+        for number, raw in enumerate(self.body[: self._stop()].splitlines(keepends=True), 1):
             text = raw.decode("utf-8", "surrogateescape")
             content, mark, comment = text.rstrip("\r\n").partition("#")
             entry = known.get(number)

@@ -65,8 +65,11 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
         except UnicodeDecodeError:
             return body.decode("utf-8", "replace").encode("utf-8")
         return body
-    text, _ = webencodings.decode(body, webencodings.lookup(encoding) or webencodings.UTF8, "replace")
-    return text.encode("utf-8", "replace")
+    known = webencodings.lookup(encoding)
+    if known is None:
+        return body.decode("utf-8", "replace").encode("utf-8")
+    text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs
+    return str(text).encode("utf-8", "replace")
 
 
 def query_encoded(query: str, encoding: str) -> str:

@@ -1,0 +1,93 @@
+"""The package installs and works with a C compiler, without one, and says so when one is demanded."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def build(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Build the package from a copy of the sources, without installing it."""
+    copy = tmp_path / "tree"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
+    for name in ("setup.py", "pyproject.toml"):  # as they are now, committed or not
+        (copy / name).write_bytes((ROOT / name).read_bytes())
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
+    return subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build", "--build-lib", str(tmp_path / "built")],
+        cwd=copy,
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+PROBE = """
+import sys
+sys.modules["cython"] = None  # as where Cython is not installed
+sys.path.insert(0, sys.argv[1])
+import comity
+import comity.urls
+from comity._compiled import engine
+assert comity.__file__.startswith(sys.argv[1]), comity.__file__
+robots = comity.parse("User-agent: *\\nDisallow: /x*y$")
+assert [robots.allowed(path, "a") for path in ("/xy", "/xyz", "/xay", "/xay")] == [False, True, False, False]
+assert comity.urls.join("http://h/a/b", "../c?d") == "http://h/c?d"
+print(engine())
+"""
+
+
+def version(tmp_path: Path) -> str:
+    """Which form the built package runs, once it has shown that it works."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
+    return subprocess.run(
+        [sys.executable, "-c", PROBE, str(tmp_path / "built")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=clean,
+        cwd=tmp_path,
+    ).stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def _needs_build_tools() -> None:
+    pytest.importorskip("Cython", reason="Cython is not here: pip install Cython")
+    pytest.importorskip("setuptools", reason="setuptools is not here: pip install setuptools")
+    if not (ROOT / ".git").exists():
+        pytest.skip("the sources are not a git checkout")
+
+
+def test_without_a_compiler_the_interpreted_modules_are_installed_and_work(tmp_path: Path) -> None:
+    built = build(tmp_path, CC="/bin/false")
+    assert built.returncode == 0, built.stderr
+    assert version(tmp_path) == "interpreted"
+
+
+def test_with_a_compiler_the_compiled_modules_are_installed(tmp_path: Path) -> None:
+    built = build(tmp_path, COMITY_REQUIRE_EXTENSIONS="1")
+    if built.returncode and not os.environ.get("COMITY_REQUIRE_EXTENSIONS"):
+        pytest.skip("no C compiler here: apt-get install gcc python3-dev")
+    assert built.returncode == 0, built.stderr
+    assert version(tmp_path) == "compiled"
+
+
+def test_a_demanded_compiler_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    assert build(tmp_path, CC="/bin/false", COMITY_REQUIRE_EXTENSIONS="1").returncode != 0
+
+
+def test_extensions_may_be_forbidden(tmp_path: Path) -> None:
+    assert build(tmp_path, COMITY_NO_EXTENSIONS="1").returncode == 0
+    assert version(tmp_path) == "interpreted"
+
+
+def test_forbidding_and_demanding_contradict_each_other(tmp_path: Path) -> None:
+    built = build(tmp_path, COMITY_NO_EXTENSIONS="1", COMITY_REQUIRE_EXTENSIONS="1")
+    assert built.returncode != 0
+    assert "contradict" in built.stderr
