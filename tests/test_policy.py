@@ -13,12 +13,14 @@ URL = ORIGIN + "/private/page"
 
 def answered(status: int, body: bytes = b"") -> RobotsResult:
     return RobotsResult.from_response(
-        ORIGIN, ORIGIN + "/robots.txt", status, body, fetched_at=1_800_000_000.0, dialect="rfc9309"
+        ORIGIN, ORIGIN + "/robots.txt", status, body, fetched_at=1_800_000_000.0, policy=Policy()
     )
 
 
 def no_answer() -> RobotsResult:
-    return RobotsResult.unreachable(ORIGIN, ORIGIN + "/robots.txt", "time-out", fetched_at=1_800_000_000.0)
+    return RobotsResult.unreachable(
+        ORIGIN, ORIGIN + "/robots.txt", "time-out", policy=Policy(), fetched_at=1_800_000_000.0
+    )
 
 
 @pytest.mark.parametrize(

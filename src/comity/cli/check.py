@@ -63,7 +63,7 @@ def _results(policy: Policy, robots: Path | None) -> Iterator[Callable[[str], Ro
 
         def from_file(url: str) -> RobotsResult:
             return RobotsResult.from_response(
-                urls.origin(url), str(robots), 200, body, fetched_at=time.time(), dialect=policy.dialect
+                urls.origin(url), str(robots), 200, body, fetched_at=time.time(), policy=policy
             )
 
         yield from_file
