@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
 from comity.policy import Decision, Policy, RobotsResult, Ruling, decide, json_schema, standing
+from comity.signals.llms import candidates
+from comity.signals.llms import parse as parse_llms
+from comity.signals.sitemaps import SitemapUrl
+from comity.signals.sitemaps import read as read_sitemap
 
 ORIGIN = "https://example.com"
 URL = ORIGIN + "/private/page"
@@ -299,3 +303,17 @@ def test_a_decision_prints_as_one_sentence() -> None:
         "https://example.com/private/page may not be fetched by MyBot/1.0: "
         "line 2, 'Disallow: /private/', disallows /private/page"
     )
+
+
+# covers: W1, W3, W4
+def test_what_a_sitemap_or_llms_txt_names_is_judged_by_robots_txt_alone() -> None:
+    named = parse_llms(f"# Site\n## Pages\n- [page]({URL})\n", ORIGIN + "/llms.txt")
+    listed = list(read_sitemap(f"<urlset><url><loc>{URL}</loc></url></urlset>".encode()))
+    ruling = Ruling(Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md"))
+    assert isinstance(listed[0], SitemapUrl)
+    assert ruling.decide(listed[0].loc).verdict == "disallowed_explicit"
+    asked = [(each.reason, ruling.decide(each.url).verdict) for each in candidates(URL, named)]
+    assert asked == [
+        ("llms_exact", "disallowed_explicit"),
+        ("markdown_variant", "allowed_explicit"),
+    ]
