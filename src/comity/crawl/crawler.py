@@ -263,7 +263,7 @@ class Crawler:
                     response.body,
                     response.url,
                     response.headers.get("Content-Type"),
-                    [value for name, value in response.all_headers if name.lower() == "link"],
+                    response.header_values("Link"),
                 )
             record = records.page(response, read, depth=entry.depth)
             if read is not None:
@@ -281,7 +281,7 @@ class Crawler:
     def _follow(self, entry: Entry, response: Response, read: Page) -> None:
         if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
             return
-        tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
+        tags = response.header_values("X-Robots-Tag")
         if (tags or read.metas) and read_robots_meta(tags, read.metas, agent=self.policy.agent, now=None).nofollow:
             return
         for link in read.links:

@@ -172,22 +172,27 @@ def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> 
     return replace(now, unreachable_since=since)
 
 
-def freshness(headers: Mapping[str, str], fetched_at: float) -> float:
-    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default."""
+def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
+    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
+
+    Args:
+        headers: names in lower case.
+        shortest: seconds that are given in any case.
+    """
     age = _whole(headers.get("age", "")) or 0.0
     for directive in headers.get("cache-control", "").lower().split(","):
         name, _, value = directive.strip().partition("=")
         if name in ("no-cache", "no-store"):
-            return SHORTEST
+            return shortest
         if name == "max-age" and (seconds := _whole(value.strip('"'))) is not None:
-            return min(max(seconds - age, SHORTEST), DAY)
+            return min(max(seconds - age, shortest), DAY)
     try:
         expires = parsedate_to_datetime(headers["expires"]).timestamp()
     except KeyError:
         return DAY
     except (ValueError, OverflowError):
-        return SHORTEST  # RFC 9111, 5.3: an invalid date, "0" above all, means already expired
-    return min(max(expires - fetched_at, SHORTEST), DAY)
+        return shortest  # RFC 9111, 5.3: an invalid date, "0" above all, means already expired
+    return min(max(expires - fetched_at, shortest), DAY)
 
 
 def _life(policy: Policy, headers: Mapping[str, str], fetched_at: float) -> float:

@@ -11,6 +11,7 @@ from comity.policy.settings import Policy
 
 if TYPE_CHECKING:
     from comity.robots import Robots
+    from comity.robots.rates import VisitTime
     from comity.signals.usage import RobotsUsage, Usage
 
 
@@ -35,6 +36,7 @@ class Ruling:
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say
         self.asked: float | None = None
+        self._hours: VisitTime | None = None
         self.delay = policy.min_interval
         if policy.mode == "ignore" or result is None:
             self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
@@ -59,6 +61,10 @@ class Ruling:
             return not self._whole[1]
         assert self._robots is not None
         return not self._refused and self._robots.allowed(url, self._policy.agent)
+
+    def opens_at(self, wall: float) -> float:
+        """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
+        return wall if self._hours is None else self._hours.opens_at(wall)
 
     def decide(self, url: str) -> Decision:
         """The decision about a URL of the origin."""
@@ -109,6 +115,8 @@ class Ruling:
                     f"the site asks for {self.asked:g} s between requests, more than the "
                     f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
                 )
+        if "visit-time" in policy.honour:
+            self._hours = robots.visit_time(policy.agent)
         if robots.states_usage:
             from comity.signals.usage import for_agent
 

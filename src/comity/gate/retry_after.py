@@ -1,0 +1,16 @@
+"""Retry-After: how long a site asks to be left alone (RFC 9110, 10.2.3)."""
+
+from email.utils import parsedate_to_datetime
+
+
+def retry_after(value: str | None, wall: float) -> float | None:
+    """Seconds from `wall` (Unix time) that either form of the header asks for; None where it cannot be read."""
+    if value is None:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - wall, 0.0)
+    except (ValueError, OverflowError):
+        return None
