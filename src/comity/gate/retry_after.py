@@ -1,6 +1,6 @@
 """Retry-After: how long a site asks to be left alone (RFC 9110, 10.2.3)."""
 
-from email.utils import parsedate_to_datetime
+from comity.http_date import http_date
 
 
 def retry_after(value: str | None, wall: float) -> float | None:
@@ -10,7 +10,5 @@ def retry_after(value: str | None, wall: float) -> float | None:
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
-    try:
-        return max(parsedate_to_datetime(value).timestamp() - wall, 0.0)
-    except (ValueError, OverflowError):
-        return None
+    date = http_date(value)
+    return None if date is None else max(date - wall, 0.0)

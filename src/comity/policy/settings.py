@@ -4,10 +4,10 @@ It holds what the operator decided: who we are, whether robots.txt is respected,
 may go, which addresses may be reached. It never holds what a site said.
 """
 
-import codecs
 import dataclasses
 import ipaddress
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -24,6 +24,7 @@ Purpose = Literal["search", "ai-input", "train-ai"]
 RobotsCharset = Literal["utf-8", "declared"]
 
 DAY = 86_400.0
+ASCII = "".join(map(chr, range(33, 127)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Policy:
         stale_life: seconds that the last good copy stands in for a robots.txt that has become unreachable, counted
             from the first failure; None for as long as it stays so (RFC 9309, 2.4).
         unreachable_life: seconds after which a robots.txt that stayed unreachable counts as unavailable (RFC 9309,
-            2.3.1.4, names 30 days); None for never.
+            2.3.1.4, names 30 days), whatever `stale_life` says; None for never.
         robots_redirects: hops followed for robots.txt; more counts as unavailable (RFC 9309, 2.3.1.2).
         robots_charset: `utf-8` (RFC 9309, 2.2), or `declared`: the body is converted from the character set that its
             Content-Type names.
@@ -120,14 +121,13 @@ class Policy:
         _some_of(self, "purposes", get_args(Purpose))
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
-        from comity.robots import dialect
+        from comity.robots import DIALECTS
 
-        object.__setattr__(self, "dialect", dialect(self.dialect).name)
-        names = (self.allow_hosts,) if isinstance(self.allow_hosts, str) else self.allow_hosts
-        object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in names))
-        if isinstance(self.allow_addresses, str):
-            object.__setattr__(self, "allow_addresses", (self.allow_addresses,))
-        object.__setattr__(self, "allow_addresses", tuple(str(_network(value)) for value in self.allow_addresses))
+        _one_of("dialect", self.dialect, tuple(DIALECTS))
+        hosts = _texts("allow_hosts", self.allow_hosts)
+        object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in hosts))
+        networks = _texts("allow_addresses", self.allow_addresses)
+        object.__setattr__(self, "allow_addresses", tuple(str(_network(value)) for value in networks))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -141,13 +141,9 @@ class Policy:
         """
         from comity.policy.presets import PRESETS
 
-        if name not in PRESETS:
-            raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
-        try:
-            return cls(**{**PRESETS[name], **changes})
-        except TypeError:
-            unknown = ", ".join(sorted(set(changes) - {each.name for each in dataclasses.fields(cls)}))
-            raise InvalidSetting(f"{unknown}: a policy has no such field") from None
+        _one_of("preset", name, tuple(PRESETS))
+        _known_fields(changes)
+        return cls(**{**PRESETS[name], **changes})
 
     @property
     def product(self) -> str:
@@ -157,18 +153,24 @@ class Policy:
 
     def with_changes(self, **changes: object) -> "Policy":
         """A copy with some fields changed, checked anew."""
+        _known_fields(changes)
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
 
+def _known_fields(changes: Iterable[str]) -> None:
+    unknown = sorted(set(changes) - {each.name for each in dataclasses.fields(Policy)})
+    if unknown:
+        raise InvalidSetting(f"{', '.join(unknown)}: a policy has no such field")
+
+
 def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InvalidSetting(f"{field}: {value!r} is not one of {', '.join(allowed)}")
 
 
 def _some_of(policy: Policy, field: str, allowed: tuple[str, ...]) -> None:
     """A tuple of names, each once, in the order of the vocabulary."""
-    value = getattr(policy, field)
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = _texts(field, getattr(policy, field))
     for name in names:
         _one_of(field, name, allowed)
     object.__setattr__(policy, field, tuple(name for name in allowed if name in names))
@@ -179,23 +181,39 @@ def _whole(field: str, value: object, least: int, most: int) -> None:
         raise InvalidSetting(f"{field}: {value!r} is not a whole number from {least} to {most}")
 
 
+def _texts(field: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    values = tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(each, str) for each in values):
+        raise InvalidSetting(f"{field}: {value!r} is not a list of names")
+    return values
+
+
 def _switch(field: str, value: object) -> None:
     if not isinstance(value, bool):
         raise InvalidSetting(f"{field}: {value!r} is neither true nor false")
 
 
 def _charset(field: str, value: object) -> None:
+    """A character set that leaves ASCII alone, as a URL's must."""
     try:
-        codecs.lookup(str(value))
+        good = isinstance(value, str) and ASCII.encode(value) == ASCII.encode() and "é/*".encode(value, "replace")
     except (LookupError, ValueError):
-        raise InvalidSetting(f"{field}: {value!r} is not a character set that Python knows") from None
+        good = False
+    if not good:
+        raise InvalidSetting(f"{field}: {value!r} is not a character set that Python knows and ASCII is part of")
 
 
 def _seconds(field: str, value: object, *, optional: bool = False, infinite: bool = False) -> None:
     if value is None and optional:
         return
-    good = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    if not good or (math.isinf(float(value)) and not infinite):  # type: ignore[arg-type]
+    good = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and 0 <= value <= (1e12 if not infinite else math.inf)
+    )
+    if not good:
         raise InvalidSetting(f"{field}: {value!r} is not a number of seconds, zero or more")
 
 
