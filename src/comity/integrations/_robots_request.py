@@ -75,7 +75,7 @@ class RobotsRequest:
 def robots_result(
     policy: Policy, step: FetchRobots, get: Callable[[str], Answer], failures: tuple[type[Exception], ...]
 ) -> RobotsResult:
-    """Fetch a robots.txt. `get` asks for one URL and follows no redirect; `failures` are its errors, TimeoutError too."""
+    """Fetch a robots.txt. `get` asks for one URL and follows no redirect; `failures` are all its errors."""
     request = RobotsRequest(policy, step)
     result = None
     while result is None:

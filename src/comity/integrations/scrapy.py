@@ -126,7 +126,7 @@ class ComityMiddleware:
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
-        headers = {name: value for name, value in response.headers.to_unicode_dict().items()}
+        headers = {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
         return Answer(response.status, headers, response.body)
 
 
