@@ -194,18 +194,22 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
     from comity.integrations.playwright import ComityRoutes
 
     outcomes: list[Outcome] = []
-    with comity.Client(policy) as client, sync_playwright() as playwright:
-        with playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser:
-            context = browser.new_context(user_agent=policy.agent, service_workers="block")
-            context.route("**/*", ComityRoutes(client))
+    with (
+        comity.Client(policy) as client,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser,
+    ):
+        context = browser.new_context(user_agent=policy.agent, service_workers="block")
+        context.route("**/*", ComityRoutes(client))
+        for url in urls:
             page = context.new_page()
-            for url in urls:
-                try:
-                    response = page.goto(url)
-                    assert response is not None
-                    outcomes.append(response.status)
-                except Error as error:
-                    outcomes.append(REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED)
+            try:
+                response = page.goto(url)
+                assert response is not None
+                outcomes.append(response.status)
+            except Error as error:
+                outcomes.append(REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED)
+            page.close()
     return outcomes
 
 

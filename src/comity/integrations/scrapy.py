@@ -14,6 +14,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import is_asyncio_available
+from twisted.web.client import HTTPConnectionPool
 
 import comity
 from comity import Policy, RobotsDisallowed
@@ -65,6 +66,9 @@ class ComityMiddleware:
         )
         self._crawler = crawler
         self._driver = AsyncDriver(policy)
+        # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
+        # Scrapy's own retries come through the scheduler, and so through here.
+        HTTPConnectionPool.retryAutomatically = False
         self._under_way: WeakKeyDictionary[Request, Go] = WeakKeyDictionary()
 
     @classmethod
