@@ -1,6 +1,7 @@
 """What only a browser does: parts of pages, addresses that change, forms, scripts. A real Chromium."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -8,6 +9,9 @@ from sites import Site
 from wrapped import chromium
 
 import comity
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 
@@ -19,7 +23,7 @@ def other() -> Iterator[Site]:
 
 
 @pytest.fixture
-def page(request: pytest.FixtureRequest) -> Iterator[object]:
+def page(request: pytest.FixtureRequest) -> Iterator["Page"]:
     """A page whose requests all ask first; its marker `policy` says with which policy."""
     path = chromium()
     from playwright.sync_api import sync_playwright
@@ -29,7 +33,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[object]:
     with (
         comity.Client(getattr(request, "param", FAST)) as client,
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser,
+        playwright.chromium.launch(executable_path=path) as browser,
     ):
         context = browser.new_context(user_agent=client.policy.agent, service_workers="block")
         context.set_default_timeout(10_000)
@@ -37,7 +41,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[object]:
         yield context.new_page()
 
 
-def test_parts_of_a_page_are_asked_about_too(page, site: Site, other: Site) -> None:  # type: ignore[no-untyped-def]
+def test_parts_of_a_page_are_asked_about_too(page: "Page", site: Site, other: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
     other.set("/robots.txt", "User-agent: *\nDisallow: /\n")
     site.set("/style.css", "p { color: rgb(1, 2, 3) }", content_type="text/css")
@@ -57,7 +61,7 @@ def test_parts_of_a_page_are_asked_about_too(page, site: Site, other: Site) -> N
 @pytest.mark.parametrize(
     "page", [FAST.with_changes(min_interval=0.1, robots_fetch_counts=True)], indirect=True, ids=["0.1 s"]
 )
-def test_parts_of_a_page_are_paced(page, site: Site) -> None:  # type: ignore[no-untyped-def]
+def test_parts_of_a_page_are_paced(page: "Page", site: Site) -> None:
     site.set("/robots.txt", "")
     for number in range(4):
         site.set(f"/{number}.js", "1", content_type="text/javascript")
@@ -67,7 +71,7 @@ def test_parts_of_a_page_are_paced(page, site: Site) -> None:  # type: ignore[no
     assert min(site.intervals()) >= 0.1
 
 
-def test_a_document_that_moved_has_its_new_address(page, site: Site, other: Site) -> None:  # type: ignore[no-untyped-def]
+def test_a_document_that_moved_has_its_new_address(page: "Page", site: Site, other: Site) -> None:
     site.set("/robots.txt", "")
     site.set("/moved", status=301, headers={"Location": other.url("/new/place?a=%C3%A9&b='\"</script>")})
     target = other.url("/new/place?a=%C3%A9&b=%27%22%3C/script%3E")
@@ -80,7 +84,7 @@ def test_a_document_that_moved_has_its_new_address(page, site: Site, other: Site
     assert len(other.paths()) == 2, "the document was fetched once"
 
 
-def test_an_endless_redirect_is_given_up(page, site: Site) -> None:  # type: ignore[no-untyped-def]
+def test_an_endless_redirect_is_given_up(page: "Page", site: Site) -> None:
     from playwright.sync_api import Error
 
     site.set("/robots.txt", "")
@@ -91,7 +95,7 @@ def test_an_endless_redirect_is_given_up(page, site: Site) -> None:  # type: ign
 
 
 @pytest.mark.parametrize("after", ["/done", "/form"])
-def test_a_form_leads_to_its_answer(page, site: Site, after: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_form_leads_to_its_answer(page: "Page", site: Site, after: str) -> None:
     async def form(request: web.Request) -> web.Response:
         if request.method == "POST":
             assert (await request.post())["q"] == "é"
@@ -110,7 +114,7 @@ def test_a_form_leads_to_its_answer(page, site: Site, after: str) -> None:  # ty
     assert asked == [("GET", "/form"), ("POST", "/form"), ("GET", after)]
 
 
-def test_a_script_gets_nothing_of_another_site_by_a_redirect(page, site: Site, other: Site) -> None:  # type: ignore[no-untyped-def]
+def test_a_script_gets_nothing_of_another_site_by_a_redirect(page: "Page", site: Site, other: Site) -> None:
     site.set("/robots.txt", "")
     site.set("/", "page")
     site.set("/here", "mine")

@@ -197,7 +197,7 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
     with (
         comity.Client(policy) as client,
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser,
+        playwright.chromium.launch(executable_path=path) as browser,
     ):
         context = browser.new_context(user_agent=policy.agent, service_workers="block")
         context.route("**/*", ComityRoutes(client))
@@ -234,7 +234,7 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
         async with (
             comity.AsyncClient(policy) as client,
             async_playwright() as playwright,
-            await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]) as browser,
+            await playwright.chromium.launch(executable_path=path) as browser,
         ):
             context = await browser.new_context(user_agent=policy.agent, service_workers="block")
             await context.route("**/*", AsyncComityRoutes(client))
