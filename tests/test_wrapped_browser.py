@@ -127,3 +127,13 @@ def test_a_script_gets_nothing_of_another_site_by_a_redirect(page: "Page", site:
     assert page.evaluate(read, "/same") == "mine"
     assert page.evaluate(read, "/away") == "nothing"
     assert other.paths() == []
+
+
+def test_a_stream_without_an_end_does_not_hold_its_host(page: "Page", site: Site) -> None:
+    site.set("/robots.txt", "")
+    site.set("/", "<script>stream = new EventSource('/events')</script>page")
+    site.set("/next", "next")
+    page.goto(site.url("/"))
+    page.wait_for_function("stream.readyState === EventSource.CLOSED || stream.readyState === EventSource.CONNECTING")
+    page.goto(site.url("/next"))
+    assert site.paths() == ["/robots.txt", "/", "/next"]

@@ -19,30 +19,31 @@ SHOWN = frozenset({"font", "image", "media", "script", "stylesheet"})
 
 
 class Trail:
-    """Ask `url` with `headers`; `leads_on` says of each answer whether another hop follows."""
+    """Ask `url` with `headers`; `leads_on` says of each answer whether another hop follows.
+
+    Attributes:
+        document: whether the answer becomes a document, not a part of one.
+        arrived: whether the last answer is that of `url`: not so after a form, whose answer the browser fetches itself.
+
+    Raises:
+        FetchError: the request cannot be answered out here.
+        InvalidURL
+    """
 
     def __init__(self, request: async_api.Request | sync_api.Request, agent: str) -> None:
         self.headers = {**request.headers, "user-agent": agent}
         self.url = self._start = urls.normalise(request.url)
-        self._repeatable = request.method in ("GET", "HEAD")
-        self._document = request.is_navigation_request()
+        if request.resource_type == "eventsource":
+            raise comity.FetchError(f"{self.url} is a stream without an end: it cannot be routed", url=self.url)
+        self.arrived = request.method in ("GET", "HEAD")
+        self.document = request.is_navigation_request()
         self._shown = request.resource_type in SHOWN
         self._hops = 0
 
     @property
-    def document(self) -> bool:
-        """Whether the answer becomes a document, not a part of one."""
-        return self._document
-
-    @property
     def moved(self) -> bool:
         """Whether the browser has to be told that the document is elsewhere."""
-        return self._document and (self.url != self._start or (self._hops > 0 and not self._repeatable))
-
-    @property
-    def arrived(self) -> bool:
-        """Whether the last answer is that of `url`: not so after a form, whose answer the browser fetches itself."""
-        return self._repeatable
+        return self.document and (self.url != self._start or (self._hops > 0 and not self.arrived))
 
     def leads_on(self, answer: async_api.APIResponse | sync_api.APIResponse) -> bool:
         """Whether `url` is to be asked now, after this answer.
@@ -57,12 +58,12 @@ class Trail:
         self._hops += 1
         if target is None or self._hops > MOST_REDIRECTS:
             raise comity.TooManyRedirects(f"{self.url} redirects to {location!r}: not followed", url=self.url)
-        if not self._repeatable and not (self._document and answer.status in (301, 302, 303)):
+        if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
             raise comity.FetchError(f"{self.url} wants a request with a body repeated at {target}", url=self.url)
-        if not self._document and not self._shown and urls.origin(target) != urls.origin(self._start):
+        if not self.document and not self._shown and urls.origin(target) != urls.origin(self._start):
             raise comity.FetchError(f"{target} is another site's: scripts may not read it", url=target)
         self.url = target
-        return self._repeatable
+        return self.arrived
 
     def bounce(self) -> str:
         """A document that leads to `url` at once, so that the page has the right address and origin."""

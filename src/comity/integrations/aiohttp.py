@@ -39,27 +39,28 @@ class ComityMiddleware:
         """
         policy = self._driver.policy
 
-        async def get(url: str) -> Answer:
-            async with request.session.get(
-                URL(url, encoded=True),
+        async def robots(step: FetchRobots) -> RobotsResult:
+            # The session's connections without its cookies and credentials, which a redirect would carry elsewhere.
+            async with aiohttp.ClientSession(
+                connector=request.session.connector,
+                connector_owner=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": policy.agent, "Accept": "*/*"},
-                allow_redirects=False,
-                raise_for_status=False,
-                middlewares=(),
-                ssl=request.ssl,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
-            ) as answer:
-                body = bytearray()
-                async for part in answer.content.iter_any():
-                    body += part
-                    if len(body) >= LONGEST:
-                        answer.close()
-                        break
-                return Answer(answer.status, answer.headers, bytes(body))
+            ) as bare:
 
-        async def robots(step: FetchRobots) -> RobotsResult:
-            return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
+                async def get(url: str) -> Answer:
+                    async with bare.get(URL(url, encoded=True), allow_redirects=False, ssl=request.ssl) as answer:
+                        body = bytearray()
+                        async for part in answer.content.iter_any():
+                            body += part
+                            if len(body) >= LONGEST:
+                                answer.close()
+                                break
+                        return Answer(answer.status, answer.headers, bytes(body))
+
+                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
 
         async with self._driver.turn(str(request.url), robots) as turn:
             request.headers["User-Agent"] = policy.agent

@@ -37,8 +37,8 @@ class AsyncComityRoutes:
         if not route.request.url.startswith(("http:", "https:")):
             await route.continue_()
             return
-        trail = Trail(route.request, self._client.policy.agent)
         try:
+            trail = Trail(route.request, self._client.policy.agent)
             kept = self._kept.pop(trail.url, None) if trail.document else None
             answer = kept or await self._fetch(route, trail)
             if trail.moved:
@@ -94,8 +94,8 @@ class ComityRoutes:
         if not route.request.url.startswith(("http:", "https:")):
             route.continue_()
             return
-        trail = Trail(route.request, self._client.policy.agent)
         try:
+            trail = Trail(route.request, self._client.policy.agent)
             kept = self._kept.pop(trail.url, None) if trail.document else None
             answer = kept or self._fetch(route, trail)
             if trail.moved:

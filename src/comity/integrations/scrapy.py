@@ -4,6 +4,7 @@ DOWNLOADER_MIDDLEWARES = {"comity.integrations.scrapy.ComityMiddleware": 950}; R
 ROBOTSTXT_PARSER = "comity.integrations.scrapy.ComityRobotParser" for the parser alone.
 """
 
+from functools import partial
 from typing import Self
 from weakref import WeakKeyDictionary
 
@@ -87,7 +88,7 @@ class ComityMiddleware:
         if request.meta.get(_ROBOTS):
             return
         try:
-            go = await self._driver.permission(request.url, self._robots)
+            go = await self._driver.permission(request.url, partial(self._robots, request.meta.get("proxy")))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
             if self._crawler.stats is not None:
@@ -118,13 +119,15 @@ class ComityMiddleware:
             turn.heard(status, retry)
         self._driver.answered(go, turn)
 
-    async def _robots(self, step: FetchRobots) -> RobotsResult:
+    async def _robots(self, proxy: str | None, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await async_robots_result(self._driver.policy, step, self._get, (Exception,))
+        return await async_robots_result(self._driver.policy, step, partial(self._get, proxy), (Exception,))
 
-    async def _get(self, url: str) -> Answer:
+    async def _get(self, proxy: str | None, url: str) -> Answer:
         alone = {_ROBOTS: True, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
-        meta = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
+        meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
+        if proxy is not None:
+            meta["proxy"] = proxy
         request = Request(url, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
