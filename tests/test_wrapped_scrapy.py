@@ -46,11 +46,12 @@ def test_a_slow_host_does_not_keep_a_quick_one_waiting(site: Site) -> None:
     assert min(site.intervals()[1:]) >= 1.0
 
 
-def test_what_the_file_cache_holds_is_not_asked_for(site: Site, tmp_path: Path) -> None:
+def test_what_scrapys_cache_holds_is_neither_asked_about_nor_fetched(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set("/page", "page")
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    run_scrapy(FAST, [site.url("/page")], False, **settings)
+    for _ in range(2):
+        assert run_scrapy(FAST, [site.url("/page")], False, **settings) == ([[200, False]], 0)
     assert site.paths() == ["/robots.txt", "/page"]
 
 

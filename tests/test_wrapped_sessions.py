@@ -107,6 +107,7 @@ def test_credentials_do_not_go_where_robots_txt_redirects(get: Get, site: Site, 
         assert not {"Authorization", "Cookie"} & seen.headers.keys(), seen.path
 
 
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
 def test_tls_settings_hold_for_robots_txt_too(get: Get, secure: Site) -> None:  # covers: L10
     secure.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     secure.set("/page", "page")

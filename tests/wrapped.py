@@ -147,6 +147,10 @@ class Spider(scrapy.Spider):
             meta = {"number": number, "handle_httpstatus_all": True} if "redirect" not in url else {"number": number}
             yield scrapy.Request(url, self.parse, errback=self.failed, dont_filter=True, meta=meta)
     def parse(self, response):
+        if "cached" in response.flags:
+            assert "comity" not in response.meta
+            outcomes[response.meta["number"]] = (response.status, False)
+            return
         assert response.meta["comity"].may_fetch
         outcomes[response.meta["number"]] = (response.status, response.meta["comity_page"].noindex)
     def failed(self, failure):
