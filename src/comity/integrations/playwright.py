@@ -50,9 +50,11 @@ class AsyncComityRoutes:
             else:
                 await route.fulfill(response=answer)
                 await answer.dispose()
-        except (comity.ComityError, Error) as error:
+        except Exception as error:
             with suppress(Error):  # the page may be closed
                 await route.abort("blockedbyclient" if isinstance(error, comity.RobotsDisallowed) else "failed")
+            if not isinstance(error, comity.ComityError | Error):
+                raise
 
     async def _fetch(self, route: async_api.Route, trail: Trail) -> async_api.APIResponse:
         while True:
@@ -107,9 +109,11 @@ class ComityRoutes:
             else:
                 route.fulfill(response=answer)
                 answer.dispose()
-        except (comity.ComityError, Error) as error:
+        except Exception as error:
             with suppress(Error):
                 route.abort("blockedbyclient" if isinstance(error, comity.RobotsDisallowed) else "failed")
+            if not isinstance(error, comity.ComityError | Error):
+                raise
 
     def _fetch(self, route: sync_api.Route, trail: Trail) -> sync_api.APIResponse:
         while True:
