@@ -94,6 +94,8 @@ class Site:
         self.port = self._runner.addresses[0][1]
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/favicon.ico" and request.headers.get("Sec-Fetch-Dest") == "image":
+            return web.Response(status=404)  # a browser's own wish, which no page and no route handler knows of
         self.seen.append(Seen(time.monotonic(), request.method, request.path_qs, dict(request.headers)))
         page = self._pages.get(request.path_qs)
         if page is None:

@@ -10,18 +10,19 @@ import pytest
 
 import comity
 from comity.gate import FetchRobots
+from comity.gate.robots_request import RobotsRequest
 from comity.integrations import _robots_request
 from comity.integrations._driving import AsyncDriver, Driver
-from comity.integrations._robots_request import Answer, RobotsRequest, body_of, robots_result
+from comity.integrations._robots_request import Answer, body_of, robots_result
 from comity.policy import Policy, RobotsResult
 
-POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False)
+POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
 STEP = FetchRobots("https://example.com", "https://example.com/robots.txt")
 PAGE = "https://example.com/page"
 
 
 def rules(step: FetchRobots, text: bytes = b"User-agent: *\nDisallow: /no\n") -> RobotsResult:
-    return RobotsResult.from_response(step.origin, step.url, 200, text, fetched_at=0.0, dialect="rfc9309")
+    return RobotsResult.from_response(step.origin, step.url, 200, text, fetched_at=0.0, policy=POLICY)
 
 
 async def async_rules(step: FetchRobots) -> RobotsResult:
@@ -149,8 +150,8 @@ def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | No
 
 def test_a_failure_on_the_way_is_unreachable_and_says_where() -> None:
     request = RobotsRequest(POLICY, STEP)
-    assert request.answered(Answer(301, {"Location": "https://other.example/robots.txt"}, b"")) is None
-    result = request.failed(ConnectionResetError())
+    assert request.answered(301, {"Location": "https://other.example/robots.txt"}, b"", at=0.0) is None
+    result = request.failed(ConnectionResetError(), at=0.0)
     assert (result.kind, result.error) == ("unreachable", "ConnectionResetError")
     assert result.url == "https://other.example/robots.txt"
     assert result.redirects == (STEP.url,)

@@ -5,15 +5,25 @@ connection and decides nothing.
 """
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from comity import urls
-from comity.gate import FetchRobots, Gate, Go, Refuse, Wait
-from comity.net.async_client import refusal, retry_after
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate.refusals import error_of
+from comity.gate.retry_after import retry_after
 from comity.policy import Decision, Policy, RobotsResult
+
+
+def _address(host: str) -> str:
+    """An address of a host; the host itself where it has none."""
+    try:
+        return min(str(info[4][0]) for info in socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError):
+        return host
 
 
 class Turn:
@@ -35,7 +45,7 @@ class Driver:
 
     def __init__(self, policy: Policy | None) -> None:
         self.policy = policy or Policy()
-        self._gate = Gate(self.policy)
+        self._gate = Gate(self.policy, epoch=time.time() - time.monotonic())
         self._changed = threading.Condition()  # its lock guards the gate
 
     @contextmanager
@@ -66,8 +76,13 @@ class Driver:
                     continue
             if isinstance(step, Go):
                 return step
-            if isinstance(step, Refuse):
-                raise refusal(step.decision)
+            if isinstance(step, Resolve):
+                address = _address(step.host)
+                with self._changed:
+                    self._gate.resolved(step.host, address)
+                continue
+            if not isinstance(step, FetchRobots):
+                raise error_of(step, url, time.monotonic())
             result = None
             try:
                 result = robots(step)
@@ -85,7 +100,7 @@ class AsyncDriver:
 
     def __init__(self, policy: Policy | None) -> None:
         self.policy = policy or Policy()
-        self._gate = Gate(self.policy)
+        self._gate = Gate(self.policy, epoch=time.time() - time.monotonic())
         self._reports: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
@@ -102,22 +117,25 @@ class AsyncDriver:
         """The first half of `turn`, where a library has no block to put around a request."""
         url = urls.normalise(url)
         while True:
-            match self._gate.ask(url, time.monotonic()):
-                case Go() as go:
-                    return go
-                case Refuse(decision=decision):
-                    raise refusal(decision)
-                case FetchRobots() as step:
+            step = self._gate.ask(url, time.monotonic())
+            match step:
+                case Go():
+                    return step
+                case FetchRobots():
                     await self._fetch_robots(step, robots)
-                case Wait(until=None, host=host):
-                    await self._reports.setdefault(host, asyncio.Event()).wait()
+                case Resolve(host=host):
+                    self._gate.resolved(host, await asyncio.to_thread(_address, host))
+                case Wait(until=None, key=key):
+                    await self._reports.setdefault(key, asyncio.Event()).wait()
                 case Wait(until=float() as until):
                     await asyncio.sleep(max(until - time.monotonic(), 0.0))
+                case Refuse() | Closed() | CircuitOpen():
+                    raise error_of(step, url, time.monotonic())
 
     def answered(self, go: Go, turn: Turn) -> None:
         """The second half of `turn`: the request is over, or its answer has begun."""
         self._gate.answered(go, time.monotonic(), status=turn.status, retry_after=turn.retry_after)
-        self._report(go.host)
+        self._report(go.key)
 
     async def _fetch_robots(self, step: FetchRobots, robots: Callable[[FetchRobots], Awaitable[RobotsResult]]) -> None:
         try:
@@ -128,7 +146,7 @@ class AsyncDriver:
         else:
             self._gate.robots_arrived(result, time.monotonic())
         finally:
-            self._report(urls.host(step.url))
+            self._report(self._gate.key(urls.host(step.url)))
 
     def _report(self, host: str) -> None:
         event = self._reports.pop(host, None)

@@ -11,7 +11,7 @@ from playwright import async_api, sync_api
 
 import comity
 from comity import urls
-from comity.net.async_client import REDIRECTS
+from comity.gate.robots_request import REDIRECTS
 
 MOST_REDIRECTS = 20  # as browsers have it
 # What a page shows but its scripts cannot read: another site's answer may stand in for a redirect to it.

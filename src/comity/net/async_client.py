@@ -15,19 +15,15 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from comity import gate as steps
 from comity import urls
 from comity.errors import (
-    CircuitOpen,
     FetchError,
-    Postponed,
-    RobotsDisallowed,
-    RobotsUnreachable,
     TooLarge,
     TooManyRedirects,
     UnwantedType,
 )
-from comity.gate import FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
+from comity.gate.refusals import error_of, postponed, refusal
 from comity.gate.retry_after import retry_after
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
@@ -388,17 +384,13 @@ class AsyncClient:
             if not line.people:
                 del self._lines[key]
 
-    def _granted(self, url: str, step: steps.Step) -> Go:
+    def _granted(self, url: str, step: Step) -> Go:
         """The Go, or the error that says why there is none."""
         match step:
             case Go():
                 return step
-            case Refuse():
-                raise refusal(step.decision)
-            case steps.Closed(until=until):
-                raise self._postponed(url, until, "receives no visits before then (Visit-time)")
-            case steps.CircuitOpen(until=until):
-                raise self._postponed(url, until, "failed too often in a row", CircuitOpen)
+            case Refuse() | Closed() | CircuitOpen():
+                raise error_of(step, url, self._clock.monotonic())
         raise AssertionError(step)
 
     async def _take(self, step: Resolve | FetchRobots | Wait, url: str, limit: float | None) -> None:
@@ -411,7 +403,7 @@ class AsyncClient:
                 await self._reports.setdefault(step.key, asyncio.Event()).wait()
             case Wait(until=float() as until):
                 if limit is not None and until > limit:
-                    raise self._postponed(url, until, "is to be left alone until then")
+                    raise postponed(url, until - self._clock.monotonic())
                 await self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
 
     def _limit(self) -> float | None:
@@ -422,15 +414,6 @@ class AsyncClient:
         """Whether trying again would mean a longer wait than the settings allow."""
         limit = self._limit()
         return limit is not None and self._gate.ready_at(key) > limit
-
-    def _postponed(self, url: str, until: float, why: str, kind: type[Postponed] = Postponed) -> Postponed:
-        seconds = max(until - self._clock.monotonic(), 0.0)
-        return kind(
-            f"{url} cannot be asked for another {seconds:.3g} s: its host {why}",
-            url=url,
-            seconds=seconds,
-            hint="try again later, or raise max_wait" if kind is Postponed else "try again later",
-        )
 
     def _report(self, key: str) -> None:
         event = self._reports.pop(key, None) if self._reports else None
@@ -513,12 +496,4 @@ def _from_cache(page: Page, go: Go, redirects: tuple[str, ...]) -> Response:
         body=page.body,
         elapsed=0.0,
         from_cache=True,
-    )
-
-
-def refusal(decision: Decision) -> RobotsDisallowed:
-    """The error that says a decision refuses a URL, naming the agent and the rule."""
-    kind = RobotsUnreachable if decision.verdict == "unknown_unreachable" else RobotsDisallowed
-    return kind(
-        f"{decision.url} may not be fetched by {decision.agent}: {decision.why}", url=decision.url, decision=decision
     )
