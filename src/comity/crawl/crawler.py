@@ -11,8 +11,10 @@ from typing import Any
 
 from comity import urls
 from comity.crawl import records
+from comity.crawl.budget import Spending
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
+from comity.crawl.scope import Scope
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sink import JsonLines
 from comity.crawl.stats import Stats
@@ -37,7 +39,7 @@ class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts.
+        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
         folder: where frontier and output lie; made if need be.
 
     Raises:
@@ -64,13 +66,15 @@ class Crawler:
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
-        self._scope: set[str] = set()
         self._batch = Batch()
         self._recent: set[str] = set()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
+        self._scope: Scope
+        self._scope_kept: Scope | None = None  # as last committed
+        self._spending: Spending
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
@@ -109,10 +113,11 @@ class Crawler:
     def _start(self) -> None:
         self.stats = Stats(**self._frontier.recall("stats", {}))
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
-        self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
+        self._scope = self.settings.scope_around(self.seeds, self._frontier.recall("scope"))
+        self._spending = Spending(self.settings.budget, self.settings.host_budget, self._frontier.recall)
         self._frontier.remember("seeds", self.seeds)
         for seed in self.seeds:
-            self._discover(seed, depth=0)
+            self._discover(seed, depth=0, given=True)
         self._commit()
         for name in self._frontier.hosts():
             self._hosts.push(self._hosts.of(name), 0.0)
@@ -136,6 +141,8 @@ class Crawler:
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
+            if (deadline := self._spending.deadline()) is not None and not self._enough():
+                times.append(deadline)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_much(self) -> bool:
@@ -147,7 +154,7 @@ class Crawler:
         return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
-        return self.settings.max_pages is not None and self.stats.pages + more >= self.settings.max_pages
+        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
 
     async def _sleep(self, seconds: float) -> None:
         """Until something happens, at most `seconds`."""
@@ -167,10 +174,13 @@ class Crawler:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self._hosts.push(host, ready_at)
             return
+        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
+            return
         if not host.queue and not self._refill(host):
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
+        self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visit(host, entry))
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._visited(task, host, entry))
@@ -188,6 +198,8 @@ class Crawler:
         """Have a host come up again, if it has work and room."""
         if host.in_heap or (not host.queue and host.drained):
             return
+        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+            return  # what waits stays in the frontier for a later run with a higher limit
         if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
             if host.under_way:
                 return
@@ -247,15 +259,16 @@ class Crawler:
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
             if target is not None and entry.hops < MOST_HOPS:
-                if entry.depth == 0 and entry.kind is Kind.PAGE:  # example.com -> www.example.com
-                    self._scope.add(urls.host(target))
-                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1)
+                given = entry.depth == 0 and entry.kind is Kind.PAGE
+                if given:  # example.com -> www.example.com
+                    self._scope = self._scope.moved(entry.url, target)
+                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=given)
         elif response.ok and entry.kind is Kind.SITEMAP:
             self.stats.sitemaps += 1
             self._settle(State.DONE, entry)
             self._read_sitemap(entry, response)
         elif response.ok:
-            if self._enough():
+            if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
             read = None
             if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
@@ -271,6 +284,7 @@ class Crawler:
             self._sink.add("pages", record)
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
+            self._spending.kept(host.name, len(response.body))
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
@@ -310,16 +324,16 @@ class Crawler:
 
     # What becomes of URLs
 
-    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0) -> None:
-        """Take up a URL that is new and in scope: into the queue if robots.txt allows it."""
+    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
         if url in self._recent:
             return
         if len(self._recent) >= RECENT:
             self._recent.clear()
         self._recent.add(url)
-        host = urls.host(url)
-        if host not in self._scope:
+        if not given and not (self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)):
             return
+        host = urls.host(url)
         decision = self._client.check_now(url)
         refusal = None
         if decision is None:
@@ -359,6 +373,12 @@ class Crawler:
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
 
+    def _scope_if_changed(self) -> dict[str, Any]:
+        if self._scope is self._scope_kept:
+            return {}
+        self._scope_kept = self._scope
+        return {"scope": self._scope.to_dict()}
+
     def _commit(self) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
         batch, self._batch = self._batch, Batch()
@@ -368,7 +388,12 @@ class Crawler:
                 self._sink.add("refusals", record)
             self.stats.refused += len(refusals)
             self.stats.found += new
-            return {"lengths": self._sink.flush(), "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
+            return {
+                "lengths": self._sink.flush(),
+                "stats": self.stats.to_dict(),
+                **self._scope_if_changed(),
+                **self._spending.facts(self._clock.monotonic()),
+            }
 
         self._frontier.commit(batch, write)
         for name in {found.host for found in batch.found if found.state < State.DONE}:
