@@ -100,7 +100,12 @@ def test_registrable_domains_come_from_the_public_suffix_list(host: str, domain:
 @pytest.mark.parametrize(
     ("origin", "target", "inside", "outside"),
     [
-        ("http://a.example/docs/", "http://www.a.example/docs/", "http://www.a.example/docs/x", "http://www.a.example/"),
+        (
+            "http://a.example/docs/",
+            "http://www.a.example/docs/",
+            "http://www.a.example/docs/x",
+            "http://www.a.example/",
+        ),
         ("http://a.example/docs/", "http://a.example/login", "http://a.example/docs/x", "http://a.example/x"),
         ("http://a.example/", "http://a.example/en/", "http://a.example/en/x", "http://b.example/"),
     ],

@@ -18,14 +18,18 @@ MOST_RULES: Final = 64
 MOST_NAMES: Final = 256
 """Parameters obeyed for one such path."""
 
-_TRACKING: Final = frozenset(
-    "gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid ymclid twclid ttclid igshid li_fat_id epik mc_cid mc_eid"
-    " _ga _gl _hsenc _hsmi __hstc __hssc __hsfp hsctatracking mkt_tok vero_id oly_anon_id oly_enc_id wickedid _openstat"
-    " phpsessid jsessionid oscsid xtcsid zenid mscssid cftoken".split()
-)
+# fmt: off
+_TRACKING: Final = frozenset((
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "ymclid", "twclid",
+    "ttclid", "igshid", "li_fat_id", "epik", "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi",
+    "__hstc", "__hssc", "__hsfp", "hsctatracking", "mkt_tok", "vero_id", "oly_anon_id", "oly_enc_id",
+    "wickedid", "_openstat",
+))
+_SESSION_NAMES: Final = frozenset(("phpsessid", "jsessionid", "oscsid", "xtcsid", "zenid", "mscssid", "cftoken"))
+# fmt: on
 _PREFIXES: Final = ("utm_", "aspsessionid")
 # Names that also mean other things: a section, a search, a talk at a conference.
-_AMBIGUOUS: Final = frozenset("s sid sess sessid sessionid session session_id session-id".split())
+_AMBIGUOUS: Final = frozenset(["s", "sid", "sess", "sessid", "sessionid", "session", "session_id", "session-id"])
 _SESSION: Final = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[0-9A-Za-z]{20,}")
 _IN_PATH: Final = re.compile(r";(?:jsessionid|phpsessid)=[^/;]*", re.IGNORECASE)
 # ASP.NET without cookies: /(S(lit3py55t21z5v55vlm25s55))/page
@@ -90,6 +94,7 @@ def _is_noise(parameter: str, idle: frozenset[str]) -> bool:
     lower = name.lower()
     return (
         lower in _TRACKING
+        or lower in _SESSION_NAMES
         or lower.startswith(_PREFIXES)
         or name in idle
         or (lower in _AMBIGUOUS and _SESSION.fullmatch(value) is not None)
