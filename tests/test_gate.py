@@ -8,10 +8,14 @@ URL = "http://a.example/page"
 
 
 def robots(
-    body: bytes = b"", status: int = 200, origin: str = "http://a.example", headers: dict[str, str] | None = None
+    body: bytes = b"",
+    status: int = 200,
+    origin: str = "http://a.example",
+    headers: dict[str, str] | None = None,
+    policy: Policy | None = None,
 ) -> RobotsResult:
     return RobotsResult.from_response(
-        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, dialect="rfc9309", headers=headers
+        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, policy=policy or Policy(), headers=headers
     )
 
 
@@ -19,7 +23,7 @@ def opened(policy: Policy, body: bytes = b"", now: float = 0.0, **more: object) 
     """A gate that knows the robots.txt of a.example since `now`."""
     gate = Gate(policy)
     assert isinstance(gate.ask(URL, now), FetchRobots)
-    gate.robots_arrived(robots(body, **more), now)  # type: ignore[arg-type]
+    gate.robots_arrived(robots(body, policy=policy, **more), now)  # type: ignore[arg-type]
     return gate
 
 

@@ -1,11 +1,20 @@
 """A policy is checked when it is made; a decision says what the table of verdicts says."""
 
+import itertools
 import json
+import math
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from comity import InvalidSetting
-from comity.policy import Policy, RobotsResult, decide
+from comity import InvalidRecord, InvalidSetting
+from comity.policy import Decision, Policy, RobotsResult, Ruling, decide, json_schema, standing
+from comity.signals.llms import candidates
+from comity.signals.llms import parse as parse_llms
+from comity.signals.sitemaps import SitemapUrl
+from comity.signals.sitemaps import read as read_sitemap
 
 ORIGIN = "https://example.com"
 URL = ORIGIN + "/private/page"
@@ -13,12 +22,14 @@ URL = ORIGIN + "/private/page"
 
 def answered(status: int, body: bytes = b"") -> RobotsResult:
     return RobotsResult.from_response(
-        ORIGIN, ORIGIN + "/robots.txt", status, body, fetched_at=1_800_000_000.0, dialect="rfc9309"
+        ORIGIN, ORIGIN + "/robots.txt", status, body, fetched_at=1_800_000_000.0, policy=Policy()
     )
 
 
 def no_answer() -> RobotsResult:
-    return RobotsResult.unreachable(ORIGIN, ORIGIN + "/robots.txt", "time-out", fetched_at=1_800_000_000.0)
+    return RobotsResult.unreachable(
+        ORIGIN, ORIGIN + "/robots.txt", "time-out", policy=Policy(), fetched_at=1_800_000_000.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,6 +45,14 @@ def no_answer() -> RobotsResult:
         ("cache_life", -0.5),
         ("failure_life", float("inf")),
         ("robots_redirects", 99),
+        ("robots_redirects", True),
+        ("honour", ("crawl-delay", "patience")),
+        ("purposes", "sell"),
+        ("url_charset", "klingon"),
+        ("robots_charset", "guess"),
+        ("stale_life", -1),
+        ("unreachable_life", float("inf")),
+        ("robots_fetch_counts", "yes"),
         ("allow_addresses", ("localhost",)),
         ("agent", ""),
         ("agent", "/1.0"),
@@ -117,3 +136,184 @@ def test_a_crawl_delay_over_the_cap_refuses_rather_than_ignores() -> None:
     decision = decide(Policy(max_crawl_delay=60), URL, answered(200, b"User-agent: *\nCrawl-delay: 86400"))
     assert not decision.may_fetch
     assert "86400" in decision.why
+
+
+DAY = 86_400.0
+
+
+def at(seconds: float, status: int = 503, **policy: object) -> RobotsResult:
+    return RobotsResult.from_response(
+        ORIGIN,
+        ORIGIN + "/robots.txt",
+        status,
+        b"User-agent: *\nDisallow: /private/",
+        policy=Policy(**policy),  # type: ignore[arg-type]
+        fetched_at=seconds,
+    )
+
+
+def test_the_last_good_copy_stands_in_from_the_first_failure_until_its_time_is_over() -> None:
+    policy = Policy(stale_life=3 * DAY)
+    copy = at(0.0, 200)
+    for day in (1, 2, 3, 3.9):
+        copy = standing(policy, copy, at(day * DAY))
+        assert copy.stale
+        assert copy.unreachable_since == DAY
+        assert decide(policy, URL, copy).verdict == "disallowed_explicit"
+        assert decide(policy, ORIGIN + "/open", copy).may_fetch
+    gone = standing(policy, copy, at(4 * DAY))
+    assert gone.kind == "unreachable"
+    assert gone.unreachable_since == DAY
+    assert not decide(policy, ORIGIN + "/open", gone).may_fetch
+    back = standing(policy, gone, at(5 * DAY, 200))
+    assert back.unreachable_since is None
+    assert decide(policy, ORIGIN + "/open", back).may_fetch
+
+
+def test_without_a_bound_the_last_good_copy_stands_in_for_ever() -> None:
+    policy = Policy(stale_life=None)
+    copy = standing(policy, at(0.0, 200), at(DAY))
+    assert standing(policy, copy, at(9999 * DAY)).stale
+
+
+def test_a_site_that_had_no_file_and_then_fails_is_closed() -> None:
+    assert standing(Policy(), at(0.0, 404), at(DAY)).kind == "unreachable"
+
+
+def test_after_thirty_days_unreachable_counts_as_unavailable_where_the_policy_says_so() -> None:
+    google = Policy.preset("google")
+    first = at(0.0)
+    for day, may_fetch in ((1, False), (29, False), (30, True), (31, True)):
+        decision = decide(google, URL, standing(google, first, at(day * DAY)))
+        assert decision.may_fetch is may_fetch
+        assert decision.verdict == ("allowed_implicit" if may_fetch else "unknown_unreachable")
+    never = decide(Policy(), URL, standing(Policy(), first, at(400 * DAY)))
+    assert not never.may_fetch
+
+
+@pytest.mark.parametrize(
+    ("record", "honour", "delay"),
+    [
+        ("Crawl-delay: 7", ("crawl-delay", "request-rate"), 7.0),
+        ("Request-rate: 1/10s", ("crawl-delay", "request-rate"), 10.0),
+        ("Request-rate: 30/1m", ("request-rate",), 2.0),
+        ("Crawl-delay: 3\nRequest-rate: 1/10s", ("crawl-delay", "request-rate"), 10.0),
+        ("Crawl-delay: 7\nRequest-rate: 1/10s", (), 1.0),
+    ],
+)
+def test_the_site_s_wishes_that_the_policy_honours_set_the_pace(
+    record: str, honour: tuple[str, ...], delay: float
+) -> None:
+    policy = Policy(honour=honour)  # type: ignore[arg-type]
+    assert decide(policy, URL, answered(200, f"User-agent: *\n{record}".encode())).delay == delay
+
+
+def test_the_cheap_answer_is_the_decision_s() -> None:
+    body = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 100"
+    results = [answered(200, body), answered(200, b"<html>"), answered(404), answered(403), answered(503), no_answer()]
+    policies = [
+        Policy(mode=mode, max_crawl_delay=cap, on_unreachable=unreachable, on_unavailable=unavailable)
+        for mode in ("respect", "report_only", "ignore")
+        for cap in (None, 10.0)
+        for unreachable in ("allow", "disallow")
+        for unavailable in ("allow", "disallow_401_403")
+    ]
+    for policy, result in itertools.product(policies, results):
+        ruling = Ruling(policy, result)
+        for url in (URL, ORIGIN + "/open"):
+            assert ruling.allows(url) == ruling.decide(url).may_fetch
+
+
+USAGE = b"""User-agent: *
+Disallow: /private/
+Content-Usage: train-ai=n
+Content-Usage: /open/ train-ai=y
+Content-Signal: search=yes, ai-input=no
+License: https://example.com/licence.xml
+"""
+
+
+def test_a_decision_says_what_the_site_states_about_each_purpose_of_ours() -> None:
+    policy = Policy(purposes=("train-ai", "search"))
+    decision = decide(policy, ORIGIN + "/open/data", answered(200, USAGE))
+    assert decision.usage_of_purposes == {"search": "allowed", "train-ai": "allowed"}
+    assert decide(policy, ORIGIN + "/page", answered(200, USAGE)).usage.allows("train-ai") == "disallowed"
+    forbidden = decide(policy, URL, answered(200, USAGE))
+    assert not forbidden.usage.applicable
+    assert forbidden.usage.allows("train-ai") == "unknown"
+    assert decide(policy, ORIGIN + "/page", answered(200, USAGE)).may_fetch, "a preference never blocks a fetch"
+
+
+RESULTS = st.one_of(
+    st.builds(
+        lambda status, body: answered(status, body),
+        st.sampled_from((200, 204, 301, 401, 404, 429, 500, 503)),
+        st.sampled_from((b"", USAGE, b"<html>", b"User-agent: *\nAllow: /private\nCrawl-delay: 0.25", b"\x00\xff")),
+    ),
+    st.builds(no_answer),
+    st.none(),
+)
+POLICIES = st.builds(
+    Policy,
+    mode=st.sampled_from(("respect", "report_only", "ignore")),
+    purposes=st.sampled_from(((), ("search",), ("search", "ai-input", "train-ai"))),
+    min_interval=st.floats(0, 100),
+    cache_life=st.sampled_from((None, 0.0, 60.0, math.inf)),
+)
+
+
+# covers: W7, W13
+@given(POLICIES, RESULTS, st.sampled_from(("/private/page", "/open/x", "/", "/robots.txt", "/%F0%9F%98%80?q=é")))
+def test_a_decision_comes_back_from_json_as_it_was_and_keeps_to_the_schema(
+    policy: Policy, result: RobotsResult | None, path: str
+) -> None:
+    result = result if policy.mode != "ignore" else None
+    if result is None:
+        policy = policy.with_changes(mode="ignore")
+    decision = decide(policy, ORIGIN + path, result)
+    written = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
+    jsonschema.validate(written, json_schema())
+    assert Decision.from_dict(written) == decision
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"verdict": "fine"}, "verdict is 'fine', not one of allowed_explicit"),
+        ({"may_fetch": 1}, "may_fetch is 1, not bool"),
+        ({"rule": {"line": "3", "text": ""}}, "rule: line is '3', not int"),
+        ({"source": []}, "is no object"),
+        ({"usage": None}, "usage is missing"),
+        ({"purposes": ["sell"]}, "purposes is 'sell'"),
+        ({"delay": None}, "delay is None, not int or float"),
+    ],
+)
+def test_a_damaged_record_is_told_from_a_decision(change: dict[str, object], message: str) -> None:
+    whole = decide(Policy(), URL, answered(200, USAGE)).to_dict()
+    with pytest.raises(InvalidRecord, match=message):
+        Decision.from_dict({**whole, **change})
+    for field in whole:
+        with pytest.raises(InvalidRecord, match=field):
+            Decision.from_dict({name: value for name, value in whole.items() if name != field})
+
+
+def test_a_decision_prints_as_one_sentence() -> None:
+    decision = decide(Policy(agent="MyBot/1.0"), URL, answered(200, USAGE))
+    assert str(decision) == (
+        "https://example.com/private/page may not be fetched by MyBot/1.0: "
+        "line 2, 'Disallow: /private/', disallows /private/page"
+    )
+
+
+# covers: W1, W3, W4
+def test_what_a_sitemap_or_llms_txt_names_is_judged_by_robots_txt_alone() -> None:
+    named = parse_llms(f"# Site\n## Pages\n- [page]({URL})\n", ORIGIN + "/llms.txt")
+    listed = list(read_sitemap(f"<urlset><url><loc>{URL}</loc></url></urlset>".encode()))
+    ruling = Ruling(Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md"))
+    assert isinstance(listed[0], SitemapUrl)
+    assert ruling.decide(listed[0].loc).verdict == "disallowed_explicit"
+    asked = [(each.reason, ruling.decide(each.url).verdict) for each in candidates(URL, named)]
+    assert asked == [
+        ("llms_exact", "disallowed_explicit"),
+        ("markdown_variant", "allowed_explicit"),
+    ]

@@ -7,11 +7,13 @@ from comity import _compiled
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
+    from comity.configuration import load as load_settings
     from comity.crawl import Crawler, CrawlSettings
     from comity.errors import (
         AddressBlocked,
         ComityError,
         FetchError,
+        InvalidRecord,
         InvalidSetting,
         InvalidURL,
         RobotsDisallowed,
@@ -31,6 +33,7 @@ _PUBLIC = {
         "AddressBlocked",
         "ComityError",
         "FetchError",
+        "InvalidRecord",
         "InvalidSetting",
         "InvalidURL",
         "RobotsDisallowed",
@@ -62,6 +65,7 @@ _PUBLIC = {
     ),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+_RENAMED = {"load_settings": ("comity.configuration", "load")}
 
 __all__ = [
     "AddressBlocked",
@@ -74,6 +78,7 @@ __all__ = [
     "Decision",
     "Dialect",
     "FetchError",
+    "InvalidRecord",
     "InvalidSetting",
     "InvalidURL",
     "Match",
@@ -86,6 +91,7 @@ __all__ = [
     "Timeout",
     "TooLarge",
     "TooManyRedirects",
+    "load_settings",
     "parse",
 ]
 
@@ -95,12 +101,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
-    home = _HOMES.get(name)
+    home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(home), own)
     globals()[name] = value
     return value
 

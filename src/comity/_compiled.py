@@ -14,6 +14,7 @@ from types import ModuleType
 
 MODULES: tuple[str, ...] = (
     "urls",
+    "signals._tags",
     "robots._scan",
     "robots._path",
     "robots._pattern",

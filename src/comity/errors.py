@@ -29,6 +29,10 @@ class InvalidSetting(ComityError, ValueError):
     """A setting has a value that is not allowed; the message names the field and the allowed values."""
 
 
+class InvalidRecord(ComityError, ValueError):
+    """A record of ours that was read back is damaged; the message names the field."""
+
+
 class RobotsDisallowed(ComityError):
     """Policy and robots.txt say no; nothing was fetched.
 

@@ -5,12 +5,15 @@ traceback.
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from comity.cli.exits import Exit, code_of
 from comity.errors import ComityError
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
 
 Command = Callable[..., Any]
 
@@ -26,12 +29,16 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
     return decorate
 
 
+_config = click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
+)
+_preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
 _agent = click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'.")
 _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_dialect = click.option("--dialect", metavar="NAME", default="rfc9309", help="How robots.txt is read.  [rfc9309]")
+_dialect = click.option("--dialect", metavar="NAME", help="How robots.txt is read.  [rfc9309]")
 _question = _together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     _agent,
@@ -41,7 +48,15 @@ _question = _together(
         type=click.Path(path_type=Path),
         help="Judge by this robots.txt instead of asking the site.",
     ),
+    _preset,
     _dialect,
+    click.option(
+        "--purpose",
+        metavar="NAME",
+        multiple=True,
+        help="Say what the site states about a use: search, ai-input or train-ai.",
+    ),
+    _config,
     _allow_address,
     _json,
 )
@@ -69,39 +84,56 @@ def app() -> None:
     """What a program asks before it touches a web site: may I fetch this, how fast, and who said so?"""
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    """The settings that were named on the command line; what was not is left to environment, file and defaults."""
+    return {name: value for name, value in options.items() if value is not None and value != ()}
+
+
 @app.command()
 @_question
-def check(
-    url: tuple[str, ...],
-    agent: str | None,
-    robots: Path | None,
-    dialect: str,
-    allow_address: tuple[str, ...],
-    as_json: bool,
-) -> Exit:
+def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
     Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
     """
     from comity.cli import check as command
 
-    return command.check(url, command.policy(agent, dialect, allow_address), robots, as_json=as_json)
+    loaded = _loaded(**options)
+    return command.check(url, loaded.policy, loaded.client, robots, as_json=as_json)
 
 
 @app.command()
 @_question
-def explain(
-    url: tuple[str, ...],
-    agent: str | None,
-    robots: Path | None,
-    dialect: str,
-    allow_address: tuple[str, ...],
-    as_json: bool,
-) -> Exit:
+def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """Why may these URLs be fetched, or not? Names the line that decides and the rules it beat."""
     from comity.cli import check as command
 
-    return command.explain(url, command.policy(agent, dialect, allow_address), robots, as_json=as_json)
+    loaded = _loaded(**options)
+    return command.explain(url, loaded.policy, loaded.client, robots, as_json=as_json)
+
+
+def _loaded(
+    *,
+    config: Path | None,
+    allow_address: tuple[str, ...],
+    purpose: tuple[str, ...] = (),
+    **options: Any,
+) -> "Configuration":
+    from comity.configuration import load
+
+    return load(config, **_given(allow_addresses=allow_address, purposes=purpose, **options))
+
+
+@app.command()
+@_preset
+@_config
+@_json
+def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
+    """The settings in force and where each came from: a variable, comity.toml, a preset or the default."""
+    from comity.cli import settings as command
+    from comity.configuration import load
+
+    return command.show(load(config, **_given(preset=preset)), as_json=as_json)
 
 
 _file = click.Path(path_type=Path, allow_dash=True)
@@ -111,14 +143,14 @@ _file = click.Path(path_type=Path, allow_dash=True)
 @click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_file)
 @_dialect
 @_json
-def lint(file: tuple[Path, ...], dialect: str, as_json: bool) -> Exit:
+def lint(file: tuple[Path, ...], dialect: str | None, as_json: bool) -> Exit:
     """What is wrong, useless or surprising in robots.txt files ('-' reads standard input).
 
     Exit code 2: there are errors.
     """
     from comity.cli import lint as command
 
-    return command.lint(file, dialect, as_json=as_json)
+    return command.lint(file, dialect or "rfc9309", as_json=as_json)
 
 
 @app.command()
@@ -126,14 +158,14 @@ def lint(file: tuple[Path, ...], dialect: str, as_json: bool) -> Exit:
 @click.argument("new", metavar="NEW", type=_file)
 @_dialect
 @_json
-def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
+def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     """Which agents gained or lost which paths between two robots.txt files.
 
     Exit code 0: both mean the same, 2: they differ.
     """
     from comity.cli import lint as command
 
-    return command.compare(old, new, dialect, as_json=as_json)
+    return command.compare(old, new, dialect or "rfc9309", as_json=as_json)
 
 
 @app.command()
@@ -147,51 +179,39 @@ def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
 )
 @click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages.")
 @click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts.")
+@click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
 @click.option(
-    "--concurrency", metavar="N", type=int, default=16, help="Requests under way at once, over all hosts.  [16]"
-)
-@click.option(
-    "--delay", metavar="S", type=float, help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]"
+    "--delay",
+    "min_interval",
+    metavar="S",
+    type=float,
+    help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
 )
 @_agent
+@_preset
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
 @_allow_address
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
+@_config
 @_json
 def crawl(
     url: tuple[str, ...],
     output: Path | None,
-    max_pages: int | None,
-    max_depth: int | None,
-    concurrency: int,
-    delay: float | None,
-    agent: str | None,
     resume: bool,
     no_robots: bool,
-    allow_address: tuple[str, ...],
     demo: bool,
     as_json: bool,
+    **options: Any,
 ) -> Exit:
     """Crawl the hosts of the given URLs, robots.txt first.
 
     Exit code 0: done, 2: some pages failed, 3: nothing could be reached.
     """
     from comity.cli import crawl as command
-    from comity.crawl import CrawlSettings
 
-    return command.crawl(
-        url,
-        folder=output,
-        settings=CrawlSettings(max_pages=max_pages, max_depth=max_depth, concurrency=concurrency),
-        agent=agent,
-        delay=delay,
-        no_robots=no_robots,
-        allow_addresses=allow_address,
-        resume=resume,
-        demo=demo,
-        as_json=as_json,
-    )
+    loaded = _loaded(**options, mode="ignore" if no_robots else None)
+    return command.crawl(url, folder=output, configuration=loaded, resume=resume, demo=demo, as_json=as_json)
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -16,10 +16,9 @@ from rich.text import Text
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.crawl import Crawler, CrawlSettings, Stats
+from comity.configuration import Configuration
+from comity.crawl import Crawler, Stats
 from comity.errors import FetchError, InvalidSetting, StorageError
-from comity.net import ClientSettings
-from comity.policy import Policy
 
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
@@ -28,34 +27,26 @@ def crawl(
     seeds: Sequence[str],
     *,
     folder: Path | None,
-    settings: CrawlSettings,
-    agent: str | None,
-    delay: float | None,
-    no_robots: bool,
-    allow_addresses: tuple[str, ...],
+    configuration: Configuration,
     resume: bool,
     demo: bool,
     as_json: bool,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
-    changes: dict[str, Any] = {"allow_addresses": allow_addresses}
-    if agent is not None:
-        changes["agent"] = agent
-    if no_robots:
-        changes["mode"] = "ignore"
-    if delay is not None:
-        changes["min_interval"] = delay
-    client_settings = ClientSettings(connections=max(settings.concurrency, 1))
+    policy, settings = configuration.policy, configuration.crawl
+    client_settings = configuration.client
+    if client_settings.connections < settings.concurrency:
+        client_settings = replace(client_settings, connections=settings.concurrency)
     with ExitStack() as stack:
         if demo:
             from comity.demo import serve
 
             site = stack.enter_context(serve())
             seeds = list(site.seeds)
-            changes["allow_addresses"] = (*allow_addresses, "127.0.0.0/8")
-            changes.setdefault("min_interval", DEMO_DELAY)
-            client_settings = ClientSettings(connections=settings.concurrency, resolve=site.resolve)
-        policy = Policy(**changes)
+            policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+            if configuration.settings["min_interval"].origin == "default":
+                policy = policy.with_changes(min_interval=DEMO_DELAY)
+            client_settings = replace(client_settings, resolve=site.resolve)
         if not seeds and not resume:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]

@@ -18,9 +18,9 @@ seconds on the caller's monotonic clock.
 
 from comity import urls
 from comity.gate.pacing import Pace
-from comity.gate.robots_cache import RobotsCache
+from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import FetchRobots, Go, Refuse, Step, Wait
-from comity.policy import Decision, Policy, RobotsResult, decide
+from comity.policy import Decision, Policy, RobotsResult, Ruling
 
 
 class Gate:
@@ -29,6 +29,7 @@ class Gate:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._robots = RobotsCache(policy)
+        self._ignoring = Known(ruling=Ruling(policy, None)) if policy.mode == "ignore" else None
         self._paces: dict[str, Pace] = {}
 
     def ask(self, url: str, now: float) -> Step:
@@ -37,42 +38,52 @@ class Gate:
         Raises:
             InvalidURL: it is not an absolute http or https URL.
         """
-        step = self._judge(url, now)
-        if not isinstance(step, Decision):
-            return step
-        if not step.may_fetch:
-            self._robots.used(url)
-            return Refuse(url, step)
+        known = self._known(url, now)
+        if not isinstance(known, Known):
+            return known
+        assert known.ruling is not None
+        decision = known.ruling.decide(url)
+        if not decision.may_fetch:
+            known.unused = False
+            return Refuse(url, decision)
         host = urls.host(url)
         pace = self._pace(host)
-        ready = pace.ready_at(now, step.delay)
+        ready = pace.ready_at(now, decision.delay)
         if ready is None or ready > now:
             return Wait(ready, host)
         pace.started()
-        self._robots.used(url)
-        return Go(url, host, step)
+        known.unused = False
+        return Go(url, host, decision)
 
     def consult(self, url: str, now: float) -> Decision | FetchRobots | Wait:
         """The decision about a URL without any intention to fetch it, or the step that leads there."""
-        step = self._judge(url, now)
-        if isinstance(step, Decision):
-            self._robots.used(url)
-        return step
+        known = self._known(url, now)
+        if not isinstance(known, Known):
+            return known
+        assert known.ruling is not None
+        known.unused = False
+        return known.ruling.decide(url)
 
     def known(self, url: str, now: float) -> Decision | None:
         """The decision about a URL if the robots.txt at hand suffices for it; starts nothing."""
-        if self.policy.mode == "ignore":
-            return decide(self.policy, url, None)
-        known = self._robots.of(urls.origin(url))
-        return decide(self.policy, url, known.result) if known.usable(now) and known.result is not None else None
+        ruling = self.ruling(url, now)
+        return None if ruling is None else ruling.decide(url)
 
-    def _judge(self, url: str, now: float) -> Decision | FetchRobots | Wait:
-        if self.policy.mode == "ignore":
-            return decide(self.policy, url, None)
+    def ruling(self, url: str, now: float) -> Ruling | None:
+        """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
+        if self._ignoring is not None:
+            return self._ignoring.ruling
+        known = self._robots.of(urls.origin(url))
+        return known.ruling if known.usable(now) else None
+
+    def _known(self, url: str, now: float) -> Known | FetchRobots | Wait:
+        """What is known of the origin of a URL, or the step that leads there."""
+        if self._ignoring is not None:
+            return self._ignoring
         origin = urls.origin(url)
         known = self._robots.of(origin)
         if known.usable(now):
-            return decide(self.policy, url, known.result)
+            return known
         host = urls.host(url)
         if known.fetching:
             return Wait(None, host)
@@ -83,7 +94,7 @@ class Gate:
                 return Wait(ready, host)
             pace.started()
         known.fetching = True
-        return FetchRobots(origin, origin + "/robots.txt")
+        return FetchRobots(origin, origin + "/robots.txt", known.result)
 
     def robots_arrived(self, result: RobotsResult, now: float) -> None:
         """What came of a FetchRobots step."""

@@ -2,15 +2,21 @@
 
 from dataclasses import dataclass
 
-from comity.policy import Decision
+from comity.policy import Decision, RobotsResult
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRobots:
-    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile."""
+    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile.
+
+    Attributes:
+        cached: the copy at hand, whose `validators` spare its transfer if it is still current (then report
+            `cached.renewed(...)`); None where there is none.
+    """
 
     origin: str
     url: str
+    cached: RobotsResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

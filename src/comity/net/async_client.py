@@ -212,11 +212,22 @@ class AsyncClient:
         while True:
             try:
                 left = max(deadline - self._clock.monotonic(), 0.001)
-                answer = await self._send("GET", url, timeout=left, max_body=self.settings.max_robots_body, cut=True)
+                conditions = step.cached.validators if step.cached is not None and step.cached.url == url else None
+                answer = await self._send(
+                    "GET", url, timeout=left, max_body=self.settings.max_robots_body, cut=True, headers=conditions
+                )
             except ComityError as error:
                 return RobotsResult.unreachable(
-                    step.origin, url, str(error), fetched_at=self._clock.wall(), redirects=tuple(passed)
+                    step.origin,
+                    url,
+                    str(error),
+                    policy=self.policy,
+                    fetched_at=self._clock.wall(),
+                    redirects=tuple(passed),
                 )
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            if answer.status == 304 and conditions and step.cached is not None:
+                return step.cached.renewed(self.policy, headers, self._clock.wall())
             target = None
             problem = None
             if answer.status in REDIRECTS:
@@ -233,9 +244,9 @@ class AsyncClient:
                     url,
                     answer.status,
                     answer.body,
+                    policy=self.policy,
                     fetched_at=self._clock.wall(),
-                    dialect=self.policy.dialect,
-                    headers={name.lower(): value for name, value in answer.headers.items()},
+                    headers=headers,
                     redirects=tuple(passed),
                     error=problem,
                 )
@@ -250,12 +261,15 @@ class AsyncClient:
         timeout: float,
         max_body: int | None = None,
         cut: bool = False,
+        headers: Mapping[str, str] | None = None,
         on_head: Callable[[int, CIMultiDictProxy[str]], None] | None = None,
     ) -> RawAnswer:
         if self._transport is None:
             raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
         limit = self.settings.max_body if max_body is None else max_body
-        return await self._transport.send(method, url, timeout=timeout, max_body=limit, cut=cut, on_head=on_head)
+        return await self._transport.send(
+            method, url, timeout=timeout, max_body=limit, cut=cut, headers=headers, on_head=on_head
+        )
 
 
 def refusal(decision: Decision) -> RobotsDisallowed:

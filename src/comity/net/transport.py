@@ -94,6 +94,7 @@ class Transport:
         timeout: float,
         max_body: int,
         cut: bool = False,
+        headers: Mapping[str, str] | None = None,
         on_head: Callable[[int, CIMultiDictProxy[str]], None] | None = None,
     ) -> RawAnswer:
         """Send one request and read the whole answer.
@@ -107,7 +108,9 @@ class Transport:
         """
         try:
             async with asyncio.timeout(timeout):
-                async with self._session.request(method, URL(url, encoded=True), allow_redirects=False) as answer:
+                async with self._session.request(
+                    method, URL(url, encoded=True), headers=headers, allow_redirects=False
+                ) as answer:
                     if on_head is not None:
                         on_head(answer.status, answer.headers)
                     body, was_cut = await self._read(answer, url, max_body, cut)

@@ -4,11 +4,12 @@ It holds what the operator decided: who we are, whether robots.txt is respected,
 may go, which addresses may be reached. It never holds what a site said.
 """
 
+import codecs
 import dataclasses
 import ipaddress
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from comity.errors import InvalidSetting
 
@@ -16,6 +17,9 @@ Mode = Literal["respect", "report_only", "ignore"]
 OnUnreachable = Literal["disallow", "allow"]
 OnUnavailable = Literal["allow", "disallow_401_403"]
 OnUnparsable = Literal["allow_warn", "disallow"]
+PaceRecord = Literal["crawl-delay", "request-rate", "visit-time"]
+Purpose = Literal["search", "ai-input", "train-ai"]
+RobotsCharset = Literal["utf-8", "declared"]
 
 DAY = 86_400.0
 
@@ -36,10 +40,20 @@ class Policy:
         cache_life: seconds a robots.txt is kept, None for HTTP freshness capped at 24 hours (RFC 9309, 2.4), or
             `math.inf` for the life of the client.
         failure_life: seconds an unreachable robots.txt is remembered before it is asked for again.
+        stale_life: seconds that the last good copy stands in for a robots.txt that has become unreachable, counted
+            from the first failure; None for as long as it stays so (RFC 9309, 2.4).
+        unreachable_life: seconds after which a robots.txt that stayed unreachable counts as unavailable (RFC 9309,
+            2.3.1.4, names 30 days); None for never.
         robots_redirects: hops followed for robots.txt; more counts as unavailable (RFC 9309, 2.3.1.2).
+        robots_charset: `utf-8` (RFC 9309, 2.2), or `declared`: the body is converted from the character set that its
+            Content-Type names.
+        url_charset: the character set that our URLs are percent-encoded in; a `declared` body is converted to it.
         robots_fetch_counts: whether the request for robots.txt takes part in the pacing of its host.
-        min_interval: seconds between two requests to one host; a larger Crawl-delay wins.
+        min_interval: seconds between two requests to one host; a larger wish of the site wins.
+        honour: the site's wishes that count: `crawl-delay`, `request-rate`, `visit-time`.
         max_crawl_delay: seconds; a site that asks for more is refused rather than ignored. None for no cap.
+        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai`. Decisions then say what the site
+            states about each; it never blocks a fetch.
         allow_addresses: networks (CIDR) that may be reached although they are not public.
     """
 
@@ -51,10 +65,16 @@ class Policy:
     on_unparsable: OnUnparsable = "allow_warn"
     cache_life: float | None = None
     failure_life: float = 300.0
+    stale_life: float | None = 30 * DAY
+    unreachable_life: float | None = None
     robots_redirects: int = 5
+    robots_charset: RobotsCharset = "utf-8"
+    url_charset: str = "utf-8"
     robots_fetch_counts: bool = True
     min_interval: float = 1.0
+    honour: tuple[PaceRecord, ...] = ("crawl-delay", "request-rate", "visit-time")
     max_crawl_delay: float | None = None
+    purposes: tuple[Purpose, ...] = ()
     allow_addresses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -66,9 +86,20 @@ class Policy:
         _one_of("on_unparsable", self.on_unparsable, get_args(OnUnparsable))
         _seconds("cache_life", self.cache_life, optional=True, infinite=True)
         _seconds("failure_life", self.failure_life)
+        _seconds("stale_life", self.stale_life, optional=True)
+        _seconds("unreachable_life", self.unreachable_life, optional=True)
         _seconds("min_interval", self.min_interval)
         _seconds("max_crawl_delay", self.max_crawl_delay, optional=True)
-        if not isinstance(self.robots_redirects, int) or not 0 <= self.robots_redirects <= 20:
+        _one_of("robots_charset", self.robots_charset, get_args(RobotsCharset))
+        _charset("url_charset", self.url_charset)
+        _some_of(self, "honour", get_args(PaceRecord))
+        _some_of(self, "purposes", get_args(Purpose))
+        _switch("robots_fetch_counts", self.robots_fetch_counts)
+        if (
+            isinstance(self.robots_redirects, bool)
+            or not isinstance(self.robots_redirects, int)
+            or not 0 <= self.robots_redirects <= 20
+        ):
             raise InvalidSetting(f"robots_redirects: {self.robots_redirects!r} is not a whole number from 0 to 20")
         from comity.robots import dialect
 
@@ -76,6 +107,26 @@ class Policy:
         if isinstance(self.allow_addresses, str):
             object.__setattr__(self, "allow_addresses", (self.allow_addresses,))
         object.__setattr__(self, "allow_addresses", tuple(str(_network(value)) for value in self.allow_addresses))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """A named bundle of settings: `rfc9309` (the defaults), `google` and others (docs/settings.md).
+
+        Args:
+            changes: fields that shall differ from the preset.
+
+        Raises:
+            InvalidSetting: no preset has this name, or a field has a value that is not allowed.
+        """
+        from comity.policy.presets import PRESETS
+
+        if name not in PRESETS:
+            raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
+        try:
+            return cls(**{**PRESETS[name], **changes})
+        except TypeError:
+            unknown = ", ".join(sorted(set(changes) - {each.name for each in dataclasses.fields(cls)}))
+            raise InvalidSetting(f"{unknown}: a policy has no such field") from None
 
     @property
     def product(self) -> str:
@@ -91,6 +142,27 @@ class Policy:
 def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InvalidSetting(f"{field}: {value!r} is not one of {', '.join(allowed)}")
+
+
+def _some_of(policy: Policy, field: str, allowed: tuple[str, ...]) -> None:
+    """A tuple of names, each once, in the order of the vocabulary."""
+    value = getattr(policy, field)
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        _one_of(field, name, allowed)
+    object.__setattr__(policy, field, tuple(name for name in allowed if name in names))
+
+
+def _switch(field: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidSetting(f"{field}: {value!r} is neither true nor false")
+
+
+def _charset(field: str, value: object) -> None:
+    try:
+        codecs.lookup(str(value))
+    except (LookupError, ValueError):
+        raise InvalidSetting(f"{field}: {value!r} is not a character set that Python knows") from None
 
 
 def _seconds(field: str, value: object, *, optional: bool = False, infinite: bool = False) -> None:

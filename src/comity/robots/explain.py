@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from comity.robots._path import FORMS, path_of
 from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import _LineNumbers
+from comity.robots.parsed import MOST_CITED, _LineNumbers
 from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Match, Rule
 
@@ -26,8 +26,16 @@ def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, st
     matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
     rank = matcher.best(path)
     if not rank:
-        return True, None, _why(None, bool(robots._chosen(agent)), shown, agent, False)
-    rule = robots._rule(position_of(rank), _LineNumbers(robots.body))
+        named = robots._named.get(agent)
+        if named is None:
+            robots._make_room()
+            named = robots._named[agent] = bool(robots._chosen(agent))
+        return True, None, _why(None, named, shown, agent, False)
+    rule = robots._cited.get(rank)
+    if rule is None:
+        if len(robots._cited) >= MOST_CITED:
+            robots._cited.clear()
+        rule = robots._cited[rank] = robots._rule(position_of(rank), _LineNumbers(robots.body))
     return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
 
 
