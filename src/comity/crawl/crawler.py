@@ -6,23 +6,30 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import records
+from comity.crawl import discovery, records
 from comity.crawl.budget import Spending
+from comity.crawl.cleaning import Cleaning
+from comity.crawl.discovery import Candidate
+from comity.crawl.duplicates import Duplicates
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.scope import Scope
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.simhash import text_of
 from comity.crawl.sink import JsonLines
 from comity.crawl.stats import Stats
+from comity.crawl.traps import Traps, redirect_trap
 from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
 from comity.policy import Decision, Policy, RobotsResult
-from comity.signals import sitemaps
+from comity.signals import encodings
 from comity.signals.links import Page, read_page
+from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
 
 COMMIT_EVERY = 0.5  # seconds
@@ -31,7 +38,7 @@ COMMIT_BYTES = 64 * 1024 * 1024  # of records
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
-MOST_HOPS = 10  # redirects in a row
+PLAIN = Cleaning()
 HTML = ("text/html", "application/xhtml+xml")
 
 
@@ -75,6 +82,10 @@ class Crawler:
         self._scope: Scope
         self._scope_kept: Scope | None = None  # as last committed
         self._spending: Spending
+        self._traps: Traps
+        self._duplicates: Duplicates
+        self._cleanings: dict[str, Cleaning] = {}  # by origin, where robots.txt has a word in it
+        self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
@@ -115,6 +126,13 @@ class Crawler:
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
         self._scope = self.settings.scope_around(self.seeds, self._frontier.recall("scope"))
         self._spending = Spending(self.settings.budget, self.settings.host_budget, self._frontier.recall)
+        self._traps = Traps(
+            today=datetime.fromtimestamp(self._clock.wall(), UTC).date(),
+            max_length=self.settings.max_url_length,
+            max_segments=self.settings.max_path_segments,
+            recall=self._frontier.recall,
+        )
+        self._duplicates = Duplicates(self._frontier.recall, near=self.settings.duplicates == "near")
         self._frontier.remember("seeds", self.seeds)
         for seed in self.seeds:
             self._discover(seed, depth=0, given=True)
@@ -234,8 +252,11 @@ class Crawler:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                if self.settings.sitemaps and self.settings.max_depth != 0:
+                    origin = urls.origin(entry.url)
+                    for candidate in discovery.sitemaps_of(origin, self._sitemaps.get(origin, ())):
+                        self._take_up(candidate)
                 if decision.may_fetch:
-                    self._read_sitemaps_of(entry)
                     return entry
                 self._refuse(entry, decision)
                 return None
@@ -258,15 +279,17 @@ class Crawler:
             self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
-            if target is not None and entry.hops < MOST_HOPS:
+            if target is not None:
                 given = entry.depth == 0 and entry.kind is Kind.PAGE
                 if given:  # example.com -> www.example.com
                     self._scope = self._scope.moved(entry.url, target)
-                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=given)
+                exactly = given or self._clean(target) == entry.url  # the site insists on its session
+                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
         elif response.ok and entry.kind is Kind.SITEMAP:
             self.stats.sitemaps += 1
             self._settle(State.DONE, entry)
-            self._read_sitemap(entry, response)
+            for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+                self._take_up(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
@@ -278,71 +301,100 @@ class Crawler:
                     response.headers.get("Content-Type"),
                     [value for name, value in response.all_headers if name.lower() == "link"],
                 )
-            record = records.page(response, read, depth=entry.depth)
-            if read is not None:
-                self._follow(entry, response, read)
-            self._sink.add("pages", record)
+            self._keep(entry, response, read)
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
             self._spending.kept(host.name, len(response.body))
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
+        elif entry.kind is Kind.SITEMAP and self._was_guess(entry):
+            self._settle(State.DONE, entry)
         else:
             self._fail(entry, f"HTTP status {response.status}", response.status)
         return None
 
-    def _follow(self, entry: Entry, response: Response, read: Page) -> None:
-        if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
-            return
+    def _keep(self, entry: Entry, response: Response, read: Page | None) -> None:
+        """Write a page down and take up what it names."""
         tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
-        if (tags or read.metas) and read_robots_meta(tags, read.metas, agent=self.policy.agent, now=None).nofollow:
-            return
-        for link in read.links:
-            if not link.nofollow:
-                self._discover(link.url, depth=entry.depth + 1)
+        metas = read.metas if read is not None else ()
+        meta = read_robots_meta(tags, metas, agent=self.policy.agent) if tags or metas else RobotsMeta()
+        duplicate = None
+        if self.settings.duplicates != "off":
+            text = None
+            if read is not None and self._duplicates.near:
+                text = text_of(encodings.to_utf8(response.body, read.encoding))
+            canonical = read.canonical if read is not None else None
+            duplicate = self._duplicates.keep(response.url, response.body, canonical=canonical, text=text)
+            self.stats.duplicates += duplicate is not None
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        self._sink.add("pages", record)
+        if read is not None:
+            settings = self.settings
+            for candidate in discovery.of_page(
+                read, meta, depth=entry.depth, feeds=settings.feeds, follow_nofollow=settings.follow_nofollow
+            ):
+                self._take_up(candidate)
 
-    def _read_sitemap(self, entry: Entry, response: Response) -> None:
-        host = urls.host(entry.url)
-        for item in sitemaps.read(response.body):
-            target = urls.join(entry.url, item.loc)
-            if target is None:
-                continue
-            if isinstance(item, sitemaps.SitemapRef):
-                if entry.hops < MOST_HOPS:
-                    self._discover(target, depth=entry.depth, kind=Kind.SITEMAP, hops=entry.hops + 1)
-            elif sitemaps.in_scope(target, entry.url, named_by=host):
-                self._discover(target, depth=entry.depth)
-
-    def _read_sitemaps_of(self, entry: Entry) -> None:
-        result = self._client.inspect().get(urls.origin(entry.url))
-        if self.settings.sitemaps and result is not None and result.robots is not None:
-            for sitemap in result.robots.sitemaps:
-                target = urls.join(entry.url, sitemap)
-                if target is not None:
-                    self._discover(target, depth=1, kind=Kind.SITEMAP)
+    def _was_guess(self, entry: Entry) -> bool:
+        """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
+        if not discovery.is_guess(entry.url, self._sitemaps.get(urls.origin(entry.url), ())):
+            return False
+        candidate = discovery.next_guess(entry.url)
+        if candidate is not None:
+            self._take_up(candidate)
+        return True
 
     # What becomes of URLs
 
+    def _take_up(self, candidate: Candidate, *, hops: int = 0) -> None:
+        if candidate.guessed:
+            decision = self._client.check_now(candidate.url)
+            if decision is None or not decision.may_fetch:
+                return  # nobody named it, so nothing is refused either
+        self._discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+
     def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
-        if url in self._recent:
+        if self._met(url):
             return
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent.add(url)
-        if not given and not (self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)):
-            return
+        if not given:
+            clean = self._clean(url)
+            if clean is not url and self._met(clean):
+                return
+            url = clean
+            if not (self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)):
+                return
         host = urls.host(url)
-        decision = self._client.check_now(url)
+        trap = redirect_trap(url, hops)
+        if trap is None and self.settings.traps and not given:
+            trap = self._traps.judge(url, depth=depth)
+        decision = self._client.check_now(url) if trap is None else None
         refusal = None
-        if decision is None:
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+        elif decision is None:
             state = State.UNASKED
         elif decision.may_fetch:
             state = State.QUEUED
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
         self._batch.found.append(Found(url, host, depth, kind, state, hops, refusal))
+
+    def _met(self, url: str) -> bool:
+        """Whether a URL came up lately; spares the frontier most repeats."""
+        if url in self._recent:
+            return True
+        if len(self._recent) >= RECENT:
+            self._recent.clear()
+        self._recent.add(url)
+        return False
+
+    def _clean(self, url: str) -> str:
+        """A URL without what only tracks or names a session."""
+        if not self.settings.clean_urls:
+            return url
+        return (self._cleanings.get(urls.origin(url), PLAIN) if self._cleanings else PLAIN).clean(url)
 
     def _settle(self, state: State, entry: Entry) -> None:
         self._batch.settled.append((state, entry.id))
@@ -372,6 +424,13 @@ class Crawler:
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
+        if result.robots is None:
+            return
+        if named := discovery.named_sitemaps(result.origin, result.robots):
+            self._sitemaps[result.origin] = named
+        cleaning = Cleaning.from_robots(record.value for record in result.robots.records("clean-param"))
+        if cleaning.rules:
+            self._cleanings[result.origin] = cleaning
 
     def _scope_if_changed(self) -> dict[str, Any]:
         if self._scope is self._scope_kept:
@@ -385,14 +444,20 @@ class Crawler:
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
-                self._sink.add("refusals", record)
-            self.stats.refused += len(refusals)
+                if "trap" in record:
+                    self._sink.add("traps", record)
+                    self.stats.trapped += 1
+                else:
+                    self._sink.add("refusals", record)
+                    self.stats.refused += 1
             self.stats.found += new
             return {
                 "lengths": self._sink.flush(),
                 "stats": self.stats.to_dict(),
                 **self._scope_if_changed(),
                 **self._spending.facts(self._clock.monotonic()),
+                **self._traps.facts(),
+                **self._duplicates.facts(),
             }
 
         self._frontier.commit(batch, write)
