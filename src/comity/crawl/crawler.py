@@ -356,7 +356,7 @@ class Crawler:
 
     def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
-        if self._met(url):
+        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
             return
         if not given:
             clean = self._clean(url)
