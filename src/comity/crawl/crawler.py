@@ -5,32 +5,29 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from comity import urls
 from comity.crawl import discovery, records
+from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
-from comity.crawl.cleaning import Cleaning
 from comity.crawl.discovery import Candidate
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
-from comity.crawl.scope import Scope
+from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.simhash import text_of
 from comity.crawl.sink import JsonLines
 from comity.crawl.stats import Stats
-from comity.crawl.traps import Traps, redirect_trap
 from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
 from comity.policy import Decision, Policy, RobotsResult
 from comity.signals import encodings
-from comity.signals.links import Page, read_page
-from comity.signals.robots_meta import RobotsMeta
-from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals.links import Page
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
@@ -38,8 +35,6 @@ COMMIT_BYTES = 64 * 1024 * 1024  # of records
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
-PLAIN = Cleaning()
-HTML = ("text/html", "application/xhtml+xml")
 
 
 class Crawler:
@@ -70,6 +65,7 @@ class Crawler:
         self.settings = settings or CrawlSettings()
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.on_page: Callable[[CrawledPage], None] | None = None  # told of each page once it is committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
@@ -79,13 +75,11 @@ class Crawler:
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
-        self._scope: Scope
-        self._scope_kept: Scope | None = None  # as last committed
+        self._held = False
+        self._fresh: list[CrawledPage] = []  # kept since the last commit, for `on_page`
+        self._admission: Admission
         self._spending: Spending
-        self._traps: Traps
         self._duplicates: Duplicates
-        self._cleanings: dict[str, Cleaning] = {}  # by origin, where robots.txt has a word in it
-        self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
@@ -99,6 +93,16 @@ class Crawler:
         """Start nothing new; what is under way is finished and written."""
         self._stopping = True
         self._wake.set()
+
+    def hold(self) -> None:
+        """Start nothing until `go_on`; what is under way is finished and written."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self._held:
+            self._held = False
+            self._wake.set()
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
@@ -124,14 +128,9 @@ class Crawler:
     def _start(self) -> None:
         self.stats = Stats(**self._frontier.recall("stats", {}))
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
-        self._scope = self.settings.scope_around(self.seeds, self._frontier.recall("scope"))
+        today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
+        self._admission = Admission(self.settings, self.seeds, today=today, recall=self._frontier.recall)
         self._spending = Spending(self.settings.budget, self.settings.host_budget, self._frontier.recall)
-        self._traps = Traps(
-            today=datetime.fromtimestamp(self._clock.wall(), UTC).date(),
-            max_length=self.settings.max_url_length,
-            max_segments=self.settings.max_path_segments,
-            recall=self._frontier.recall,
-        )
         self._duplicates = Duplicates(self._frontier.recall, near=self.settings.duplicates == "near")
         self._frontier.remember("seeds", self.seeds)
         for seed in self.seeds:
@@ -169,7 +168,8 @@ class Crawler:
         return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
-        return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        idle = self._stopping or self._held
+        return idle or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
         return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
@@ -252,10 +252,8 @@ class Crawler:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
-                if self.settings.sitemaps and self.settings.max_depth != 0:
-                    origin = urls.origin(entry.url)
-                    for candidate in discovery.sitemaps_of(origin, self._sitemaps.get(origin, ())):
-                        self._take_up(candidate)
+                for candidate in self._admission.sitemaps_of(entry.url):
+                    self._take_up(candidate)
                 if decision.may_fetch:
                     return entry
                 self._refuse(entry, decision)
@@ -282,8 +280,8 @@ class Crawler:
             if target is not None:
                 given = entry.depth == 0 and entry.kind is Kind.PAGE
                 if given:  # example.com -> www.example.com
-                    self._scope = self._scope.moved(entry.url, target)
-                exactly = given or self._clean(target) == entry.url  # the site insists on its session
+                    self._admission.moved(entry.url, target)
+                exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
                 self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
         elif response.ok and entry.kind is Kind.SITEMAP:
             self.stats.sitemaps += 1
@@ -293,15 +291,7 @@ class Crawler:
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            read = None
-            if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
-                read = read_page(
-                    response.body,
-                    response.url,
-                    response.headers.get("Content-Type"),
-                    [value for name, value in response.all_headers if name.lower() == "link"],
-                )
-            self._keep(entry, response, read)
+            self._keep(entry, response, read_response(response))
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
             self._spending.kept(host.name, len(response.body))
@@ -316,9 +306,7 @@ class Crawler:
 
     def _keep(self, entry: Entry, response: Response, read: Page | None) -> None:
         """Write a page down and take up what it names."""
-        tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
-        metas = read.metas if read is not None else ()
-        meta = read_robots_meta(tags, metas, agent=self.policy.agent) if tags or metas else RobotsMeta()
+        meta = read_meta(response, read, agent=self.policy.agent)
         duplicate = None
         if self.settings.duplicates != "off":
             text = None
@@ -329,6 +317,8 @@ class Crawler:
             self.stats.duplicates += duplicate is not None
         record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
         self._sink.add("pages", record)
+        if self.on_page is not None:
+            self._fresh.append(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
         if read is not None:
             settings = self.settings
             for candidate in discovery.of_page(
@@ -338,7 +328,7 @@ class Crawler:
 
     def _was_guess(self, entry: Entry) -> bool:
         """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
-        if not discovery.is_guess(entry.url, self._sitemaps.get(urls.origin(entry.url), ())):
+        if not self._admission.is_guess(entry.url):
             return False
         candidate = discovery.next_guess(entry.url)
         if candidate is not None:
@@ -359,16 +349,14 @@ class Crawler:
         if self._met(url) and not given:  # a link may have named it before, and have been cleaned
             return
         if not given:
-            clean = self._clean(url)
+            clean = self._admission.clean(url)
             if clean is not url and self._met(clean):
                 return
             url = clean
-            if not (self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)):
+            if not self._admission.covers(url, depth=depth, kind=kind):
                 return
         host = urls.host(url)
-        trap = redirect_trap(url, hops)
-        if trap is None and self.settings.traps and not given:
-            trap = self._traps.judge(url, depth=depth)
+        trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
         decision = self._client.check_now(url) if trap is None else None
         refusal = None
         if trap is not None:
@@ -389,12 +377,6 @@ class Crawler:
             self._recent.clear()
         self._recent.add(url)
         return False
-
-    def _clean(self, url: str) -> str:
-        """A URL without what only tracks or names a session."""
-        if not self.settings.clean_urls:
-            return url
-        return (self._cleanings.get(urls.origin(url), PLAIN) if self._cleanings else PLAIN).clean(url)
 
     def _settle(self, state: State, entry: Entry) -> None:
         self._batch.settled.append((state, entry.id))
@@ -424,19 +406,7 @@ class Crawler:
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
-        if result.robots is None:
-            return
-        if named := discovery.named_sitemaps(result.origin, result.robots):
-            self._sitemaps[result.origin] = named
-        cleaning = Cleaning.from_robots(record.value for record in result.robots.records("clean-param"))
-        if cleaning.rules:
-            self._cleanings[result.origin] = cleaning
-
-    def _scope_if_changed(self) -> dict[str, Any]:
-        if self._scope is self._scope_kept:
-            return {}
-        self._scope_kept = self._scope
-        return {"scope": self._scope.to_dict()}
+        self._admission.robots_seen(result)
 
     def _commit(self) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
@@ -454,13 +424,16 @@ class Crawler:
             return {
                 "lengths": self._sink.flush(),
                 "stats": self.stats.to_dict(),
-                **self._scope_if_changed(),
                 **self._spending.facts(self._clock.monotonic()),
-                **self._traps.facts(),
+                **self._admission.facts(),
                 **self._duplicates.facts(),
             }
 
         self._frontier.commit(batch, write)
+        fresh, self._fresh = self._fresh, []
+        if self.on_page is not None:
+            for page in fresh:
+                self.on_page(page)
         for name in {found.host for found in batch.found if found.state < State.DONE}:
             host = self._hosts.of(name)
             host.drained = False
