@@ -11,6 +11,7 @@ from conftest import missing
 from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
+from test_command import comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
 from comity.crawl.budget import Budget, Spending, Spent
@@ -233,3 +234,20 @@ def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, 
     )
     asyncio.run(asyncio.wait_for(crawler.run(), 5))
     assert 1 <= crawler.stats.pages <= 2
+
+
+def test_the_command_has_the_scope_and_the_limits(site: Site, tmp_path: Path) -> None:
+    site.link("/docs/", "/docs/a", "/docs/b?print=1", "/docs/c", "/about")
+    for path in ("/docs/a", "/docs/c", "/about"):
+        site.set(path, "x" * 500, headers={"X-Robots-Tag": "nofollow"})
+    words = ["crawl", site.url("/docs/"), "--delay", "0", "--allow-address", "127.0.0.0/8", "--json", "-o"]
+    done = comity(*words, str(tmp_path / "one"), "--scope", "prefix", "--exclude", "*?print=")
+    assert done.returncode == 0, done.stderr
+    assert pages(tmp_path / "one", site) == {"/docs/", "/docs/a", "/docs/c"}
+    summary = json.loads(done.stdout)
+    assert (summary["pages"], summary["trapped"], summary["duplicates"]) == (3, 0, 1)
+    done = comity(*words, str(tmp_path / "two"), "--include", "/about", "--max-seconds", "60", "--max-bytes", "9000")
+    assert pages(tmp_path / "two", site) == {"/docs/", "/about"}
+    done = comity(*words, str(tmp_path / "three"), "--scope", "galaxy")
+    assert done.returncode != 0
+    assert "scope: 'galaxy' is not one of host, domain, prefix, any" in done.stderr

@@ -138,8 +138,10 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         rows = (
             ("pages", f"{stats.pages:,}", "pages.jsonl"),
             ("refused by rule", f"{stats.refused:,}", "refusals.jsonl"),
+            ("left out as traps", f"{stats.trapped:,}", "traps.jsonl"),
             ("failed", f"{stats.failed:,}", "failures.jsonl"),
             ("redirects", f"{stats.redirects:,}", "redirects.jsonl"),
+            ("duplicates", f"{stats.duplicates:,}", "marked in pages.jsonl"),
             ("size of pages", size(stats.body_bytes), ""),
             ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
