@@ -47,6 +47,26 @@ def test_a_sitemap_is_looked_for_in_the_well_known_places_if_robots_txt_names_no
     assert (crawler.stats.failed, crawler.stats.sitemaps) == (0, 1), "that a guess is wrong is no failure"
 
 
+def test_a_site_that_sends_every_wrong_guess_to_its_front_page_loses_no_page(site: Site, tmp_path: Path) -> None:
+    site.link("/docs/", "/")
+    site.link("/")
+    site.set("/sitemap.xml", status=302, headers={"Location": "/"})
+    site.link("/sitemap_index.xml")  # "not found", with status 200
+    crawler = crawl(tmp_path, site.url("/docs/"))
+    assert paths(tmp_path, site) == {"/", "/docs/"}
+    assert (crawler.stats.failed, crawler.stats.sitemaps) == (0, 0)
+
+
+def test_a_wrong_guess_at_a_tired_server_is_not_tried_again(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    site.set("/sitemap.xml", status=503)
+    site.set("/sitemap_index.xml", status=301, headers={"Location": "/maps/main.xml"})
+    site.set("/maps/main.xml", urlset(site, "/"))
+    crawler = crawl(tmp_path, site.url("/"))
+    assert Counter(site.paths())["/sitemap.xml"] == 1
+    assert (crawler.stats.failed, crawler.stats.sitemaps) == (0, 1)
+
+
 def test_the_well_known_places_are_left_alone_if_robots_txt_names_a_sitemap(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "Sitemap: /sitemap.xml\nSitemap: /more.xml")
     site.link("/")

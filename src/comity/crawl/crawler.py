@@ -277,17 +277,17 @@ class Crawler:
             self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
-            if target is not None:
+            if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self._was_guess(entry):
+                pass  # sent to the front page, as if it were not there
+            elif target is not None:
                 given = entry.depth == 0 and entry.kind is Kind.PAGE
                 if given:  # example.com -> www.example.com
                     self._admission.moved(entry.url, target)
                 exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
                 self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self.stats.sitemaps += 1
             self._settle(State.DONE, entry)
-            for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
-                self._take_up(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            self._read_sitemap(entry, response)
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
@@ -296,10 +296,10 @@ class Crawler:
             self.stats.body_bytes += len(response.body)
             self._spending.kept(host.name, len(response.body))
             self._settle(State.DONE, entry)
-        elif response.status == 429 or response.status >= 500:
-            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
         elif entry.kind is Kind.SITEMAP and self._was_guess(entry):
             self._settle(State.DONE, entry)
+        elif response.status == 429 or response.status >= 500:
+            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
         else:
             self._fail(entry, f"HTTP status {response.status}", response.status)
         return None
@@ -325,6 +325,14 @@ class Crawler:
                 read, meta, depth=entry.depth, feeds=settings.feeds, follow_nofollow=settings.follow_nofollow
             ):
                 self._take_up(candidate)
+
+    def _read_sitemap(self, entry: Entry, response: Response) -> None:
+        empty = True
+        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+            self._take_up(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            empty = False
+        if not (empty and self._was_guess(entry)):  # a page that says "not found" with status 200, for instance
+            self.stats.sitemaps += 1
 
     def _was_guess(self, entry: Entry) -> bool:
         """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""

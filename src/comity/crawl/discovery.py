@@ -74,6 +74,12 @@ def is_guess(url: str, named: Sequence[str]) -> bool:
     return url.removeprefix(urls.origin(url)) in WELL_KNOWN and url not in named
 
 
+def may_be_sitemap(url: str | None) -> bool:
+    """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
+    path = (url or "").partition("?")[0].lower()
+    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
+
+
 def next_guess(url: str) -> Candidate | None:
     """The well-known place to look at after another one, or None after the last."""
     origin = urls.origin(url)
