@@ -58,7 +58,7 @@ def test_a_canonical_page_counts_only_once_it_is_kept() -> None:
 
 def test_a_text_that_differs_in_a_few_words_is_near() -> None:
     kept = Duplicates({}.get, near=True)
-    words = text(1)
+    words = text(1, 3_000)
     changed = [*words[:200], "other", *words[201:]]
     assert kept.keep(f"{HOST}/1", b"1", text=" ".join(words)) is None
     assert kept.keep(f"{HOST}/2", b"2", text=" ".join(changed)) == Duplicate("near", f"{HOST}/1")
@@ -111,6 +111,13 @@ def test_whatever_a_page_holds_its_fingerprint_is_the_same_each_time(one: str, t
     words = simhash.text_of(octets)
     assert simhash.simhash(words) == simhash.simhash(words)
     assert simhash.simhash(one + two) == simhash.simhash(one + two)
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=70))
+def test_the_majority_of_each_bit_is_counted_exactly(numbers: list[int]) -> None:
+    counts = [sum(number >> bit & 1 for number in numbers) for bit in range(64)]
+    expected = sum(1 << bit for bit, count in enumerate(counts) if 2 * count > len(numbers))
+    assert simhash._majority(numbers) == expected
 
 
 PAGES = st.tuples(st.integers(0, 12), st.integers(0, 4), st.none() | st.integers(0, 12), st.integers(0, 3))

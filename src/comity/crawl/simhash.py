@@ -18,13 +18,15 @@ NEAR: Final = 3
 SHINGLE: Final = 3
 FEWEST_SHINGLES: Final = 32
 """Shorter texts have no fingerprint: a menu alone would make them alike."""
-MOST_TEXT: Final = 200_000
+MOST_TEXT: Final = 100_000
 """Characters of a text that are looked at."""
 MOST_FINGERPRINTS: Final = 1_000_000
 """What a table holds at most, in about 60 MB; what comes later is compared, not added."""
 MOST_IN_BLOCK: Final = 2_048
 """Fingerprints compared for one block, so that no site can make one question long."""
 
+_ALL: Final = 2**64 - 1
+_WEIGHTS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, otherwise of no importance
 _BLOCKS: Final = (0, 16, 32, 48)
 # Chinese, Japanese, Korean and Thai are written without spaces: each character is a word.
 _UNSPACED: Final = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -42,27 +44,49 @@ def text_of(html: bytes) -> str:
 def simhash(text: str) -> int | None:
     """The fingerprint of a text; None where it is too short to have one."""
     words = _WORD.findall(text[:MOST_TEXT].lower())
-    shingles = set(zip(*(words[start:] for start in range(SHINGLE)), strict=False))
+    known = {word: _hash(word) for word in set(words)}
+    hashes = [known[word] for word in words]
+    first, second, third = _WEIGHTS
+    shingles = {
+        (a * first + b * second + c * third) & _ALL for a, b, c in zip(hashes, hashes[1:], hashes[2:], strict=False)
+    }
     if len(shingles) < FEWEST_SHINGLES:
         return None
-    # One counter for each bit of the hashes; counters stand upright, a plane for each of their binary digits.
-    planes: list[int] = []
-    for shingle in shingles:
-        octets = " ".join(shingle).encode("utf-8", "surrogatepass")
-        carry = int.from_bytes(blake2b(octets, digest_size=8).digest(), "big")
-        for number, plane in enumerate(planes):
-            planes[number] = plane ^ carry
-            carry &= plane
-            if not carry:
-                break
+    return _majority(list(shingles))
+
+
+def _hash(word: str) -> int:
+    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _majority(numbers: list[int]) -> int:
+    """The bits that are set in more than half of the numbers.
+
+    All 64 counts are made at once: they stand upright, one number for each of their binary digits, lowest first.
+    """
+    digits: list[int] = []
+    level = numbers
+    while level:
+        above: list[int] = []
+        while len(level) > 2:
+            third = len(level) // 3
+            triples = list(zip(level[:third], level[third : 2 * third], level[2 * third : 3 * third], strict=True))
+            above += [(a & b) | ((a ^ b) & c) for a, b, c in triples]
+            level = [a ^ b ^ c for a, b, c in triples] + level[3 * third :]
+        if len(level) == 2:
+            above.append(level[0] & level[1])
+            level = [level[0] ^ level[1]]
+        digits += level
+        level = above
+    half = len(numbers) // 2
+    more, equal = 0, _ALL
+    for place in range(len(digits) - 1, -1, -1):
+        if half >> place & 1:
+            equal &= digits[place]
         else:
-            planes.append(carry)
-    fingerprint = 0
-    for bit in range(64):
-        count = sum((plane >> bit & 1) << number for number, plane in enumerate(planes))
-        if 2 * count > len(shingles):
-            fingerprint |= 1 << bit
-    return fingerprint
+            more |= equal & digits[place]
+            equal &= ~digits[place]
+    return more if half < 1 << len(digits) else 0
 
 
 class NearTable:
