@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 from sites import Site
 
-from comity import Crawler, CrawlSettings, Policy
+from comity import Crawler, CrawlSettings, Policy, parse, urls
+from comity.crawl import discovery
+from comity.crawl.frontier import Kind
+from comity.signals.links import read_page
+from comity.signals.robots_meta import RobotsMeta
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'
@@ -180,3 +186,63 @@ def test_redirect_after_redirect_is_a_trap(site: Site, tmp_path: Path) -> None:
     assert [(record["url"], record["trap"]) for record in records(tmp_path, "traps")] == [
         (site.url("/11"), "redirect-chain")
     ]
+
+
+TOKENS = [
+    "<urlset>",
+    "<sitemap>",
+    "<url>",
+    "<loc>",
+    "</loc>",
+    "</url>",
+    "http://a.example/",
+    "//b/",
+    "..",
+    "&",
+    "\0",
+    "é",
+]
+TOKENS += [
+    "<link rel=canonical href=",
+    "<a href=",
+    "<a rel=nofollow href=",
+    "<link rel=alternate type=",
+    ">",
+    "/x",
+    "/m/",
+]
+TOKENS += [
+    "application/rss+xml",
+    " href=",
+    "<rss>",
+    "<item>",
+    "<link>",
+    "</link>",
+    "</item>",
+    "</sitemap>",
+    "Sitemap: ",
+]
+HOSTILE = st.lists(st.sampled_from(TOKENS), max_size=30).map("".join)
+
+
+@given(HOSTILE, st.integers(0, 3), st.booleans())
+def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str, depth: int, nofollow: bool) -> None:
+    octets, url = text.encode(), "http://a.example/m/map.xml"
+    page = read_page(octets, url, "text/html")
+    meta = RobotsMeta(nofollow=nofollow)
+    named = discovery.named_sitemaps("http://a.example", parse(octets))
+    found = [
+        *discovery.of_page(page, meta, depth=depth, feeds=True, follow_nofollow=False),
+        *discovery.in_sitemap(octets, url, depth=depth),
+        *discovery.sitemaps_of("http://a.example", named),
+    ]
+    assert found, "there is always a sitemap to look for"
+    for candidate in found:
+        assert urls.normalise(candidate.url) == candidate.url
+        assert candidate.depth >= min(depth, 1)
+        assert not candidate.guessed or candidate.kind is Kind.SITEMAP
+    if nofollow:
+        links = {link.url for link in page.links} - {page.canonical}
+        assert not links & {
+            each.url for each in discovery.of_page(page, meta, depth=1, feeds=False, follow_nofollow=False)
+        }

@@ -148,6 +148,8 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+        if crawler.limit_reached:
+            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not stats.pages and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")

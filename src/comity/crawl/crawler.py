@@ -65,6 +65,7 @@ class Crawler:
         self.settings = settings or CrawlSettings()
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
         self.on_page: Callable[[CrawledPage], None] | None = None  # told of each page once it is committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
@@ -116,6 +117,7 @@ class Crawler:
                 self._start()
                 try:
                     await self._loop()
+                    self.limit_reached = self._spending.used_up(self._clock.monotonic())
                 finally:
                     for task in self._tasks:
                         task.cancel()
