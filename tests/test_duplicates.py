@@ -2,11 +2,17 @@
 
 import asyncio
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sites import Site
@@ -194,3 +200,42 @@ def test_duplicates_are_marked_across_a_resume_and_kept(site: Site, tmp_path: Pa
     assert [found[path]["duplicate"] for path in ("/", "/1", "/2", "/3")] == [None, None, "content", "near"]
     assert found["/3"]["duplicate_of"] == site.url("/1")
     assert crawl(tmp_path / "off", site.url("/"), duplicates="off").stats.duplicates == 0
+
+
+def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site, tmp_path: Path) -> None:
+    count, contents = 160, 40
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.01)
+        number = int(request.path[1:])
+        links = "".join(f'<a href="/{target}">x</a>' for target in range(count)) if number == 0 else ""
+        return web.Response(text=f"<title>{number % contents}</title>{links}", content_type="text/html")
+
+    for number in range(count):
+        site.set(f"/{number}", page)
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), "--delay", "0", "--concurrency", "4"]
+    command += ["--allow-address", "127.0.0.0/8", "--max-pages-per-host", "150"]
+    kills = 0
+    for attempt in range(5):
+        before = len(site.seen)
+        words = ["--resume"] if attempt else [site.url("/0")]
+        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while len(site.seen) < before + 25 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert kills >= 3
+    found = pages(folder, site)
+    lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(found) == 150, "the limit is exact over all runs"
+    originals: dict[str, str] = {}
+    for line in map(json.loads, lines):  # in the order kept
+        first = originals.setdefault(line["sha256"], line["url"])
+        assert line["duplicate_of"] == (None if first == line["url"] else first)
+    assert len(originals) <= contents + 1
