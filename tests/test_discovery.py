@@ -232,7 +232,7 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     meta = RobotsMeta(nofollow=nofollow)
     named = discovery.named_sitemaps("http://a.example", parse(octets))
     found = [
-        *discovery.of_page(page, meta, depth=depth, feeds=True, follow_nofollow=False),
+        *discovery.named_by_page(page, depth=depth, feeds=True),
         *discovery.in_sitemap(octets, url, depth=depth),
         *discovery.sitemaps_of("http://a.example", named),
     ]
@@ -241,8 +241,6 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
         assert urls.normalise(candidate.url) == candidate.url
         assert candidate.depth >= min(depth, 1)
         assert not candidate.guessed or candidate.kind is Kind.SITEMAP
-    if nofollow:
-        links = {link.url for link in page.links} - {page.canonical}
-        assert not links & {
-            each.url for each in discovery.of_page(page, meta, depth=1, feeds=False, follow_nofollow=False)
-        }
+    links = discovery.links_of(page, meta, follow_nofollow=False)
+    assert not (nofollow and links)
+    assert set(links) <= set(discovery.links_of(page, meta, follow_nofollow=True))

@@ -60,6 +60,7 @@ class Spending:
     def __init__(self, total: Budget, each: Budget, recall: Callable[[str], Any]) -> None:
         self._total = total
         self._each = each
+        self._by_host = bool(each)  # asked at every step
         self._recall = recall
         self._all = self._recalled("spent")
         self._hosts: dict[str, Spent] = {}
@@ -67,19 +68,22 @@ class Spending:
 
     def started(self, host: str, now: float) -> None:
         """A request to a host begins."""
-        for spent in (self._all, self._of(host)):
-            if spent is not None and spent.since is None:
+        if self._all.since is None:
+            self._all.since = now
+        if self._by_host:
+            spent = self._of(host)
+            if spent.since is None:
                 spent.since = now
-        if self._each.seconds is not None:
             self._changed.add(host)
 
     def kept(self, host: str, size: int) -> None:
         """A page of a host was kept; `size` in bytes."""
-        for spent in (self._all, self._of(host)):
-            if spent is not None:
-                spent.pages += 1
-                spent.bytes += size
-        if self._each:
+        self._all.pages += 1
+        self._all.bytes += size
+        if self._by_host:
+            spent = self._of(host)
+            spent.pages += 1
+            spent.bytes += size
             self._changed.add(host)
 
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
@@ -88,13 +92,11 @@ class Spending:
 
     def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started on a host, or None."""
-        spent = self._of(host)
-        return None if spent is None else self._each.used_up(spent, now, under_way=under_way)
+        return self._each.used_up(self._of(host), now, under_way=under_way) if self._by_host else None
 
     def has_room(self, host: str) -> bool:
         """Whether one more page may be kept."""
-        spent = self._of(host)
-        return not _full(self._total, self._all) and (spent is None or not _full(self._each, spent))
+        return not _full(self._total, self._all) and not (self._by_host and _full(self._each, self._of(host)))
 
     def deadline(self) -> float | None:
         """When the seconds of the whole crawl end."""
@@ -109,9 +111,7 @@ class Spending:
         facts["spent"] = _listed(self._all, now)
         return facts
 
-    def _of(self, host: str) -> Spent | None:
-        if not self._each:
-            return None
+    def _of(self, host: str) -> Spent:
         spent = self._hosts.get(host)
         if spent is None:
             spent = self._hosts[host] = self._recalled(_name(host))

@@ -321,12 +321,14 @@ class Crawler:
         self._sink.add("pages", record)
         if self.on_page is not None:
             self._fresh.append(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
-        if read is not None:
-            settings = self.settings
-            for candidate in discovery.of_page(
-                read, meta, depth=entry.depth, feeds=settings.feeds, follow_nofollow=settings.follow_nofollow
-            ):
-                self._take_up(candidate)
+        if read is None:
+            return
+        for candidate in discovery.named_by_page(read, depth=entry.depth, feeds=self.settings.feeds):
+            self._take_up(candidate)
+        recent = self._recent
+        for url in discovery.links_of(read, meta, follow_nofollow=self.settings.follow_nofollow):
+            if url not in recent:
+                self._discover(url, depth=entry.depth + 1)
 
     def _read_sitemap(self, entry: Entry, response: Response) -> None:
         empty = True

@@ -34,13 +34,12 @@ class Candidate:
     guessed: bool = False
 
 
-def of_page(page: Page, meta: RobotsMeta, *, depth: int, feeds: bool, follow_nofollow: bool) -> Iterator[Candidate]:
-    """The canonical URL, the feeds (of a given page only: others repeat them, or name one for each article) and the
-    links that the page lets be followed.
+def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]:
+    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
+    article.
 
     Args:
         depth: that of the page.
-        follow_nofollow: whether links are followed that the page asks not to follow.
     """
     if page.canonical is not None and page.canonical != page.url:
         yield Candidate(page.canonical, depth + 1)
@@ -48,11 +47,13 @@ def of_page(page: Page, meta: RobotsMeta, *, depth: int, feeds: bool, follow_nof
         for alternate in page.alternates:
             if alternate.type in FEEDS:
                 yield Candidate(alternate.url, depth + 1, Kind.SITEMAP)
-    if meta.nofollow and not follow_nofollow:
-        return
-    for link in page.links:
-        if follow_nofollow or not link.nofollow:
-            yield Candidate(link.url, depth + 1)
+
+
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
+    """The links that a page lets be followed; all of them where the operator says so."""
+    if follow_nofollow:
+        return [link.url for link in page.links]
+    return [] if meta.nofollow else [link.url for link in page.links if not link.nofollow]
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
