@@ -175,6 +175,22 @@ def test_a_crawl_that_is_left_early_stops_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_plain_break_is_enough_to_leave_a_crawl(here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def first() -> None:
+        async for _ in comity.crawl(here.url("/"), policy=QUICK.with_changes(min_interval=0.3)):
+            break
+        for _ in range(200):  # what is left is ended by the event loop as soon as it can
+            if not list(tmp_path.iterdir()):
+                return
+            await asyncio.sleep(0.01)
+
+    asyncio.run(first())
+    assert list(tmp_path.iterdir()) == []
+    assert len(here.seen) < 4
+
+
 def test_a_crawl_with_a_folder_goes_on_where_it_was_left(site: Site, tmp_path: Path) -> None:
     site.link("/", *(f"/{number}" for number in range(30)))
     for number in range(30):
