@@ -21,7 +21,7 @@ FEWEST_SHINGLES: Final = 32
 MOST_TEXT: Final = 100_000
 """Characters of a text that are looked at."""
 MOST_FINGERPRINTS: Final = 1_000_000
-"""What a table holds at most, in about 60 MB; what comes later is compared, not added."""
+"""What a table holds at most, in about 100 MB; what comes later is compared, not added."""
 MOST_IN_BLOCK: Final = 2_048
 """Fingerprints compared for one block, so that no site can make one question long."""
 
