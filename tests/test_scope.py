@@ -252,3 +252,14 @@ def test_the_command_has_the_scope_and_the_limits(site: Site, tmp_path: Path) ->
     done = comity(*words, str(tmp_path / "three"), "--scope", "galaxy")
     assert done.returncode != 0
     assert "scope: 'galaxy' is not one of host, domain, prefix, any" in done.stderr
+
+
+def test_a_url_met_too_deep_is_taken_when_it_is_met_again_nearer(site: Site, tmp_path: Path) -> None:
+    site.link("/a", "/b")
+    site.link("/b", "/t")
+    site.set("/z0", status=302, headers={"Location": "/z"})
+    site.link("/z", "/t")
+    site.link("/t")
+    crawl(tmp_path, site.url("/a"), site.url("/z0"), max_depth=1, concurrency=1)
+    assert site.paths().index("/b") < site.paths().index("/z")
+    assert pages(tmp_path, site) == {"/a", "/b", "/z", "/t"}

@@ -321,7 +321,8 @@ class Crawler:
         self._sink.add("pages", record)
         if self.on_page is not None:
             self._fresh.append(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
-        if read is None:
+        # What is too deep is not even met: it may come up again nearer to the start.
+        if read is None or (self.settings.max_depth is not None and entry.depth >= self.settings.max_depth):
             return
         for candidate in discovery.named_by_page(read, depth=entry.depth, feeds=self.settings.feeds):
             self._take_up(candidate)
