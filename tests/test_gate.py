@@ -128,7 +128,9 @@ def test_an_unreachable_robots_txt_is_remembered_for_a_while_and_asked_again() -
 
 def test_the_last_good_copy_stays_in_force_while_the_site_is_unreachable() -> None:
     gate = opened(Policy(min_interval=0), b"User-agent: *\nDisallow: /no")
-    assert isinstance(gate.ask(URL, 0.0), Go)
+    step = gate.ask(URL, 0.0)
+    assert isinstance(step, Go)
+    gate.answered(step, 0.0, status=200)
     assert isinstance(gate.ask(URL, 90_000.0), FetchRobots)
     gate.robots_arrived(robots(status=500), 90_000.0)
     assert isinstance(gate.ask("http://a.example/no", 90_001.0), Refuse)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import time
 
 import jsonschema
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
 from comity.policy import Decision, Policy, RobotsResult, Ruling, decide, json_schema, standing
+from comity.policy.outcome import freshness
 from comity.signals.llms import candidates
 from comity.signals.llms import parse as parse_llms
 from comity.signals.sitemaps import SitemapUrl
@@ -317,3 +319,130 @@ def test_what_a_sitemap_or_llms_txt_names_is_judged_by_robots_txt_alone() -> Non
         ("llms_exact", "disallowed_explicit"),
         ("markdown_variant", "allowed_explicit"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("honour", 5),
+        ("purposes", None),
+        ("allow_addresses", None),
+        ("dialect", []),
+        ("min_interval", 10**400),
+        ("url_charset", "base64"),
+        ("url_charset", "utf-16"),
+        ("url_charset", "idna"),
+        ("allow_hosts", ("a b",)),
+        ("mode", ["respect"]),
+    ],
+)
+def test_a_wrong_type_is_refused_by_name_too(field: str, value: object) -> None:
+    with pytest.raises(InvalidSetting, match=field):
+        Policy(**{field: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match=field):
+        Policy.preset("google", **{field: value})
+    with pytest.raises(InvalidSetting, match="foo"):
+        Policy().with_changes(foo=1)
+
+
+def test_without_an_answer_nothing_is_decided_but_in_mode_ignore() -> None:
+    with pytest.raises(InvalidSetting, match="mode ignore"):
+        decide(Policy(), URL, None)
+    ignoring = decide(Policy(mode="ignore"), URL, answered(200, b"User-agent: *\nDisallow: /"))
+    assert (ignoring.verdict, ignoring.source) == ("skipped_by_user_policy", None)
+
+
+def test_thirty_days_unreachable_win_over_the_last_good_copy() -> None:
+    for stale_life in (None, 30 * DAY):
+        policy = Policy(stale_life=stale_life, unreachable_life=10 * DAY)
+        copy = at(0.0, 200)
+        for day in range(1, 12):
+            copy = standing(policy, copy, at(day * DAY))
+        assert decide(policy, URL, copy).verdict == "allowed_implicit"
+
+
+# covers: R5
+def test_presets_that_fail_open_do_so_with_an_old_copy_at_hand_too() -> None:
+    for name in ("robotstxt", "f9"):
+        policy = Policy.preset(name)
+        assert decide(policy, URL, standing(policy, at(0.0, 200), at(DAY))).may_fetch
+
+
+def test_a_decision_by_an_old_copy_says_so() -> None:
+    policy = Policy()
+    why = decide(policy, URL, standing(policy, at(0.0, 200), at(DAY))).why
+    assert why.endswith(
+        "(by the last good copy: https://example.com/robots.txt has been unreachable since 1970-01-02 00:00 UTC)"
+    )
+
+
+def test_a_refusal_of_ours_is_no_recommendation() -> None:
+    slow = answered(200, b"User-agent: *\nCrawl-delay: 100")
+    decision = decide(Policy(max_crawl_delay=10), URL, slow)
+    assert (decision.may_fetch, decision.recommendation) == (False, "not_recommended")
+    reported = decide(Policy(max_crawl_delay=10, mode="report_only"), URL, slow)
+    assert reported.may_fetch
+    assert reported.why.endswith("nothing is blocked, for the mode is report_only")
+
+
+def test_robots_txt_itself_may_always_be_fetched() -> None:
+    for result in (answered(503), no_answer(), answered(200, b"User-agent: *\nDisallow: /")):
+        assert decide(Policy(), ORIGIN + "/robots.txt", result).may_fetch
+        assert Ruling(Policy(), result).allows(ORIGIN + "/robots.txt")
+        assert not decide(Policy(), ORIGIN + "/dir/robots.txt", result).may_fetch
+
+
+def test_a_site_cannot_make_a_decision_long() -> None:
+    body = b"User-agent: *\nAllow: /" + b"*" * 400_000
+    decision = decide(Policy(), ORIGIN + "/" + "x" * 50_000, answered(200, body))
+    assert len(str(decision)) < 52_000
+    assert len(decision.why) < 2_000
+    assert decision.rule is not None
+    assert len(decision.rule.text) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"expires": "Thu Jan  1 06:00:00 1970"}, 21_600.0),
+        ({"expires": "Thu, 01 Jan 1970 06:00:00 -0000"}, 21_600.0),
+        ({"expires": "Thu, 01 Jan 1970 06:00:00 GMT", "date": "Thu, 01 Jan 1970 05:00:00 GMT"}, 3_600.0),
+        ({"expires": "0"}, 60.0),
+        ({"cache-control": "max-age=-1"}, 60.0),
+        ({"cache-control": "max-age=abc"}, 60.0),
+        ({"cache-control": "max-age=3600, no-store"}, 60.0),
+        ({"cache-control": 'no-cache="set-cookie", max-age=3600'}, 3_600.0),
+        ({"cache-control": "max-age=3600", "age": "600"}, 3_000.0),
+        ({"age": "80000"}, 6_400.0),
+        ({}, DAY),
+    ],
+)
+def test_freshness_is_http_s_and_the_same_in_every_time_zone(
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], seconds: float
+) -> None:
+    for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert freshness(headers, 0.0) == seconds
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"delay": -5.0}, "delay"),
+        ({"delay": math.inf}, "delay"),
+        ({"delay": 10**400}, "delay"),
+        ({"may_fetch": True}, "may_fetch does not fit"),
+        ({"recommendation": "recommended"}, "recommendation"),
+        ({"more": 1}, "more is no field"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_no_decision(change: dict[str, object], message: str) -> None:
+    whole = decide(Policy(), URL, answered(200, USAGE)).to_dict()
+    with pytest.raises(InvalidRecord, match=message):
+        Decision.from_dict({**whole, **change})
+    for field, value in (("sha256", "zz"), ("fetched_at", math.nan), ("redirects", [1])):
+        with pytest.raises(InvalidRecord, match=field):
+            Decision.from_dict({**whole, "source": {**whole["source"], field: value}})

@@ -187,3 +187,49 @@ def test_the_document_lists_every_setting_with_its_variable_and_every_preset() -
         assert f"`{name}`" in text, name
     assert all(f"`{name}`" in text for name in PRESETS)
     assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in DEFAULTS}
+
+
+@pytest.mark.parametrize("variable", ["HEADERS", "PURPOSES", "HONOUR", "ALLOW_ADDRESSES", "RESOLVE", "AUTH"])
+def test_nothing_is_written_none_everywhere(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(PREFIX + variable, "none")
+    assert not load().settings[variable.lower()].value
+
+
+@pytest.mark.parametrize("text", ["{bad", "x=y", "[1]", "3"])
+def test_a_mapping_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("COMITY_HEADERS", text)
+    with pytest.raises(InvalidSetting, match="COMITY_HEADERS: headers"):
+        load()
+
+
+def test_only_the_exact_name_of_a_variable_counts(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("comity_mode", "ignore")
+    monkeypatch.setenv("COMITY_AGENT", "MyBot/1")
+    assert load().policy.mode == "respect"
+    (nowhere / "comity.toml").write_text("MODE = 'ignore'")
+    with pytest.raises(InvalidSetting, match="'MODE' is no setting"):
+        load()
+
+
+def test_what_is_shown_is_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMITY_ALLOW_ADDRESSES", "10.1.2.3/8")
+    monkeypatch.setenv("COMITY_PURPOSES", "train-ai,search")
+    settings = load().settings
+    assert settings["allow_addresses"].value == ("10.0.0.0/8",)
+    assert settings["purposes"].value == ("search", "train-ai")
+
+
+def test_no_password_is_shown(nowhere: Path) -> None:
+    (nowhere / "comity.toml").write_text('auth = {"https://example.com" = ["me", "secret"]}')
+    for form in ((), ("--json",)):
+        shown = comity("settings", *form).stdout
+        assert "example.com" in shown
+        assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"headers": "x"}, {"headers": 3}, {"preset": ["x"]}, {"auth": {"https://e": 1}}, {"max_ratio": "x"}]
+)
+def test_a_wrong_type_is_a_clear_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+        load(**wrong)

@@ -104,7 +104,7 @@ def test_concurrency_and_timeout_are_limits(site: Site, caplog: pytest.LogCaptur
         return web.Response(text="done")
 
     async def never(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
         return web.Response(text="late")
 
     for number in range(12):
@@ -115,7 +115,7 @@ def test_concurrency_and_timeout_are_limits(site: Site, caplog: pytest.LogCaptur
     assert under_way[1] == 3
     started = time.monotonic()
     assert asyncio.run(crawl_page(site.url("/never"), timeout=0.3, policy=QUICK)) is None
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20, "a few tries, none longer than the time-out"
     assert "skipped" in caplog.text
 
 

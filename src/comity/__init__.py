@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from comity.crawl import Crawler, CrawlSettings
     from comity.errors import (
         AddressBlocked,
+        CircuitOpen,
         ComityError,
         FetchError,
         InvalidRecord,
         InvalidSetting,
         InvalidURL,
+        Postponed,
         RobotsDisallowed,
         RobotsUnreachable,
         StorageError,
         Timeout,
         TooLarge,
         TooManyRedirects,
+        UnwantedType,
     )
     from comity.net import AsyncClient, Client, ClientSettings, Response
     from comity.policy import Decision, Policy
@@ -31,17 +34,20 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "comity.errors": (
         "AddressBlocked",
+        "CircuitOpen",
         "ComityError",
         "FetchError",
         "InvalidRecord",
         "InvalidSetting",
         "InvalidURL",
+        "Postponed",
         "RobotsDisallowed",
         "RobotsUnreachable",
         "StorageError",
         "Timeout",
         "TooLarge",
         "TooManyRedirects",
+        "UnwantedType",
     ),
     "comity.robots": (
         "Dialect",
@@ -70,6 +76,7 @@ _RENAMED = {"load_settings": ("comity.configuration", "load")}
 __all__ = [
     "AddressBlocked",
     "AsyncClient",
+    "CircuitOpen",
     "Client",
     "ClientSettings",
     "ComityError",
@@ -83,6 +90,7 @@ __all__ = [
     "InvalidURL",
     "Match",
     "Policy",
+    "Postponed",
     "Response",
     "Robots",
     "RobotsDisallowed",
@@ -91,6 +99,7 @@ __all__ = [
     "Timeout",
     "TooLarge",
     "TooManyRedirects",
+    "UnwantedType",
     "load_settings",
     "parse",
 ]

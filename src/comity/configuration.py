@@ -3,6 +3,7 @@ defaults. This is the one place that reads environment and files; what a setting
 """
 
 import dataclasses
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
@@ -86,12 +87,16 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
             raise InvalidSetting(f"{name}: there is no such setting", hint="comity settings lists them")
         found[name] = Setting(name, value, "argument")
     preset = found.get("preset", Setting("preset", DEFAULTS["preset"], "default"))
-    if preset.value not in PRESETS:
+    if not isinstance(preset.value, str) or preset.value not in PRESETS:
         raise InvalidSetting(f"{_named(preset)}: {preset.value!r} is not one of {', '.join(PRESETS)}")
     bundle = {name: Setting(name, value, f"preset {preset.value}") for name, value in PRESETS[preset.value].items()}
     defaults = {name: Setting(name, value, "default") for name, value in DEFAULTS.items()}
     settings = {**defaults, **bundle, **found}
     made = [_made(kind, settings) for kind in KINDS]
+    in_force = {field.name: getattr(each, field.name) for each in made for field in dataclasses.fields(each)}
+    settings = {
+        name: dataclasses.replace(each, value=in_force.get(name, each.value)) for name, each in settings.items()
+    }
     known = {PREFIX + name.upper() for name in DEFAULTS}
     return Configuration(
         cast(Policy, made[0]),
@@ -102,7 +107,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     )
 
 
-def _made(kind: type, settings: Mapping[str, Setting]) -> object:
+def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
     """Policy, ClientSettings or CrawlSettings; each checks its own fields."""
     mine = {field.name: settings[field.name] for field in dataclasses.fields(kind)}
     try:
@@ -112,13 +117,21 @@ def _made(kind: type, settings: Mapping[str, Setting]) -> object:
         if setting is None or setting.origin in ("argument", "default"):
             raise
         raise InvalidSetting(f"{setting.origin}: {error}") from None
+    except (TypeError, AttributeError, ValueError) as error:
+        wrong = next((each for each in mine.values() if each.origin == "argument"), None)
+        where = "" if wrong is None else f"one of {', '.join(n for n, s in mine.items() if s.origin == 'argument')}: "
+        raise InvalidSetting(f"{where}{error}") from None
 
 
 def _from_environment() -> dict[str, Setting]:
     from pydantic_settings import EnvSettingsSource
 
     values = EnvSettingsSource(_model())()
-    return {name: _typed(name, value, PREFIX + name.upper()) for name, value in values.items() if name in DEFAULTS}
+    return {
+        name: _typed(name, value, PREFIX + name.upper())
+        for name, value in ((key.removeprefix(PREFIX).lower(), value) for key, value in values.items())
+        if name in DEFAULTS
+    }
 
 
 def _from_file(path: Path) -> dict[str, Setting]:
@@ -126,7 +139,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
 
     try:
         with path.open("rb"):
-            values = TomlConfigSettingsSource(_model(), path)()
+            values = TomlConfigSettingsSource(_model(), path).toml_data
     except OSError as error:
         raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:  # tomllib's, with the line
@@ -159,6 +172,8 @@ def _types() -> dict[str, Any]:
     for name, annotation in types.items():
         if get_origin(annotation) is tuple:
             types[name] = Annotated[annotation, NoDecode, BeforeValidator(_split)]
+        elif get_origin(annotation) is Mapping:
+            types[name] = Annotated[annotation, NoDecode, BeforeValidator(_mapping)]
         elif type(None) in get_args(annotation):
             types[name] = Annotated[annotation, BeforeValidator(_none)]
     return types
@@ -167,7 +182,18 @@ def _types() -> dict[str, Any]:
 def _split(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return [part.strip() for part in value.split(",") if part.strip()]
+    return [] if value == "none" else [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _mapping(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value in ("none", ""):
+        return {}
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError('this is not JSON such as {"name": "value"}') from None
 
 
 def _none(value: object) -> object:
@@ -176,13 +202,15 @@ def _none(value: object) -> object:
 
 def _model() -> Any:
     """All settings as one class that pydantic-settings can fill."""
-    from pydantic import create_model
+    from pydantic import Field, create_model
     from pydantic_settings import BaseSettings, SettingsConfigDict
 
     class Base(BaseSettings):
-        model_config = SettingsConfigDict(env_prefix=PREFIX, extra="allow")
+        model_config = SettingsConfigDict(case_sensitive=True, extra="allow")
 
-    fields: dict[str, Any] = {name: (annotation, None) for name, annotation in _types().items()}
+    fields: dict[str, Any] = {
+        name: (annotation, Field(None, validation_alias=PREFIX + name.upper())) for name, annotation in _types().items()
+    }
     return create_model("Settings", __base__=Base, **fields)
 
 

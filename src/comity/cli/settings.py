@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from comity.cli.exits import Exit
-from comity.configuration import PREFIX, Configuration
+from comity.configuration import PREFIX, Configuration, Setting
 
 
 def show(configuration: Configuration, *, as_json: bool) -> Exit:
@@ -19,7 +19,7 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
             json.dumps(
                 {
                     each.name: {
-                        "value": _plain(each.value),
+                        "value": _plain(_concealed(each)),
                         "origin": each.origin,
                         "variable": PREFIX + each.name.upper(),
                     }
@@ -29,14 +29,24 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
             )
         )
     else:
-        width = max(len(_shown(each.value)) for each in settings)
+        width = max(len(_shown(_concealed(each))) for each in settings)
         for each in settings:
             changed = each.origin != "default"
-            line = f"{each.name:20}  {_shown(each.value):{min(width, 44)}}  {each.origin}"
+            line = f"{each.name:20}  {_shown(_concealed(each)):{min(width, 44)}}  {each.origin}"
             click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
         click.echo(f"comity: {name} is no setting, so it changes nothing", err=True)
     return Exit.DONE
+
+
+SECRET = "***"
+
+
+def _concealed(setting: Setting) -> Any:
+    """The value as it may be seen by others."""
+    if setting.name == "auth":
+        return {origin: (pair[0], SECRET) for origin, pair in setting.value.items()}
+    return setting.value
 
 
 def _shown(value: object) -> str:
@@ -45,10 +55,10 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "-"
+        return ", ".join(map(str, value)) or "none"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {each}" for key, each in value.items()) or "-"
-    return "-" if value is None else str(value)
+        return ", ".join(f"{key}: {each}" for key, each in value.items()) or "none"
+    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -85,12 +85,12 @@ def read_response(response: Response) -> Page | None:
     """What an HTML page says; None where the response is something else."""
     if response.content_type not in _HTML and (response.content_type or b"<" not in response.body[:512]):
         return None
-    links = [value for name, value in response.all_headers if name.lower() == "link"]
+    links = response.header_values("Link")
     return read_page(response.body, response.url, response.headers.get("Content-Type"), links)
 
 
 def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:
     """The directives for robots in a response's headers and metas."""
-    tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
+    tags = response.header_values("X-Robots-Tag")
     metas = read.metas if read is not None else ()
     return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()

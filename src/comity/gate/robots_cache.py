@@ -2,8 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from comity.policy import Policy, RobotsResult, Ruling, standing
+
+MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
+MOST_ORIGINS: Final = 100_000
+OVERHEAD: Final = 2048  # bytes that an origin costs beside its file
 
 
 @dataclass(slots=True)
@@ -26,11 +31,17 @@ class Known:
 
 
 class RobotsCache:
-    """Keyed by serialised origin, so that scheme, host and port each tell files apart."""
+    """Keyed by serialised origin, so that scheme, host and port each tell files apart. Bounded: what was stored
+    longest ago is forgotten first, and asked for again when it is needed.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._known: dict[str, Known] = {}
+        self._bytes = 0
+
+    def find(self, origin: str) -> Known | None:
+        return self._known.get(origin)
 
     def of(self, origin: str) -> Known:
         known = self._known.get(origin)
@@ -38,20 +49,44 @@ class RobotsCache:
             known = self._known[origin] = Known()
         return known
 
-    def store(self, answer: RobotsResult, now: float) -> None:
-        """Keep an answer, or while a site is unreachable its last good copy (RFC 9309, 2.3.1.4)."""
-        known = self.of(answer.origin)
+    def store(self, answer: RobotsResult, now: float, *, age: float = 0.0) -> RobotsResult:
+        """Keep an answer, or while a site is unreachable its last good copy (RFC 9309, 2.3.1.4).
+
+        Args:
+            age: seconds since it was fetched.
+
+        Returns:
+            What is in force from now on.
+        """
+        known = self._known.pop(answer.origin, None) or Known()
+        self._bytes -= _cost(known)
         result = standing(self._policy, known.result, answer)
         known.fetching = False
-        known.fresh_until = now + (result.expires_at - answer.fetched_at)
+        known.fresh_until = now + (result.expires_at - answer.fetched_at) - age
         known.result = result
         known.ruling = Ruling(self._policy, result)
         known.unused = True
+        self._known[answer.origin] = known
+        self._bytes += _cost(known)
+        self._make_room()
+        return result
 
     def clear(self) -> None:
         self._known = {origin: known for origin, known in self._known.items() if known.fetching}
+        self._bytes = 0
         for known in self._known.values():
             known.result = known.ruling = None
 
     def results(self) -> dict[str, RobotsResult]:
         return {origin: known.result for origin, known in self._known.items() if known.result is not None}
+
+    def _make_room(self) -> None:
+        while len(self._known) > MOST_ORIGINS or self._bytes > MOST_BYTES:
+            oldest = next((origin for origin, known in self._known.items() if not known.fetching), None)
+            if oldest is None or len(self._known) == 1:
+                return
+            self._bytes -= _cost(self._known.pop(oldest))
+
+
+def _cost(known: Known) -> int:
+    return OVERHEAD + 2 * len(known.result.body) if known.result is not None else 0

@@ -6,6 +6,13 @@ from comity.policy import Decision, RobotsResult
 
 
 @dataclass(frozen=True, slots=True)
+class Resolve:
+    """Find the IP address of this host, then call `Gate.resolved` (only where the policy paces by address)."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class FetchRobots:
     """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile.
 
@@ -22,10 +29,27 @@ class FetchRobots:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Ask again at `until` (seconds of the caller's monotonic clock), or, where that is None, after the next report
-    about `host`."""
+    about `key`, which names what shares one pace: the host, unless the policy says otherwise.
+    """
 
     until: float | None
-    host: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The site receives no visits before `until` (Visit-time): nothing a caller should stand and wait for."""
+
+    until: float
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitOpen:
+    """The host failed too often in a row; nothing is sent before `until`. Then one probe decides."""
+
+    until: float
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +57,7 @@ class Go:
     """Send the request now, then call `Gate.answered` whatever came of it."""
 
     url: str
-    host: str
+    key: str
     decision: Decision
 
 
@@ -45,4 +69,4 @@ class Refuse:
     decision: Decision
 
 
-Step = FetchRobots | Wait | Go | Refuse
+Step = Resolve | FetchRobots | Wait | Closed | CircuitOpen | Go | Refuse

@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.message import Message
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Literal
 
+from comity.http_date import http_date
 from comity.policy.settings import DAY, Policy
 from comity.robots import Robots, parse
 
@@ -157,7 +157,8 @@ class RobotsResult:
 def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:
     """What is in force after a new answer: the answer, or while a site is unreachable its last good copy.
 
-    RFC 9309, 2.4: a cached copy serves beyond 24 hours while robots.txt is unreachable. `Policy.stale_life` bounds it.
+    RFC 9309, 2.4: a cached copy serves beyond 24 hours while robots.txt is unreachable. `Policy.stale_life` bounds it,
+    and so does `Policy.unreachable_life`, after which the site counts as one that has no robots.txt.
 
     Args:
         before: what was in force until now, if anything.
@@ -165,29 +166,34 @@ def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> 
     if now.kind != "unreachable" or before is None:
         return now
     since = before.unreachable_since if before.unreachable_since is not None else now.fetched_at
-    good = before.kind == "read"
-    if good and (policy.stale_life is None or now.fetched_at - since < policy.stale_life):
+    lasted = now.fetched_at - since
+    lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
+    if before.kind == "read" and all(lasted < life for life in lives):
         reason = now.error or f"HTTP status {now.status}"
         return replace(before, error=reason, expires_at=now.expires_at, unreachable_since=since)
     return replace(now, unreachable_since=since)
 
 
-def freshness(headers: Mapping[str, str], fetched_at: float) -> float:
-    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default."""
-    age = _whole(headers.get("age", "")) or 0.0
-    for directive in headers.get("cache-control", "").lower().split(","):
-        name, _, value = directive.strip().partition("=")
-        if name in ("no-cache", "no-store"):
-            return SHORTEST
-        if name == "max-age" and (seconds := _whole(value.strip('"'))) is not None:
-            return min(max(seconds - age, SHORTEST), DAY)
-    try:
-        expires = parsedate_to_datetime(headers["expires"]).timestamp()
-    except KeyError:
-        return DAY
-    except (ValueError, OverflowError):
-        return SHORTEST  # RFC 9111, 5.3: an invalid date, "0" above all, means already expired
-    return min(max(expires - fetched_at, SHORTEST), DAY)
+def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
+    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
+
+    Args:
+        headers: names in lower case.
+        shortest: seconds that are given in any case.
+    """
+    directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
+    named = {name.strip(): value.strip(' "') for name, _, value in directives}
+    life = DAY
+    if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
+        return shortest
+    if "max-age" in named:
+        life = _whole(named["max-age"]) or 0.0  # an unreadable one means already stale (RFC 9111, 4.2.1)
+    elif "expires" in headers:
+        expires = http_date(headers["expires"])
+        sent_at = http_date(headers.get("date"))
+        life = 0.0 if expires is None else expires - (fetched_at if sent_at is None else sent_at)  # 5.3: "0" is past
+    age = _whole(headers.get("age", "").strip()) or 0.0
+    return min(max(life - age, shortest), DAY)
 
 
 def _life(policy: Policy, headers: Mapping[str, str], fetched_at: float) -> float:

@@ -36,6 +36,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "on_unreachable": "allow",
         "on_unavailable": "disallow_401_403",
         "robots_charset": "declared",
+        "stale_life": 0.0,
         "min_interval": 0.0,
         "honour": (),
     },

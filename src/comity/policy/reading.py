@@ -1,14 +1,17 @@
 """Decisions read back from JSON: every field checked, so that a damaged record is told from a decision."""
 
+import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Any, cast, get_args
 
 from comity.errors import InvalidRecord
-from comity.policy.decision import Decision, Recommendation, RuleCited, Source, Verdict
+from comity.policy.decision import RECOMMENDATION, Decision, Recommendation, RuleCited, Source, Verdict
 from comity.policy.settings import Mode, Purpose
 from comity.signals.usage.statements import (
+    PURPOSES,
     Licence,
     Origin,
     Preference,
@@ -19,6 +22,19 @@ from comity.signals.usage.statements import (
 )
 
 NUMBER = int | float
+SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def _members(kind: type, *more: str) -> frozenset[str]:
+    return frozenset((*(field.name for field in dataclasses.fields(kind)), *more))
+
+
+DECISION = _members(Decision)
+RULE = _members(RuleCited)
+SOURCE = _members(Source)
+STATEMENT = _members(Statement, "source")
+LICENCE = _members(Licence, "source")
+USAGE = _members(Usage, *PURPOSES)
 
 
 def decision(values: Mapping[str, Any]) -> Decision:
@@ -27,9 +43,9 @@ def decision(values: Mapping[str, Any]) -> Decision:
     Raises:
         InvalidRecord: the values are not a decision; the message names the field.
     """
-    fields = _Fields(values, "decision")
-    rule, source = fields.inner("rule"), fields.inner("source")
-    return Decision(
+    fields = _Fields(values, "decision", DECISION)
+    rule, source = fields.inner("rule", RULE), fields.inner("source", SOURCE)
+    read = Decision(
         url=fields.of("url", str),
         agent=fields.of("agent", str),
         verdict=fields.one_of("verdict", Verdict),
@@ -38,28 +54,36 @@ def decision(values: Mapping[str, Any]) -> Decision:
         mode=fields.one_of("mode", Mode),
         why=fields.of("why", str),
         rule=None if rule is None else RuleCited(rule.of("line", int), rule.of("text", str)),
-        delay=float(fields.of("delay", NUMBER)),
+        delay=fields.number("delay"),
         source=None if source is None else _source(source),
         purposes=tuple(_checked(each, Purpose, "purposes") for each in fields.of("purposes", list)),
-        usage=_usage(fields.inner("usage")),
+        usage=_usage(fields.inner("usage", USAGE)),
     )
+    fitting = (RECOMMENDATION[read.verdict], *(("not_recommended",) if not read.may_fetch else ()))
+    if read.recommendation not in fitting and read.mode != "report_only":
+        raise InvalidRecord(f"decision: recommendation {read.recommendation} does not fit verdict {read.verdict}")
+    if read.may_fetch and read.mode == "respect" and read.verdict == "disallowed_explicit":
+        raise InvalidRecord("decision: may_fetch does not fit verdict disallowed_explicit in mode respect")
+    return read
 
 
 def _source(fields: "_Fields") -> Source:
     redirects = fields.of("redirects", list)
     if not all(isinstance(each, str) for each in redirects):
         raise InvalidRecord("decision: source.redirects holds something that is no text")
-    expires_at = fields.of("expires_at", NUMBER | None)
+    sha256, since = fields.of("sha256", str | None), fields.of("unreachable_since", NUMBER | None)
+    if sha256 is not None and not SHA256.fullmatch(sha256):
+        raise InvalidRecord(f"decision, source: sha256 is {sha256!r:.80}, not 64 hexadecimal digits")
     return Source(
         origin=fields.of("origin", str),
         url=fields.of("url", str),
         status=fields.of("status", int | None),
         error=fields.of("error", str | None),
-        sha256=fields.of("sha256", str | None),
-        fetched_at=float(fields.of("fetched_at", NUMBER)),
-        expires_at=math.inf if expires_at is None else float(expires_at),
+        sha256=sha256,
+        fetched_at=fields.number("fetched_at"),
+        expires_at=fields.number("expires_at", none=math.inf),
         redirects=tuple(redirects),
-        unreachable_since=fields.of("unreachable_since", NUMBER | None),
+        unreachable_since=None if since is None else fields.number("unreachable_since"),
     )
 
 
@@ -82,7 +106,7 @@ def _usage(fields: "_Fields | None") -> Usage:
                 applies=each.of("applies", bool),
                 note=each.of("note", str),
             )
-            for each in fields.list_of("statements")
+            for each in fields.list_of("statements", STATEMENT)
         ),
         licences=tuple(
             Licence(
@@ -94,7 +118,7 @@ def _usage(fields: "_Fields | None") -> Usage:
                 applies=each.of("applies", bool),
                 note=each.of("note", str),
             )
-            for each in fields.list_of("licences")
+            for each in fields.list_of("licences", LICENCE)
         ),
         applicable=fields.of("applicable", bool),
     )
@@ -103,9 +127,11 @@ def _usage(fields: "_Fields | None") -> Usage:
 class _Fields:
     """The members of one JSON object, each taken with the type it must have."""
 
-    def __init__(self, values: object, name: str) -> None:
+    def __init__(self, values: object, name: str, known: frozenset[str]) -> None:
         if not isinstance(values, Mapping):
             raise InvalidRecord(f"{name}: {values!r:.80} is no object")
+        if unknown := sorted(map(str, set(values) - known)):
+            raise InvalidRecord(f"{name}: {', '.join(unknown)[:80]} is no field of it")
         self._values = values
         self._name = name
 
@@ -122,14 +148,23 @@ class _Fields:
     def one_of(self, field: str, kind: Any) -> Any:
         return _checked(self.of(field, str), kind, field)
 
-    def inner(self, field: str) -> "_Fields | None":
+    def number(self, field: str, *, none: float | None = None) -> float:
+        """A finite number, zero or more; `none` stands for null where that is allowed."""
+        value = self.of(field, NUMBER if none is None else NUMBER | None)
+        if value is None and none is not None:
+            return none
+        if not 0 <= value < 1e18:
+            raise InvalidRecord(f"{self._name}: {field} is {value!r:.80}, not a number of at least zero")
+        return float(value)
+
+    def inner(self, field: str, known: frozenset[str]) -> "_Fields | None":
         if field not in self._values:
             raise InvalidRecord(f"{self._name}: {field} is missing")
         value = self._values[field]
-        return None if value is None else _Fields(value, f"{self._name}, {field}")
+        return None if value is None else _Fields(value, f"{self._name}, {field}", known)
 
-    def list_of(self, field: str) -> "list[_Fields]":
-        return [_Fields(each, f"{self._name}, {field}") for each in cast("list[object]", self.of(field, list))]
+    def list_of(self, field: str, known: frozenset[str]) -> "list[_Fields]":
+        return [_Fields(each, f"{self._name}, {field}", known) for each in cast("list[object]", self.of(field, list))]
 
 
 def _checked(value: object, kind: Any, field: str) -> Any:

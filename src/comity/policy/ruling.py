@@ -3,15 +3,23 @@
 What does not depend on the URL (delay, evidence, the verdict of a file that could not be read) is worked out once.
 """
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
+from comity import urls
+from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.outcome import RobotsResult
 from comity.policy.settings import Policy
+from comity.robots.explain import cut
 
 if TYPE_CHECKING:
     from comity.robots import Robots
+    from comity.robots.rates import VisitTime
     from comity.signals.usage import RobotsUsage, Usage
+
+
+LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
 class Ruling:
@@ -26,18 +34,24 @@ class Ruling:
     """
 
     def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
+        if result is None and policy.mode != "ignore":
+            raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
         self._policy = policy
-        self._result = result
         self._source = _source(result)
         self._robots: Robots | None = None
         self._usage: RobotsUsage | None = None
         self._no_usage: Usage | None = None
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
+        self._note = ""  # what is to be said of the copy that decides
         self._refused = ""  # why nothing may be fetched, whatever the rules say
         self.asked: float | None = None
+        self._hours: VisitTime | None = None
         self.delay = policy.min_interval
-        if policy.mode == "ignore" or result is None:
+        if policy.mode == "ignore":
+            self._source = None
             self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
+        elif result is None:
+            raise AssertionError("checked above")
         elif result.kind == "unreachable":
             self._whole = self._unreachable(result)
         elif result.kind == "unavailable":
@@ -49,40 +63,50 @@ class Ruling:
                 f"{result.url} holds no line that robots.txt knows; the policy says {policy.on_unparsable}",
             )
         else:
-            self._read(result.robots)
+            self._read(result.robots, result)
 
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
         if self._policy.mode != "respect":
             return True
         if self._whole is not None:
-            return not self._whole[1]
+            return not self._whole[1] or _is_robots_txt(url)
         assert self._robots is not None
         return not self._refused and self._robots.allowed(url, self._policy.agent)
+
+    def opens_at(self, wall: float) -> float:
+        """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
+        return wall if self._hours is None else self._hours.opens_at(wall)
 
     def decide(self, url: str) -> Decision:
         """The decision about a URL of the origin."""
         policy = self._policy
         rule: RuleCited | None = None
+        recommended = True
         if self._whole is not None:
             verdict, blocked, why = self._whole
             usage = self._nothing_stated()
+            if blocked and _is_robots_txt(url):
+                blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
             allowed, decider, why = self._robots.brief(url, policy.agent)
             if decider is not None:
-                rule = RuleCited(decider.line, decider.text)
+                rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
             if allowed and self._refused:
-                blocked, why = True, self._refused
+                blocked, why, recommended = True, self._refused, False
+            why += self._note
+        if blocked and policy.mode == "report_only":
+            why += "; nothing is blocked, for the mode is report_only"
         return Decision(
             url,
             policy.agent,
             verdict,
-            RECOMMENDATION[verdict],
+            RECOMMENDATION[verdict] if recommended else "not_recommended",
             not blocked or policy.mode != "respect",
             policy.mode,
             why,
@@ -93,8 +117,11 @@ class Ruling:
             usage,
         )
 
-    def _read(self, robots: "Robots") -> None:
+    def _read(self, robots: "Robots", result: RobotsResult) -> None:
         policy = self._policy
+        if result.unreachable_since is not None:
+            day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
+            self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
         self._robots = robots
         wishes = []
         if "crawl-delay" in policy.honour:
@@ -109,6 +136,8 @@ class Ruling:
                     f"the site asks for {self.asked:g} s between requests, more than the "
                     f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
                 )
+        if "visit-time" in policy.honour:
+            self._hours = robots.visit_time(policy.agent)
         if robots.states_usage:
             from comity.signals.usage import for_agent
 
@@ -153,6 +182,11 @@ def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
         result: what came of asking for the robots.txt of the URL's origin; None only in mode `ignore`.
     """
     return Ruling(policy, result).decide(url)
+
+
+def _is_robots_txt(url: str) -> bool:
+    """Whether a URL is the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
+    return url.endswith("/robots.txt") and urls.path_and_query(url) == "/robots.txt"
 
 
 def _source(result: RobotsResult | None) -> Source | None:

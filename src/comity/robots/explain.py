@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
+MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 
 def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, str]:
@@ -78,6 +79,8 @@ def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
 
 
 def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:
+    if len(path) > MOST_TEXT:
+        path = cut(path)
     if always:
         return "robots.txt itself may always be fetched"
     if rule is None:
@@ -85,8 +88,13 @@ def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool
             return f"no group of the file applies to {agent}, so everything is allowed"
         return f"no rule for {agent} matches {path}, so it is allowed"
     if not rule.pattern:
-        return f"line {rule.line}, {rule.text!r}, has no path and so forbids nothing"
-    return f"line {rule.line}, {rule.text!r}, {'allows' if rule.allow else 'disallows'} {path}"
+        return f"line {rule.line}, {cut(rule.text)!r}, has no path and so forbids nothing"
+    return f"line {rule.line}, {cut(rule.text)!r}, {'allows' if rule.allow else 'disallows'} {path}"
+
+
+def cut(text: str) -> str:
+    """Words of a site as a sentence can hold them."""
+    return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
 
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:
