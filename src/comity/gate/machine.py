@@ -23,7 +23,7 @@ on the caller's monotonic clock.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from comity import urls
@@ -38,16 +38,18 @@ BUSY: Final = (429, 503)
 SWEEP: Final = 10_000  # paces kept before idle ones are looked for
 
 
-@dataclass(slots=True)
 class Asking:
     """One question about one URL on its way through the table."""
 
-    url: str
-    now: float
-    host: str
-    key: str = ""
-    known: Known = field(default_factory=Known)
-    decision: Decision | None = None
+    __slots__ = ("host", "key", "known", "now", "ruling", "url")
+
+    known: Known  # from the row `robots` on
+    ruling: Ruling
+
+    def __init__(self, url: str, now: float) -> None:
+        self.url = url
+        self.now = now
+        self.host = self.key = urls.host(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Question:
     asks: str
     steps: tuple[type[Step], ...]
     answer: Callable[["Gate", Asking], Step | None]
+    when: Callable[[Policy], bool] = lambda _: True  # where the policy makes it a question at all
 
 
 class Gate:
@@ -76,6 +79,8 @@ class Gate:
         self._circuits: dict[str, Circuit] = {}
         self._addresses: dict[str, str] = {}
         self._sweep_at = SWEEP
+        self._questions = tuple(question.answer for question in QUESTIONS if question.when(policy))
+        self._breaks = policy.breaker_failures > 0
 
     # Questions
 
@@ -87,27 +92,25 @@ class Gate:
         """
         if len(self._paces) >= self._sweep_at:
             self.sweep(now)
-        asking = Asking(url, now, urls.host(url))
-        for question in QUESTIONS:
-            step = question.answer(self, asking)
+        asking = Asking(url, now)
+        for answer in self._questions:
+            step = answer(self, asking)
             if step is not None:
                 return step
-        assert asking.decision is not None
         self._pace(asking.key).started(now)
-        if self.policy.breaker_failures:
+        if self._breaks:
             self._circuit(asking.key).started()
         asking.known.unused = False
-        return Go(url, asking.key, asking.decision)
+        return Go(url, asking.key, asking.ruling)
 
     def consult(self, url: str, now: float) -> Decision | Resolve | FetchRobots | Wait:
         """The decision about a URL without any intention to fetch it, or the step that leads there."""
-        asking = Asking(url, now, urls.host(url))
+        asking = Asking(url, now)
         step = self._address(asking) or self._at_hand(asking)
         if step is not None:
             return step
-        assert asking.known.ruling is not None
         asking.known.unused = False
-        return asking.known.ruling.decide(url)
+        return asking.ruling.decide(url)
 
     def known(self, url: str, now: float) -> Decision | None:
         """The decision about a URL if the robots.txt at hand suffices for it; starts nothing."""
@@ -132,11 +135,12 @@ class Gate:
 
     def _at_hand(self, asking: Asking) -> FetchRobots | Wait | None:
         if self._ignoring is not None:
-            asking.known = self._ignoring
+            asking.known, asking.ruling = self._ignoring, self._ignoring.must()
             return None
         origin = urls.origin(asking.url)
-        asking.known = known = self._robots.of(origin)
+        known = self._robots.of(origin)
         if known.usable(asking.now):
+            asking.known, asking.ruling = known, known.must()
             return None
         if known.fetching:
             return Wait(None, asking.key)
@@ -150,12 +154,10 @@ class Gate:
         return FetchRobots(origin, origin + "/robots.txt", known.result)
 
     def _verdict(self, asking: Asking) -> Refuse | None:
-        assert asking.known.ruling is not None
-        asking.decision = decision = asking.known.ruling.decide(asking.url)
-        if decision.may_fetch:
+        if asking.ruling.allows(asking.url):
             return None
         asking.known.unused = False
-        return Refuse(asking.url, decision)
+        return Refuse(asking.url, asking.ruling.decide(asking.url))
 
     def _unbroken(self, asking: Asking) -> CircuitOpen | None:
         circuit = self._circuits.get(asking.key)
@@ -163,14 +165,12 @@ class Gate:
         return None if until is None else CircuitOpen(until, asking.key)
 
     def _hours(self, asking: Asking) -> Closed | None:
-        assert asking.known.ruling is not None
         wall = asking.now + self.epoch
-        opens_at = asking.known.ruling.opens_at(wall)
+        opens_at = asking.ruling.opens_at(wall)
         return Closed(asking.now + (opens_at - wall), asking.key) if opens_at > wall else None
 
     def _turn(self, asking: Asking) -> Wait | None:
-        assert asking.known.ruling is not None
-        ready = self._pace(asking.key).ready_at(asking.known.ruling.delay)
+        ready = self._pace(asking.key).ready_at(asking.ruling.delay)
         return Wait(ready, asking.key) if ready is None or ready > asking.now else None
 
     # Reports
@@ -326,12 +326,24 @@ class Gate:
         return circuit
 
 
+def _paces_otherwise(policy: Policy) -> bool:
+    return policy.pace_by != "host"
+
+
+def _may_break(policy: Policy) -> bool:
+    return policy.breaker_failures > 0
+
+
+def _keeps_hours(policy: Policy) -> bool:
+    return "visit-time" in policy.honour
+
+
 QUESTIONS: Final = (
-    Question("address", "is it known what shares this host's pace?", (Resolve,), Gate._address),
+    Question("address", "is it known what shares this host's pace?", (Resolve,), Gate._address, _paces_otherwise),
     Question("robots", "is the origin's robots.txt at hand and fresh?", (FetchRobots, Wait), Gate._at_hand),
     Question("verdict", "do policy and robots.txt allow the URL?", (Refuse,), Gate._verdict),
-    Question("circuit", "has the host not failed too often in a row?", (CircuitOpen,), Gate._unbroken),
-    Question("hours", "does the site receive visits now?", (Closed,), Gate._hours),
+    Question("circuit", "has the host not failed too often in a row?", (CircuitOpen,), Gate._unbroken, _may_break),
+    Question("hours", "does the site receive visits now?", (Closed,), Gate._hours, _keeps_hours),
     Question("turn", "has the host's interval passed, is its last answer here?", (Wait,), Gate._turn),
 )
 

@@ -25,6 +25,11 @@ class Known:
     fetching: bool = False
     unused: bool = False
 
+    def must(self) -> Ruling:
+        """The ruling of a copy that is usable."""
+        assert self.ruling is not None
+        return self.ruling
+
     def usable(self, now: float) -> bool:
         """Whether a question may be decided by this copy; a stale one serves while its successor is on its way."""
         return self.ruling is not None and (now < self.fresh_until or self.fetching or self.unused)

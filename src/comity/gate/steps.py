@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from comity.policy import Decision, RobotsResult
+from comity.policy import Decision, RobotsResult, Ruling
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,27 @@ class CircuitOpen:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
 class Go:
-    """Send the request now, then call `Gate.answered` whatever came of it."""
+    """Send the request now, then call `Gate.answered` whatever came of it.
 
-    url: str
-    key: str
-    decision: Decision
+    Attributes:
+        key: what shares a pace with the URL's host.
+    """
+
+    __slots__ = ("_decision", "_ruling", "key", "url")
+
+    def __init__(self, url: str, key: str, ruling: Ruling) -> None:
+        self.url = url
+        self.key = key
+        self._ruling = ruling
+        self._decision: Decision | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """Why it may be sent: the ruling that was in force, put into words when somebody asks."""
+        if self._decision is None:
+            self._decision = self._ruling.decide(self.url)
+        return self._decision
 
 
 @dataclass(frozen=True, slots=True)

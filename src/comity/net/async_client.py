@@ -81,6 +81,12 @@ class AsyncClient:
             self._cache.close()
             self._cache = None
 
+    @property
+    def _sending(self) -> Transport:
+        if self._transport is None:
+            raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
+        return self._transport
+
     # Questions
 
     async def check(self, url: str) -> Decision:
@@ -176,7 +182,7 @@ class AsyncClient:
         while True:
             go = await self._permission(url)
             try:
-                async with asyncio.timeout(self.settings.timeout):
+                with self._sending.deadlines.within(self.settings.timeout):
                     answer, fetched_at = await self._open(go, "GET", url, headers)
             except TimeoutError:
                 self._gate.timed_out(go, self._clock.monotonic())
@@ -185,7 +191,7 @@ class AsyncClient:
                 url=url,
                 status=answer.status,
                 headers=answer.headers,
-                decision=go.decision,
+                go=go,
                 fetched_at=fetched_at,
                 redirects=tuple(passed),
             )
@@ -252,7 +258,7 @@ class AsyncClient:
                 if cached.fresh_until > self._clock.wall():
                     self._gate.withdrawn(go)
                     self._report(go.key)
-                    return _from_cache(cached, go.decision, redirects)
+                    return _from_cache(cached, go, redirects)
                 headers = {**headers, **cached.validators}
             try:
                 response = await self._send(go, method, url, headers, redirects)
@@ -277,7 +283,7 @@ class AsyncClient:
         settings = self.settings
         sent = self._clock.monotonic()
         try:
-            async with asyncio.timeout(settings.timeout):
+            with self._sending.deadlines.within(settings.timeout):
                 answer, fetched_at = await self._open(go, method, url, headers)
                 try:
                     self._check_type(answer)
@@ -292,7 +298,7 @@ class AsyncClient:
             url=url,
             status=answer.status,
             headers=answer.headers,
-            decision=go.decision,
+            go=go,
             fetched_at=fetched_at,
             redirects=redirects,
             body=body,
@@ -301,19 +307,15 @@ class AsyncClient:
 
     async def _open(self, go: Go, method: str, url: str, headers: Mapping[str, str]) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._transport, self._clock
-        if transport is None:
-            self._gate.withdrawn(go)
-            raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
+        transport, clock = self._sending, self._clock
         if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
             headers = {"Authorization": aiohttp.BasicAuth(*pair, "utf-8").encode(), **headers}
-        jitter = random.random() if self.settings.jitter else 1.0
         try:
             if self.settings.head_timeout is None:
                 answer = await transport.open(method, url, headers=headers or None)
             else:
                 try:
-                    async with asyncio.timeout(self.settings.head_timeout):
+                    with transport.deadlines.within(self.settings.head_timeout):
                         answer = await transport.open(method, url, headers=headers or None)
                 except TimeoutError:
                     raise timed_out(url, self.settings.head_timeout) from None
@@ -322,14 +324,20 @@ class AsyncClient:
             self._report(go.key)
             raise
         except BaseException:
-            self._gate.answered(go, clock.monotonic(), jitter=jitter)
+            self._gate.answered(go, clock.monotonic(), jitter=self._jitter())
             self._report(go.key)
             raise
         wall = clock.wall()
-        later = retry_after(answer.headers.get("Retry-After"), wall) if answer.status in (429, 503) else None
-        self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=jitter)
+        if answer.status == 429 or answer.status >= 500:
+            later = retry_after(answer.headers.get("Retry-After"), wall)
+            self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
+        else:
+            self._gate.answered(go, clock.monotonic(), status=answer.status)
         self._report(go.key)
         return answer, wall
+
+    def _jitter(self) -> float:
+        return random.random() if self.settings.jitter else 1.0
 
     def _check_type(self, answer: Answer) -> None:
         wanted = self.settings.content_types
@@ -398,8 +406,7 @@ class AsyncClient:
             case FetchRobots():
                 await self._fetch_robots(step)
             case Resolve():
-                assert self._transport is not None
-                self._gate.resolved(step.host, await self._transport.address_of(step.host))
+                self._gate.resolved(step.host, await self._sending.address_of(step.host))
             case Wait(until=None):
                 await self._reports.setdefault(step.key, asyncio.Event()).wait()
             case Wait(until=float() as until):
@@ -434,9 +441,6 @@ class AsyncClient:
 
     async def _fetch_robots(self, step: FetchRobots) -> None:
         clock, gate = self._clock, self._gate
-        if self._transport is None:
-            gate.robots_withdrawn(step)
-            raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
         key = gate.key(urls.host(step.url))
         kept = None if self._cache is None else self._cache.robots(step.origin, self.policy)
         if kept is not None and kept.fetched_at <= clock.wall() < kept.expires_at:
@@ -449,7 +453,7 @@ class AsyncClient:
             step = replace(step, cached=kept)
             gate.robots_held(kept)
         try:
-            answer = await fetch_robots(step, self._transport, self.policy, self.settings, clock)
+            answer = await fetch_robots(step, self._sending, self.policy, self.settings, clock)
         except BaseException:
             gate.robots_abandoned(step, clock.monotonic())
             self._report(key)
@@ -498,12 +502,12 @@ class _Line:
         self.people = 0
 
 
-def _from_cache(page: Page, decision: Decision, redirects: tuple[str, ...]) -> Response:
+def _from_cache(page: Page, go: Go, redirects: tuple[str, ...]) -> Response:
     return Response(
         url=page.url,
         status=page.status,
         headers=page.header_map(),
-        decision=decision,
+        go=go,
         fetched_at=page.fetched_at,
         redirects=redirects,
         body=page.body,

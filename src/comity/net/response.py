@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from multidict import CIMultiDictProxy
 
+from comity.gate import Go
 from comity.net.transport import Answer
 from comity.policy import Decision
 
@@ -19,16 +20,21 @@ class Head:
         url: the URL that answered.
         redirects: the URLs passed on the way to it, oldest first.
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
-        decision: why this URL could be fetched.
+        go: the gate's permission; `decision` puts it into words.
         fetched_at: Unix time in seconds when the head of the answer arrived.
     """
 
     url: str
     status: int
     headers: Mapping[str, str]
-    decision: Decision
+    go: Go
     fetched_at: float
     redirects: tuple[str, ...] = ()
+
+    @property
+    def decision(self) -> Decision:
+        """Why this URL could be fetched."""
+        return self.go.decision
 
     @property
     def all_headers(self) -> tuple[tuple[str, str], ...]:

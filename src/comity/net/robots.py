@@ -2,8 +2,6 @@
 around the address guard.
 """
 
-import asyncio
-
 from comity import urls
 from comity.errors import ComityError
 from comity.gate import FetchRobots
@@ -22,7 +20,7 @@ async def fetch_robots(
     passed: list[str] = []
     timeout = settings.robots_timeout or settings.timeout
     try:
-        async with asyncio.timeout(timeout):
+        with transport.deadlines.within(timeout):
             return await _follow(step, passed, transport, policy, settings, clock)
     except TimeoutError:
         error: ComityError = timed_out(step.url, timeout)

@@ -16,6 +16,7 @@ from yarl import URL
 from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
+from comity.net.deadlines import Deadlines
 from comity.net.decoding import ACCEPTED, Decoder
 from comity.net.settings import ClientSettings
 
@@ -142,6 +143,7 @@ class Transport:
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
         self._guard = guard
+        self.deadlines = Deadlines()
         self._resolver = _Resolver(settings.resolve, settings.nameservers)
         connector = aiohttp.TCPConnector(
             limit=settings.connections,
@@ -167,6 +169,7 @@ class Transport:
         self._session._retry_connection = False
 
     async def close(self) -> None:
+        self.deadlines.close()
         await self._session.close()
 
     async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
