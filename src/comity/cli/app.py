@@ -61,6 +61,27 @@ _question = _together(
     _json,
 )
 
+_limits = _together(
+    click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
+    click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),
+    click.option("--max-seconds", metavar="S", type=float, help="Start nothing after S seconds."),
+    click.option("--max-pages-per-host", metavar="N", type=int, help="Keep at most N pages of each host."),
+    click.option("--max-bytes-per-host", metavar="N", type=int, help="As --max-bytes, for each host by itself."),
+    click.option("--max-seconds-per-host", metavar="S", type=float, help="As --max-seconds, for each host by itself."),
+    click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts."),
+    click.option(
+        "--scope", metavar="NAME", help="How far to go around the URLs: host, domain, prefix (folder) or any.  [host]"
+    ),
+    click.option(
+        "--include", metavar="PATTERN", multiple=True, help="Crawl only what matches, such as '/blog/*.html$'."
+    ),
+    click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, such as '*?print='."),
+    click.option("--follow-nofollow", is_flag=True, default=None, help="Follow links marked nofollow too."),
+    click.option(
+        "--duplicates", metavar="NAME", help="Mark pages that repeat others: exact, near (text too) or off.  [exact]"
+    ),
+)
+
 
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
@@ -177,8 +198,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     type=click.Path(path_type=Path),
     help="Folder for the results.  [crawl-HOST-TIME]",
 )
-@click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages.")
-@click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts.")
+@_limits
 @click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
 @click.option(
     "--delay",
@@ -204,7 +224,7 @@ def crawl(
     as_json: bool,
     **options: Any,
 ) -> Exit:
-    """Crawl the hosts of the given URLs, robots.txt first.
+    """Crawl the sites of the given URLs, robots.txt first.
 
     Exit code 0: done, 2: some pages failed, 3: nothing could be reached.
     """

@@ -138,14 +138,18 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         rows = (
             ("pages", f"{stats.pages:,}", "pages.jsonl"),
             ("refused by rule", f"{stats.refused:,}", "refusals.jsonl"),
+            ("left out as traps", f"{stats.trapped:,}", "traps.jsonl"),
             ("failed", f"{stats.failed:,}", "failures.jsonl"),
             ("redirects", f"{stats.redirects:,}", "redirects.jsonl"),
+            ("duplicates", f"{stats.duplicates:,}", "marked in pages.jsonl"),
             ("size of pages", size(stats.body_bytes), ""),
             ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+        if crawler.limit_reached:
+            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not stats.pages and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")

@@ -5,23 +5,29 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import records
+from comity.crawl import discovery, records
+from comity.crawl.admission import Admission
+from comity.crawl.budget import Spending
+from comity.crawl.discovery import Candidate
+from comity.crawl.duplicates import Duplicates
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
+from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.simhash import text_of
 from comity.crawl.sink import JsonLines
 from comity.crawl.stats import Stats
 from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
 from comity.policy import Decision, Policy, RobotsResult
-from comity.signals import sitemaps
-from comity.signals.links import Page, read_page
-from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals import encodings
+from comity.signals.links import Page
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
@@ -29,15 +35,13 @@ COMMIT_BYTES = 64 * 1024 * 1024  # of records
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
-MOST_HOPS = 10  # redirects in a row
-HTML = ("text/html", "application/xhtml+xml")
 
 
 class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts.
+        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
         folder: where frontier and output lie; made if need be.
 
     Raises:
@@ -61,16 +65,22 @@ class Crawler:
         self.settings = settings or CrawlSettings()
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.on_page: Callable[[CrawledPage], None] | None = None  # told of each page once it is committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
-        self._scope: set[str] = set()
         self._batch = Batch()
         self._recent: set[str] = set()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
+        self._held = False
+        self._fresh: list[CrawledPage] = []  # kept since the last commit, for `on_page`
+        self._admission: Admission
+        self._spending: Spending
+        self._duplicates: Duplicates
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
@@ -85,6 +95,16 @@ class Crawler:
         self._stopping = True
         self._wake.set()
 
+    def hold(self) -> None:
+        """Start nothing until `go_on`; what is under way is finished and written."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self._held:
+            self._held = False
+            self._wake.set()
+
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         _make(self.folder)
@@ -97,6 +117,7 @@ class Crawler:
                 self._start()
                 try:
                     await self._loop()
+                    self.limit_reached = self._spending.used_up(self._clock.monotonic())
                 finally:
                     for task in self._tasks:
                         task.cancel()
@@ -109,10 +130,13 @@ class Crawler:
     def _start(self) -> None:
         self.stats = Stats(**self._frontier.recall("stats", {}))
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
-        self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
+        today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
+        self._admission = Admission(self.settings, self.seeds, today=today, recall=self._frontier.recall)
+        self._spending = Spending(self.settings.budget, self.settings.host_budget, self._frontier.recall)
+        self._duplicates = Duplicates(self._frontier.recall, near=self.settings.duplicates == "near")
         self._frontier.remember("seeds", self.seeds)
         for seed in self.seeds:
-            self._discover(seed, depth=0)
+            self._discover(seed, depth=0, given=True)
         self._commit()
         for name in self._frontier.hosts():
             self._hosts.push(self._hosts.of(name), 0.0)
@@ -136,6 +160,8 @@ class Crawler:
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
+            if (deadline := self._spending.deadline()) is not None and not self._enough():
+                times.append(deadline)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_much(self) -> bool:
@@ -144,10 +170,11 @@ class Crawler:
         return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
-        return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        idle = self._stopping or self._held
+        return idle or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
-        return self.settings.max_pages is not None and self.stats.pages + more >= self.settings.max_pages
+        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
 
     async def _sleep(self, seconds: float) -> None:
         """Until something happens, at most `seconds`."""
@@ -167,10 +194,13 @@ class Crawler:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self._hosts.push(host, ready_at)
             return
+        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
+            return
         if not host.queue and not self._refill(host):
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
+        self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visit(host, entry))
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._visited(task, host, entry))
@@ -188,6 +218,8 @@ class Crawler:
         """Have a host come up again, if it has work and room."""
         if host.in_heap or (not host.queue and host.drained):
             return
+        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+            return  # what waits stays in the frontier for a later run with a higher limit
         if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
             if host.under_way:
                 return
@@ -222,8 +254,9 @@ class Crawler:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                for candidate in self._admission.sitemaps_of(entry.url):
+                    self._take_up(candidate)
                 if decision.may_fetch:
-                    self._read_sitemaps_of(entry)
                     return entry
                 self._refuse(entry, decision)
                 return None
@@ -246,31 +279,26 @@ class Crawler:
             self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
-            if target is not None and entry.hops < MOST_HOPS:
-                if entry.depth == 0 and entry.kind is Kind.PAGE:  # example.com -> www.example.com
-                    self._scope.add(urls.host(target))
-                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1)
+            if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self._was_guess(entry):
+                pass  # sent to the front page, as if it were not there
+            elif target is not None:
+                given = entry.depth == 0 and entry.kind is Kind.PAGE
+                if given:  # example.com -> www.example.com
+                    self._admission.moved(entry.url, target)
+                exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
+                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self.stats.sitemaps += 1
             self._settle(State.DONE, entry)
             self._read_sitemap(entry, response)
         elif response.ok:
-            if self._enough():
+            if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            read = None
-            if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
-                read = read_page(
-                    response.body,
-                    response.url,
-                    response.headers.get("Content-Type"),
-                    response.header_values("Link"),
-                )
-            record = records.page(response, read, depth=entry.depth)
-            if read is not None:
-                self._follow(entry, response, read)
-            self._sink.add("pages", record)
+            self._keep(entry, response, read_response(response))
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
+            self._spending.kept(host.name, len(response.body))
+            self._settle(State.DONE, entry)
+        elif entry.kind is Kind.SITEMAP and self._was_guess(entry):
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
@@ -278,57 +306,90 @@ class Crawler:
             self._fail(entry, f"HTTP status {response.status}", response.status)
         return None
 
-    def _follow(self, entry: Entry, response: Response, read: Page) -> None:
-        if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
+    def _keep(self, entry: Entry, response: Response, read: Page | None) -> None:
+        """Write a page down and take up what it names."""
+        meta = read_meta(response, read, agent=self.policy.agent)
+        duplicate = None
+        if self.settings.duplicates != "off":
+            text = None
+            if read is not None and self._duplicates.near:
+                text = text_of(encodings.to_utf8(response.body, read.encoding))
+            canonical = read.canonical if read is not None else None
+            duplicate = self._duplicates.keep(response.url, response.body, canonical=canonical, text=text)
+            self.stats.duplicates += duplicate is not None
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        self._sink.add("pages", record)
+        if self.on_page is not None:
+            self._fresh.append(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
+        # What is too deep is not even met: it may come up again nearer to the start.
+        if read is None or (self.settings.max_depth is not None and entry.depth >= self.settings.max_depth):
             return
-        tags = response.header_values("X-Robots-Tag")
-        if (tags or read.metas) and read_robots_meta(tags, read.metas, agent=self.policy.agent, now=None).nofollow:
-            return
-        for link in read.links:
-            if not link.nofollow:
-                self._discover(link.url, depth=entry.depth + 1)
+        for candidate in discovery.named_by_page(read, depth=entry.depth, feeds=self.settings.feeds):
+            self._take_up(candidate)
+        recent = self._recent
+        for url in discovery.links_of(read, meta, follow_nofollow=self.settings.follow_nofollow):
+            if url not in recent:
+                self._discover(url, depth=entry.depth + 1)
 
     def _read_sitemap(self, entry: Entry, response: Response) -> None:
-        host = urls.host(entry.url)
-        for item in sitemaps.read(response.body):
-            target = urls.join(entry.url, item.loc)
-            if target is None:
-                continue
-            if isinstance(item, sitemaps.SitemapRef):
-                if entry.hops < MOST_HOPS:
-                    self._discover(target, depth=entry.depth, kind=Kind.SITEMAP, hops=entry.hops + 1)
-            elif sitemaps.in_scope(target, entry.url, named_by=host):
-                self._discover(target, depth=entry.depth)
+        empty = True
+        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+            self._take_up(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            empty = False
+        if not (empty and self._was_guess(entry)):  # a page that says "not found" with status 200, for instance
+            self.stats.sitemaps += 1
 
-    def _read_sitemaps_of(self, entry: Entry) -> None:
-        result = self._client.inspect().get(urls.origin(entry.url))
-        if self.settings.sitemaps and result is not None and result.robots is not None:
-            for sitemap in result.robots.sitemaps:
-                target = urls.join(entry.url, sitemap)
-                if target is not None:
-                    self._discover(target, depth=1, kind=Kind.SITEMAP)
+    def _was_guess(self, entry: Entry) -> bool:
+        """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
+        if not self._admission.is_guess(entry.url):
+            return False
+        candidate = discovery.next_guess(entry.url)
+        if candidate is not None:
+            self._take_up(candidate)
+        return True
 
     # What becomes of URLs
 
-    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0) -> None:
-        """Take up a URL that is new and in scope: into the queue if robots.txt allows it."""
-        if url in self._recent:
+    def _take_up(self, candidate: Candidate, *, hops: int = 0) -> None:
+        if candidate.guessed:
+            decision = self._client.check_now(candidate.url)
+            if decision is None or not decision.may_fetch:
+                return  # nobody named it, so nothing is refused either
+        self._discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+
+    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
+        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
             return
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent.add(url)
+        if not given:
+            clean = self._admission.clean(url)
+            if clean is not url and self._met(clean):
+                return
+            url = clean
+            if not self._admission.covers(url, depth=depth, kind=kind):
+                return
         host = urls.host(url)
-        if host not in self._scope:
-            return
-        decision = self._client.check_now(url)
+        trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
+        decision = self._client.check_now(url) if trap is None else None
         refusal = None
-        if decision is None:
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+        elif decision is None:
             state = State.UNASKED
         elif decision.may_fetch:
             state = State.QUEUED
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
         self._batch.found.append(Found(url, host, depth, kind, state, hops, refusal))
+
+    def _met(self, url: str) -> bool:
+        """Whether a URL came up lately; spares the frontier most repeats."""
+        if url in self._recent:
+            return True
+        if len(self._recent) >= RECENT:
+            self._recent.clear()
+        self._recent.add(url)
+        return False
 
     def _settle(self, state: State, entry: Entry) -> None:
         self._batch.settled.append((state, entry.id))
@@ -358,6 +419,7 @@ class Crawler:
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
+        self._admission.robots_seen(result)
 
     def _commit(self) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
@@ -365,12 +427,26 @@ class Crawler:
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
-                self._sink.add("refusals", record)
-            self.stats.refused += len(refusals)
+                if "trap" in record:
+                    self._sink.add("traps", record)
+                    self.stats.trapped += 1
+                else:
+                    self._sink.add("refusals", record)
+                    self.stats.refused += 1
             self.stats.found += new
-            return {"lengths": self._sink.flush(), "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
+            return {
+                "lengths": self._sink.flush(),
+                "stats": self.stats.to_dict(),
+                **self._spending.facts(self._clock.monotonic()),
+                **self._admission.facts(),
+                **self._duplicates.facts(),
+            }
 
         self._frontier.commit(batch, write)
+        fresh, self._fresh = self._fresh, []
+        if self.on_page is not None:
+            for page in fresh:
+                self.on_page(page)
         for name in {found.host for found in batch.found if found.state < State.DONE}:
             host = self._hosts.of(name)
             host.drained = False
