@@ -6,6 +6,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -354,7 +355,7 @@ class Crawler:
         attempts = entry.attempts + 1
         self._batch.retried.append(entry.id)
         host.not_before = self._clock.monotonic() + min(2.0 ** (attempts - 1), LONGEST_BACKOFF)
-        return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
+        return replace(entry, attempts=attempts)
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))

@@ -1,0 +1,6 @@
+"""The frontier: every URL the crawl knows, and what became of it. Durable, whatever happens to the process."""
+
+from comity.crawl.frontier.queue import Frontier
+from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State
+
+__all__ = ["Batch", "Entry", "Found", "Frontier", "Kind", "State"]

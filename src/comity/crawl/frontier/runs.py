@@ -1,0 +1,144 @@
+"""Sorted runs: files of 64-bit fingerprints in ascending order, asked by block and merged a slice at a time.
+
+A run is written once, synced, and never changed. Of each the first fingerprint of every block is kept in memory, one
+word for 512; a question reads one block.
+"""
+
+import os
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from comity.errors import StorageError
+
+WIDTH = 8  # bytes of a fingerprint
+BLOCK = 512  # fingerprints read at once: a page of most file systems
+SLICE = 64  # blocks of the largest run merged at once
+SYNC_EVERY = 1 << 20  # fingerprints
+
+
+class Run:
+    """A sorted run on disk.
+
+    Raises:
+        StorageError: the file is not as it was written.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path, id_: int, size: int) -> None:
+        self.path = path
+        self.id = id_
+        self._size = size
+        blocks = -(-size // BLOCK)
+        self._file = path.open("rb", buffering=0)
+        try:
+            # The words that open the blocks follow the fingerprints, so that opening reads little.
+            if os.fstat(self._file.fileno()).st_size != (size + blocks) * WIDTH:
+                raise StorageError(
+                    f"{path} is damaged", hint="it was changed from outside: start anew in another folder"
+                )
+            self._opening = array("Q", self._read(size, blocks))
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        self._file.close()
+
+    def holds(self, ascending: Iterable[int]) -> Iterator[int]:
+        """Those of the fingerprints, given in ascending order, that are in the run."""
+        opening = self._opening
+        read = -1
+        block = array("Q")
+        for fingerprint in ascending:
+            number = bisect_right(opening, fingerprint) - 1
+            if number < 0:
+                continue
+            if number != read:
+                block = array("Q", self._read(number * BLOCK, min(BLOCK, self._size - number * BLOCK)))
+                read = number
+            place = bisect_left(block, fingerprint)
+            if place < len(block) and block[place] == fingerprint:
+                yield fingerprint
+
+    def below(self, start: int, limit: int | None) -> bytes:
+        """The fingerprints from position `start` on that are less than `limit`."""
+        if limit is None:
+            return self._read(start, self._size - start)
+        last = bisect_left(self._opening, limit) - 1  # the block in which `limit` would lie
+        begin = max(last * BLOCK, start)
+        if last < 0 or begin >= self._size:
+            return b""
+        end = begin + bisect_left(array("Q", self._read(begin, min((last + 1) * BLOCK, self._size) - begin)), limit)
+        return self._read(start, end - start)
+
+    def limits(self, step: int) -> Iterator[int]:
+        """Values that cut the run into slices of `step` blocks."""
+        return iter(self._opening[step::step])
+
+    def _read(self, start: int, count: int) -> bytes:
+        self._file.seek(start * WIDTH)
+        data = self._file.read(count * WIDTH)
+        if len(data) != count * WIDTH:
+            raise StorageError(
+                f"{self.path} is damaged", hint="it was changed from outside: start anew in another folder"
+            )
+        return data
+
+
+def write(path: Path, pieces: Iterable[Sequence[int]]) -> Generator[int, None, None]:
+    """Write a run, ascending over all pieces; yields its size so far after each, the last time when all is durable.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind, nor where the iterator is closed before its end.
+    """
+    opening = array("Q")
+    size = synced = 0
+    try:
+        with path.open("wb") as file:
+            for piece in pieces:
+                words = array("Q", piece)
+                opening.extend(words[-size % BLOCK :: BLOCK])
+                size += len(words)
+                file.write(words)
+                if size - synced >= SYNC_EVERY:  # many short waits instead of a long one
+                    file.flush()
+                    os.fsync(file.fileno())
+                    synced = size
+                yield size
+            file.write(opening)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+        yield size
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def merge(runs: Sequence[Run]) -> Iterator[list[int]]:
+    """The fingerprints of several runs in ascending order, slice by slice."""
+    largest = max(runs, key=len)
+    starts = [0] * len(runs)
+    for limit in (*largest.limits(SLICE), None):
+        words = array("Q")
+        for number, run in enumerate(runs):
+            data = run.below(starts[number], limit)
+            starts[number] += len(data) // WIDTH
+            words.frombytes(data)
+        yield sorted(words)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system has a way to ask for it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
