@@ -19,6 +19,7 @@ MODULES: tuple[str, ...] = (
     "robots._pattern",
     "robots._match",
     "robots._first",
+    "crawl.frontier._words",
 )
 
 

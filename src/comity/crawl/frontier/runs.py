@@ -4,12 +4,15 @@ A run is written once, synced, and never changed. Of each the first fingerprint 
 word for 512; a question reads one block.
 """
 
+from __future__ import annotations  # arrays cannot be subscripted before Python 3.12
+
 import os
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from comity.crawl.frontier import _words
 from comity.errors import StorageError
 
 WIDTH = 8  # bytes of a fingerprint
@@ -30,15 +33,14 @@ class Run:
         self.path = path
         self.id = id_
         self._size = size
+        self._block = array("Q", bytes(BLOCK * WIDTH))
         blocks = -(-size // BLOCK)
         self._file = path.open("rb", buffering=0)
         try:
             # The words that open the blocks follow the fingerprints, so that opening reads little.
             if os.fstat(self._file.fileno()).st_size != (size + blocks) * WIDTH:
-                raise StorageError(
-                    f"{path} is damaged", hint="it was changed from outside: start anew in another folder"
-                )
-            self._opening = array("Q", self._read(size, blocks))
+                raise _damaged(path)
+            self._opening = self._read(size, blocks)
         except BaseException:
             self.close()
             raise
@@ -49,48 +51,37 @@ class Run:
     def close(self) -> None:
         self._file.close()
 
-    def holds(self, ascending: Iterable[int]) -> Iterator[int]:
+    def holds(self, ascending: Sequence[int]) -> list[int]:
         """Those of the fingerprints, given in ascending order, that are in the run."""
-        opening = self._opening
-        read = -1
-        block = array("Q")
-        for fingerprint in ascending:
-            number = bisect_right(opening, fingerprint) - 1
-            if number < 0:
-                continue
-            if number != read:
-                block = array("Q", self._read(number * BLOCK, min(BLOCK, self._size - number * BLOCK)))
-                read = number
-            place = bisect_left(block, fingerprint)
-            if place < len(block) and block[place] == fingerprint:
-                yield fingerprint
+        try:
+            return _words.holds(self._file, self._size, self._opening, self._block, array("Q", ascending))
+        except EOFError as error:
+            raise _damaged(self.path) from error
 
-    def below(self, start: int, limit: int | None) -> bytes:
+    def below(self, start: int, limit: int | None) -> array[int]:
         """The fingerprints from position `start` on that are less than `limit`."""
         if limit is None:
             return self._read(start, self._size - start)
         last = bisect_left(self._opening, limit) - 1  # the block in which `limit` would lie
+        if last < 0:
+            return array("Q")
         begin = max(last * BLOCK, start)
-        if last < 0 or begin >= self._size:
-            return b""
-        end = begin + bisect_left(array("Q", self._read(begin, min((last + 1) * BLOCK, self._size) - begin)), limit)
+        end = begin + bisect_left(self._read(begin, min((last + 1) * BLOCK, self._size) - begin), limit)
         return self._read(start, end - start)
 
     def limits(self, step: int) -> Iterator[int]:
         """Values that cut the run into slices of `step` blocks."""
         return iter(self._opening[step::step])
 
-    def _read(self, start: int, count: int) -> bytes:
+    def _read(self, start: int, count: int) -> array[int]:
         self._file.seek(start * WIDTH)
         data = self._file.read(count * WIDTH)
         if len(data) != count * WIDTH:
-            raise StorageError(
-                f"{self.path} is damaged", hint="it was changed from outside: start anew in another folder"
-            )
-        return data
+            raise _damaged(self.path)
+        return array("Q", data)
 
 
-def write(path: Path, pieces: Iterable[Sequence[int]]) -> Generator[int, None, None]:
+def write(path: Path, pieces: Iterable[array[int]]) -> Generator[int, None, None]:
     """Write a run, ascending over all pieces; yields its size so far after each, the last time when all is durable.
 
     Raises:
@@ -101,10 +92,9 @@ def write(path: Path, pieces: Iterable[Sequence[int]]) -> Generator[int, None, N
     try:
         with path.open("wb") as file:
             for piece in pieces:
-                words = array("Q", piece)
-                opening.extend(words[-size % BLOCK :: BLOCK])
-                size += len(words)
-                file.write(words)
+                opening.extend(piece[-size % BLOCK :: BLOCK])
+                size += len(piece)
+                file.write(piece)
                 if size - synced >= SYNC_EVERY:  # many short waits instead of a long one
                     file.flush()
                     os.fsync(file.fileno())
@@ -120,17 +110,17 @@ def write(path: Path, pieces: Iterable[Sequence[int]]) -> Generator[int, None, N
         raise
 
 
-def merge(runs: Sequence[Run]) -> Iterator[list[int]]:
+def merge(runs: Sequence[Run]) -> Iterator[array[int]]:
     """The fingerprints of several runs in ascending order, slice by slice."""
-    largest = max(runs, key=len)
+    runs = sorted(runs, key=len)
     starts = [0] * len(runs)
-    for limit in (*largest.limits(SLICE), None):
+    for limit in (*runs[-1].limits(SLICE), None):
         words = array("Q")
         for number, run in enumerate(runs):
-            data = run.below(starts[number], limit)
-            starts[number] += len(data) // WIDTH
-            words.frombytes(data)
-        yield sorted(words)
+            piece = run.below(starts[number], limit)
+            starts[number] += len(piece)
+            words = _words.merged(words, piece)
+        yield words
 
 
 def sync_folder(folder: Path) -> None:
@@ -142,3 +132,7 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _damaged(path: Path) -> StorageError:
+    return StorageError(f"{path} is damaged", hint="it was changed from outside: start anew in another folder")

@@ -125,7 +125,7 @@ class Seen:
 
     def _spill(self) -> None:
         id_ = self._new_id()
-        *_, size = write(self._path(id_), [sorted(self._fresh)])
+        *_, size = write(self._path(id_), [array("Q", sorted(self._fresh))])
         self._replace([], id_, size, spilled=True)
         self._fresh = set()
 
