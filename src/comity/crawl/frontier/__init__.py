@@ -2,5 +2,6 @@
 
 from comity.crawl.frontier.queue import Frontier
 from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State
+from comity.crawl.frontier.view import HostCounts, View
 
-__all__ = ["Batch", "Entry", "Found", "Frontier", "Kind", "State"]
+__all__ = ["Batch", "Entry", "Found", "Frontier", "HostCounts", "Kind", "State", "View"]

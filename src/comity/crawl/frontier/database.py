@@ -1,6 +1,7 @@
 """The frontier's SQLite file: its tables, how it is opened, who may write, and what its errors mean in words."""
 
 import errno
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -78,7 +79,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open the database beside the crawl that writes it."""
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
+    words = "?mode=ro"
+    if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+        words += "&immutable=1"  # a finished crawl of somebody else: SQLite may not make its index of the journal
+    db = sqlite3.connect(path.absolute().as_uri() + words, uri=True, isolation_level=None, timeout=10.0)
     try:
         _check_format(db, path)
     except BaseException:
