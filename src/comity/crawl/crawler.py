@@ -12,6 +12,7 @@ from typing import Any
 
 from comity import urls
 from comity.crawl import records
+from comity.crawl.durable import sync_folder
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.settings import CrawlSettings
@@ -381,6 +382,7 @@ class Crawler:
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from comity.crawl.durable import sync_folder
 from comity.crawl.frontier import _words
 from comity.errors import StorageError
 
@@ -121,17 +122,6 @@ def merge(runs: Sequence[Run]) -> Iterator[array[int]]:
             starts[number] += len(piece)
             words = _words.merged(words, piece)
         yield words
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system has a way to ask for it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _damaged(path: Path) -> StorageError:

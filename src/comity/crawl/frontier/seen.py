@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from comity.crawl.durable import sync_folder
 from comity.crawl.frontier.database import explained_files
-from comity.crawl.frontier.runs import WIDTH, Run, merge, sync_folder, write
+from comity.crawl.frontier.runs import WIDTH, Run, merge, write
 
 MOST_FRESH = 1 << 18  # fingerprints in memory: about 25 MB
 LIKE = 8  # a run is merged with the one before when that is at most so many times as large

@@ -39,7 +39,8 @@ class View:
         with explained(path):
             self._db = open_for_reading(path)
             try:
-                self._db.execute("BEGIN")  # all answers are of one instant
+                self._db.execute("BEGIN")
+                self.counts()  # the first question settles which instant all answers are of
             except BaseException:
                 self._db.close()
                 raise
