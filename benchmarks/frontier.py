@@ -7,11 +7,13 @@ another host; beside them come 250 that were met before.
 
 import resource
 import shutil
+import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from comity.crawl.frontier import Batch, Found, Frontier, Kind, State
 BATCH = 1_000
 PER_PAGE = 50
 REPEATS = 250
+PEER = 2_000_000  # URLs; it takes too long with more
 WORDS = ("articles", "news", "products", "2026", "archive", "research", "category", "en", "images", "press-release")
 
 
@@ -61,6 +64,34 @@ def resident() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024)
 
 
+def plain(total: int, hosts: int, path: Path) -> None:
+    """The peer: one table with a unique index over the URLs, as one writes it at first."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.executescript(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;"
+        "CREATE TABLE url (id INTEGER PRIMARY KEY, url TEXT UNIQUE, host TEXT, depth INT, kind INT, state INT);"
+        "CREATE INDEX waiting ON url (host, kind DESC, id) WHERE state < 2;"
+    )
+    rates, spent, taken, step = [], 0.0, 0, min(500_000, total)
+    for batch in batches(total, hosts):
+        started = time.perf_counter()
+        db.execute("BEGIN")
+        db.executemany(
+            "INSERT OR IGNORE INTO url (url, host, depth, kind, state) VALUES (?, ?, ?, ?, ?)",
+            [(each.url, each.host, each.depth, each.kind, each.state) for each in batch.found],
+        )
+        db.execute("COMMIT")
+        spent, taken = spent + time.perf_counter() - started, taken + BATCH
+        if taken >= step:
+            rates.append(taken / spent)
+            spent, taken = 0.0, 0
+    db.close()
+    print(
+        f"peer, unique index over the text, {total:,} URLs: first {step:,} {rates[0]:,.0f}/s, last {rates[-1]:,.0f}/s "
+        f"(factor {rates[0] / rates[-1]:.2f}), {path.stat().st_size / total:.1f} bytes/URL"
+    )
+
+
 def main(total: int, hosts: int, folder: Path) -> None:
     before = resident()
     path = folder / "frontier.sqlite"
@@ -90,12 +121,12 @@ def main(total: int, hosts: int, folder: Path) -> None:
         started = time.perf_counter()
         known = sum(1 for _ in frontier.hosts())
         listing = time.perf_counter() - started
-        settling = []
-        for host in sample[:20]:
-            batch = Batch(settled=[(State.DONE, e.id) for e in frontier.waiting(host, but_not=(), most=1000)])
-            started = time.perf_counter()
-            frontier.commit(batch, nothing)
-            settling.append((time.perf_counter() - started) / len(batch.settled))
+        batch = Batch()
+        for host in islice(frontier.hosts(), BATCH):
+            batch.settled.extend((State.DONE, entry.id) for entry in frontier.waiting(host, but_not=(), most=1))
+        started = time.perf_counter()
+        frontier.commit(batch, nothing)
+        settling = (time.perf_counter() - started) / len(batch.settled)
     at_rest = size(folder)
     started = time.perf_counter()
     with Frontier(path):
@@ -108,17 +139,16 @@ def main(total: int, hosts: int, folder: Path) -> None:
         f"{at_rest / total:.1f} bytes/URL on disk (at most {largest / total:.1f} meanwhile); "
         f"{resident():.0f} MB resident at most ({before:.0f} before); "
         f"256 of a host's queue in {statistics.median(times) * 1000:.2f} ms, hosts listed in {listing * 1000:.0f} ms, "
-        f"settled at {1 / statistics.median(settling):,.0f}/s, opened in {opening * 1000:.0f} ms"
+        f"one of each of {len(batch.settled):,} hosts settled at {1 / settling:,.0f}/s, "
+        f"opened in {opening * 1000:.0f} ms"
     )
 
 
 if __name__ == "__main__":
+    count, spread = (int(word) for word in (*sys.argv[1:], *("1000000", "1000")[len(sys.argv) - 1 :]))
     where = Path(tempfile.mkdtemp(prefix="frontier-"))
     try:
-        main(
-            int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
-            int(sys.argv[2]) if len(sys.argv) > 2 else 1_000,
-            where,
-        )
+        main(count, spread, where)
+        plain(min(count, PEER), spread, where / "peer.sqlite")
     finally:
         shutil.rmtree(where)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, runs, seen
+from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, queue, runs, seen
 from comity.errors import StorageError
 
 HOSTS = ("a.example", "b.example", "c.example")
@@ -31,6 +31,11 @@ def found(path: str, host: str = "a.example", **values: Any) -> Found:
 def frontier(tmp_path: Path) -> Iterator[Frontier]:
     with Frontier(tmp_path / "frontier.sqlite") as opened:
         yield opened
+
+
+def memory_folder() -> Path:
+    """A folder where syncing costs nothing, for tests that commit hundreds of times and are not about the disk."""
+    return Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 
 
 @pytest.fixture
@@ -168,6 +173,26 @@ def test_a_damaged_run_is_noticed(tmp_path: Path) -> None:
         Frontier(path)
 
 
+@pytest.mark.usefixtures("small_runs")
+def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -> None:
+    root = memory_folder()
+    request.addfinalizer(lambda: shutil.rmtree(root))
+    folder = root / "frontier.seen"
+    folder.mkdir()
+    (folder / "00000007.run").write_bytes(b"what a crash left")
+    with Frontier(root / "frontier.sqlite") as frontier:
+        assert list(folder.iterdir()) == []
+        most = 0
+        for start in range(0, 3000, 10):
+            frontier.commit(Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
+            most = max(most, *frontier._db.execute("SELECT count(*) FROM sorted_run").fetchone())
+        assert 2 < most <= 10
+        (fresh,) = frontier._db.execute("SELECT sum(length(fingerprints)) / 8 FROM fresh").fetchone()
+        (sorted_,) = frontier._db.execute("SELECT sum(size) FROM sorted_run").fetchone()
+        assert fresh <= 20
+        assert fresh + sorted_ == 3000
+
+
 def test_a_full_database_says_so_and_goes_on_once_there_is_room(frontier: Frontier) -> None:
     (pages,) = frontier._db.execute("PRAGMA page_count").fetchone()
     frontier._db.execute(f"PRAGMA max_page_count = {pages + 5}")
@@ -206,7 +231,8 @@ class Crashes(RuleBasedStateMachine):
         self.patch.setattr(seen, "MOST_FRESH", 10)
         self.patch.setattr(runs, "BLOCK", 4)
         self.patch.setattr(runs, "SLICE", 1)
-        self.root = Path(tempfile.mkdtemp())
+        self.patch.setattr(queue, "token_hex", lambda size: "00" * size)  # the same fingerprints each time
+        self.root = memory_folder()
         self.copies = 0
         self.folder = self.root / "0"
         self.folder.mkdir()

@@ -6,11 +6,11 @@ leaves the queue; that it was met is remembered in seen.py, how many there were 
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self
 
 from comity.crawl.frontier import reading
@@ -44,7 +44,7 @@ class Frontier:
             self._db = stack.enter_context(closing(open_for_writing(path)))
             key = self.recall(_KEY)
             if key is None:
-                key = os.urandom(16).hex()
+                key = token_hex(16)
                 self._remember(_KEY, key)
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.recall(_NEXT_ID, 1)

@@ -8,7 +8,7 @@ with each commit. The URLs themselves are not kept here.
 import hashlib
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from comity.crawl.frontier.database import explained_files
 from comity.crawl.frontier.runs import WIDTH, Run, merge, write
 
 MOST_FRESH = 1 << 18  # fingerprints in memory: about 25 MB
-LIKE = 8  # a run is merged with the one before when that is at most so many times as large
-PACE = 16  # fingerprints merged for each that is new
+LIKE = 4  # runs are merged with the next larger one when that is at most so many times as large as all of them
+PACE = 24  # fingerprints merged for each that is new: more than merging needs, so that few runs wait for it
+
+Merge = tuple[list[Run], Generator[None, None, None]]
 
 
 class Seen:
@@ -37,7 +39,7 @@ class Seen:
         self._key = key
         self._fresh: set[int] = set()
         self._runs: list[Run] = []  # the largest first
-        self._merging: Iterator[None] | None = None
+        self._merges: list[Merge] = []  # the smallest, begun last, goes on first
         self._owed = 0  # fingerprints that should have been merged by now
         self._next_id = 1
         with explained_files(folder):
@@ -47,7 +49,9 @@ class Seen:
         self.reload()
 
     def close(self) -> None:
-        self._merging = None
+        for _, merging in self._merges:
+            merging.close()
+        self._merges = []
         for run in self._runs:
             run.close()
         self._runs = []
@@ -115,14 +119,12 @@ class Seen:
         with explained_files(self._folder):
             if len(self._fresh) >= MOST_FRESH:
                 self._spill()
-            if self._merging is None:
-                self._owed = 0
-                alike = self._alike()
-                if len(alike) > 1:
-                    self._merging = self._merge(alike)
-            while self._merging is not None and self._owed > 0:
-                if next(self._merging, self) is self:
-                    self._merging = None
+            while self._begin_merge() or self._merges:
+                if self._owed <= 0:
+                    return
+                if next(self._merges[-1][1], self) is self:
+                    self._merges.pop()
+            self._owed = 0
 
     def _spill(self) -> None:
         id_ = self._new_id()
@@ -130,16 +132,21 @@ class Seen:
         self._replace([], id_, size, spilled=True)
         self._fresh = set()
 
-    def _alike(self) -> list[Run]:
-        """The smallest runs, up to the first that is much larger than all of them together."""
-        size = 0
-        for count, run in enumerate(reversed(self._runs)):
-            if count and len(run) > LIKE * size:
-                return self._runs[-count:]
-            size += len(run)
-        return list(self._runs)
+    def _begin_merge(self) -> bool:
+        """Have the smallest runs that are free become one, up to the first that is much larger than all of them."""
+        busy = [run for runs, _ in self._merges for run in runs]
+        alike: list[Run] = []
+        for run in reversed(self._runs):
+            if run not in busy:
+                if alike and len(run) > LIKE * sum(map(len, alike)):
+                    break
+                alike.append(run)
+        if len(alike) < 2:
+            return False
+        self._merges.append((alike, self._merge(alike)))
+        return True
 
-    def _merge(self, old: list[Run]) -> Iterator[None]:
+    def _merge(self, old: list[Run]) -> Generator[None, None, None]:
         id_, size = self._new_id(), 0
         with closing(write(self._path(id_), merge(old))) as writing:
             for so_far in writing:
