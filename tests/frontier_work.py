@@ -6,6 +6,7 @@ becomes a record of the output. LOG: after each commit its number is noted there
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ STEPS = 40
 FOUND = 30
 FETCHED = 20
 HOSTS = 5
+
+
+def memory_folder() -> Path:
+    """A folder where syncing costs nothing, for tests that commit hundreds of times; to be removed by the test."""
+    return Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 
 
 def url(number: int) -> str:

@@ -1,12 +1,12 @@
 """The frontier loses no URL and gives none out twice, whatever happens to the process, the machine or the disk."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from frontier_work import memory_folder
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -31,11 +31,6 @@ def found(path: str, host: str = "a.example", **values: Any) -> Found:
 def frontier(tmp_path: Path) -> Iterator[Frontier]:
     with Frontier(tmp_path / "frontier.sqlite") as opened:
         yield opened
-
-
-def memory_folder() -> Path:
-    """A folder where syncing costs nothing, for tests that commit hundreds of times and are not about the disk."""
-    return Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 
 
 @pytest.fixture
