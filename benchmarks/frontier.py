@@ -96,20 +96,26 @@ def main(total: int, hosts: int, folder: Path) -> None:
     before = resident()
     path = folder / "frontier.sqlite"
     step = min(1_000_000, total)
-    rates, slowest, largest = [], 0.0, 0
+    rates, costs, slowest, largest = [], [], 0.0, 0
     with Frontier(path) as frontier:
-        spent, taken = 0.0, 0
+        spent, busy, taken = 0.0, 0.0, 0
         for number, batch in enumerate(batches(total, hosts), 1):
-            started = time.perf_counter()
+            started, began = time.perf_counter(), time.process_time()
             frontier.commit(batch, nothing)
             took = time.perf_counter() - started
+            busy += time.process_time() - began
             slowest, spent, taken = max(slowest, took), spent + took, taken + BATCH
             if number % 100 == 0:
                 largest = max(largest, size(folder))
             if taken >= step:
                 rates.append(taken / spent)
-                print(f"  {number * BATCH:>11,} URLs: {rates[-1]:>8,.0f} URLs/s, {resident():,.0f} MB", file=sys.stderr)
-                spent, taken = 0.0, 0
+                costs.append(busy / taken * 1e6)
+                print(
+                    f"  {number * BATCH:>11,} URLs: {rates[-1]:>8,.0f} URLs/s, {costs[-1]:.1f} us of CPU each, "
+                    f"{resident():,.0f} MB",
+                    file=sys.stderr,
+                )
+                spent, busy, taken = 0.0, 0.0, 0
         assert frontier.counts()[State.QUEUED] == total
         sample = [found(n, hosts).host for n in range(0, min(total, 200 * PER_PAGE), PER_PAGE)]
         times = []
@@ -135,6 +141,7 @@ def main(total: int, hosts: int, folder: Path) -> None:
     print(
         f"frontier, {total:,} URLs of {length:.0f} characters on {known:,} hosts: "
         f"first {step:,} {rates[0]:,.0f}/s, last {rates[-1]:,.0f}/s (factor {rates[0] / rates[-1]:.2f}), "
+        f"{costs[0]:.1f} us of CPU each, then {costs[-1]:.1f} (factor {costs[-1] / costs[0]:.2f}), "
         f"slowest commit {slowest * 1000:.0f} ms; "
         f"{at_rest / total:.1f} bytes/URL on disk (at most {largest / total:.1f} meanwhile); "
         f"{resident():.0f} MB resident at most ({before:.0f} before); "

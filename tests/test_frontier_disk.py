@@ -156,3 +156,14 @@ def test_the_disk_is_full_at_any_moment(root: Path, disk: Path) -> None:
         finish(folder)
         shutil.rmtree(folder)
     assert stopped > 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit on the size of files")
+@pytest.mark.parametrize("kilobytes", [8, 60, 120])
+def test_a_quota_is_reached(root: Path, kilobytes: int) -> None:
+    limit = f"trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\""
+    words = [sys.executable, str(HERE / "frontier_work.py"), str(root / "crawl")]
+    limited = subprocess.run(["bash", "-c", limit, "_", *words], capture_output=True, text=True, check=False)
+    assert limited.returncode == 74, limited
+    assert limited.stdout.startswith("no room left"), limited.stdout
+    finish(root / "crawl")

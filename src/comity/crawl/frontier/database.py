@@ -115,6 +115,10 @@ def explained(path: Path) -> Iterator[None]:
             ) from error
         if "full" in text:
             raise no_room(path) from error
+        if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
+            raise StorageError(
+                f"no room left for {path}, or its disk fails ({text})", hint="see to it, then run again with --resume"
+            ) from error
         if "readonly" in text or "unable to open" in text:
             raise StorageError(f"{path} cannot be written", hint="check the folder and its permissions") from error
         raise StorageError(f"{path}: {text}") from error
