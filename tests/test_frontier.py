@@ -1,13 +1,17 @@
 """The frontier loses no URL and gives none out twice, whatever happens to the process, the machine or the disk."""
 
+from __future__ import annotations  # arrays cannot be subscripted before Python 3.12
+
 import shutil
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frontier_work import memory_folder
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -186,6 +190,46 @@ def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -
         (sorted_,) = frontier._db.execute("SELECT sum(size) FROM sorted_run").fetchone()
         assert fresh <= 20
         assert fresh + sorted_ == 3000
+
+
+WORD = st.integers(0, 2**64 - 1) | st.integers(0, 300)
+
+
+@given(st.lists(st.sets(WORD, min_size=1), min_size=1, max_size=4), st.sets(WORD), st.integers(1, 9))
+def test_runs_hold_what_was_written_and_merge_to_their_union(
+    groups: list[set[int]], asked: set[int], block: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(runs, "BLOCK", block)
+        patch.setattr(runs, "SLICE", 2)
+        folder = memory_folder()
+        stack.callback(shutil.rmtree, folder)
+
+        def run(number: int, pieces: Iterable[array[int]]) -> runs.Run:
+            path = folder / f"{number}.run"
+            *_, size = runs.write(path, pieces)
+            opened = runs.Run(path, number, size)
+            stack.callback(opened.close)
+            return opened
+
+        apart: list[set[int]] = []
+        for group in groups:
+            apart.append(group.difference(*apart))
+        written = [run(n, [array("Q", sorted(words))]) for n, words in enumerate(apart) if words]
+        for opened, words in zip(written, filter(None, apart), strict=True):
+            assert set(opened.holds(sorted(asked | words))) == words
+        merged = run(9, runs.merge(written))
+        everything = set().union(*groups)
+        assert len(merged) == len(everything)
+        assert merged.holds(sorted(asked | everything)) == sorted(everything)
+        assert merged.holds(sorted(asked)) == sorted(asked & everything)
+
+
+def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    writing = runs.write(tmp_path / "1.run", [array("Q", [1, 2]), array("Q", [3])])
+    assert next(writing) == 2
+    writing.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_database_says_so_and_goes_on_once_there_is_room(frontier: Frontier) -> None:
