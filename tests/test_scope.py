@@ -15,7 +15,8 @@ from test_command import comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
 from comity.crawl.budget import Budget, Spending, Spent
-from comity.crawl.scope import BREADTHS, Scope, registrable_domain
+from comity.crawl.scope import BREADTHS, Scope
+from comity.domains import registrable
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 WORDS = st.text(alphabet="ab/.*$?&=%é\ud800", max_size=12)
@@ -94,8 +95,8 @@ def test_depth_is_part_of_the_scope() -> None:
         ("www.xn--bcher-kva.example", "xn--bcher-kva.example"),
     ],
 )
-def test_registrable_domains_come_from_the_public_suffix_list(host: str, domain: str) -> None:
-    assert registrable_domain(host) == domain
+def test_registrables_come_from_the_public_suffix_list(host: str, domain: str) -> None:
+    assert registrable(host) == domain
 
 
 @pytest.mark.parametrize(

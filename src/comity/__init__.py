@@ -8,7 +8,7 @@ _compiled.obey_environment()
 
 if TYPE_CHECKING:
     from comity.configuration import load as load_settings
-    from comity.crawl import Crawler, CrawlSettings
+    from comity.crawl import CrawledPage, Crawler, CrawlSettings, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.errors import (
         AddressBlocked,
         CircuitOpen,
@@ -67,7 +67,11 @@ _PUBLIC = {
     ),
     "comity.crawl": (
         "CrawlSettings",
+        "CrawledPage",
         "Crawler",
+        "crawl_index_page",
+        "crawl_page",
+        "crawl_pages",
     ),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -81,6 +85,7 @@ __all__ = [
     "ClientSettings",
     "ComityError",
     "CrawlSettings",
+    "CrawledPage",
     "Crawler",
     "Decision",
     "Dialect",
@@ -100,6 +105,10 @@ __all__ = [
     "TooLarge",
     "TooManyRedirects",
     "UnwantedType",
+    "crawl",
+    "crawl_index_page",
+    "crawl_page",
+    "crawl_pages",
     "load_settings",
     "parse",
 ]
@@ -110,6 +119,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
+    if name == "crawl":  # the subpackage, which can be called
+        from importlib import import_module
+
+        return import_module("comity.crawl")
     home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")

@@ -20,6 +20,7 @@ MODULES: tuple[str, ...] = (
     "robots._pattern",
     "robots._match",
     "robots._first",
+    "crawl.frontier._words",
 )
 
 

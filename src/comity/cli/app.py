@@ -234,6 +234,23 @@ def crawl(
     return command.crawl(url, folder=output, configuration=loaded, resume=resume, demo=demo, as_json=as_json)
 
 
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--host", metavar="H", help="The queue of this host only.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, help="At most so many hosts, or URLs.  [10]"
+)
+@_json
+def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
+    """What a crawl has still before it: URLs by state, the hosts with most of them, which come next.
+
+    Reads only; the crawl may be running.
+    """
+    from comity.cli import frontier as command
+
+    return command.show(folder, host=host, limit=limit, as_json=as_json)
+
+
 def main() -> None:
     """Entry point of the `comity` command."""
     try:

@@ -6,6 +6,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
 from comity.crawl.discovery import Candidate
 from comity.crawl.duplicates import Duplicates
+from comity.crawl.durable import sync_folder
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.page import CrawledPage, read_meta, read_response
@@ -415,7 +417,7 @@ class Crawler:
         attempts = entry.attempts + 1
         self._batch.retried.append(entry.id)
         host.not_before = self._clock.monotonic() + min(2.0 ** (attempts - 1), LONGEST_BACKOFF)
-        return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
+        return replace(entry, attempts=attempts)
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
@@ -456,6 +458,7 @@ class Crawler:
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"

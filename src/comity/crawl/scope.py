@@ -6,10 +6,10 @@ publicsuffixlist). Whether robots.txt allows a URL is not its question.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Literal, Self
 
 from comity import urls
+from comity.domains import registrable
 from comity.errors import InvalidSetting
 from comity.robots._match import Matcher
 from comity.robots._path import FORMS, normalised, path_of
@@ -128,7 +128,7 @@ class Scope:
                 host = urls.host(url)
                 return f"on {host}" if host in self._anchors else None
             case "domain":
-                domain = registrable_domain(urls.host(url))
+                domain = registrable(urls.host(url))
                 return f"on {domain}" if domain in self._anchors else None
             case "prefix":
                 rest = _rest(url).partition("?")[0]
@@ -160,27 +160,12 @@ def check(by: object, include: Sequence[str], exclude: Sequence[str]) -> None:
                 )
 
 
-def registrable_domain(host: str) -> str:
-    """The domain that somebody registered, `example.co.uk` of `www.example.co.uk`; the host itself where it is an
-    address, a single name or a public suffix. Public suffixes of companies (`github.io`) count as such."""
-    if host.startswith("[") or host.replace(".", "").isdigit():
-        return host
-    return _suffixes().privatesuffix(host.removesuffix(".")) or host
-
-
-@cache
-def _suffixes() -> Any:
-    from publicsuffixlist import PublicSuffixList  # late: the list takes 30 ms to read
-
-    return PublicSuffixList()
-
-
 def _anchor(by: Breadth, url: str) -> str:
     match by:
         case "host":
             return urls.host(url)
         case "domain":
-            return registrable_domain(urls.host(url))
+            return registrable(urls.host(url))
         case "prefix":
             rest = _rest(url).partition("?")[0]
             return rest[: rest.rindex("/") + 1]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
+from comity.crawl.durable import sync_folder
 from comity.errors import StorageError
 
 Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots"]
@@ -48,6 +49,7 @@ class JsonLines:
                         hint="it was changed from outside: start anew in another folder",
                     )
                 file.truncate(committed)
+            sync_folder(folder)
         except OSError as error:
             self.close()
             raise _explained(error, folder) from error
