@@ -244,7 +244,7 @@ class Callers(RuleBasedStateMachine):
             assert not (file == "hopeless" and self.policy.max_crawl_delay is not None)
         if file == "hours" and "visit-time" in self.policy.honour:
             minute = (self.now + self.gate.epoch) % DAY / 60
-            assert 6 * 60 <= minute < 8 * 60 + 46
+            assert 6 * 60 - EPSILON <= minute < 8 * 60 + 46 + EPSILON
         if self.policy.breaker_failures:
             assert self.now >= self.open_until.get(go.key, -math.inf), "the circuit is open"
             assert go.key not in self.probing, "one probe at a time"
