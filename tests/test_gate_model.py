@@ -79,7 +79,7 @@ class Callers(RuleBasedStateMachine):
     # What the world does
 
     @rule(policy=st.sampled_from(POLICIES))
-    @precondition(lambda self: not self.sent and not self.waiting and not self.files)
+    @precondition(lambda self: not self.sent and not self.waiting and not self.hosts)
     def choose_policy(self, policy: Policy) -> None:
         self.policy = policy
         self.gate = Gate(policy, epoch=0.0)
