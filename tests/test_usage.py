@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,32 @@ def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any])
 def test_a_content_usage_field_in_several_lines_is_one_dictionary() -> None:
     found = usage.from_headers([("Content-Usage", "train-ai=n, search=n"), ("content-usage", "search=y")])
     assert answers(found) == ("allowed", "unknown", "disallowed")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "foo=@99999999999999",
+        "foo=@-999999999999999",
+        "foo=1;at=@999999999999999",
+        "foo=(@253402300800 @1)",
+        'foo="@x\\""',
+    ],
+)
+def test_a_date_beyond_the_calendar_is_valid_syntax_and_spoils_nothing(before: str) -> None:
+    # RFC 9651, 4.2.9 fails for what is no Integer only.
+    found = usage.from_headers([("Content-Usage", f"{before}, train-ai=n")])
+    assert answers(found) == ("unknown", "unknown", "disallowed")
+
+
+@pytest.mark.parametrize("value", ["foo=@9999999999999999", "foo=@1.5", "foo=@", "foo=@99999999999999.5"])
+def test_a_date_that_is_no_integer_makes_the_whole_value_unknown(value: str) -> None:
+    found = usage.from_headers([("Content-Usage", f"{value}, train-ai=n")])
+    assert [each.purpose for each in found.statements] == [""]
+
+
+def test_a_date_inside_a_string_is_left_alone() -> None:
+    assert aipref.read('foo="@99999999999999", train-ai=n')[0].value == "disallowed"
 
 
 def test_what_was_ignored_is_still_shown_with_the_reason() -> None:
@@ -581,6 +608,57 @@ def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
     found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
     assert found.allows("train-ai") == "disallowed"
     assert len({each.line for each in found.statements}) == 256
+
+
+def size_per_url(body: bytes, url: str = URL) -> int:
+    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(url, crawlable=True)
+    return len(json.dumps(found.to_dict()))
+
+
+def test_what_one_url_carries_is_bounded_whatever_the_robots_txt_repeats() -> None:
+    agents = b"".join(b"User-agent: agent%d\n" % n for n in range(20_000)) + b"User-agent: *\n"
+    keys = b", ".join(b"k%d=1" % n for n in range(33))
+    assert size_per_url(agents + b"Content-Usage: train-ai=n, %s\n" % keys * 250) < 500_000
+    assert size_per_url(b"User-agent: *\n" + b"Content-Usage: /%s train-ai=n\n" % (b"*" * 2_000) * 200) < 500_000
+    headers = [("Content-Signal", ", ".join(f"{n}{n}{n}" for n in range(start, start + 32))) for start in range(200)]
+    assert len(usage.from_headers(headers).statements) == 33
+
+
+def test_the_user_agents_of_a_long_group_are_cut() -> None:
+    body = b"".join(b"User-agent: agent%d\n" % n for n in range(99)) + b"User-agent: *\nContent-Usage: train-ai=n\n"
+    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(URL, crawlable=True)
+    group = found.statements[0].group
+    assert group is not None
+    assert (len(group), group[:16], group[-1]) == (201, "agent0, agent1, ", "…")
+
+
+def test_statements_about_unknown_keys_are_few_and_the_others_are_counted() -> None:
+    usages = [(n, f"a{n}=1, b{n}=1", "*") for n in range(1, 101)] + [(101, "train-ai=n", "*")]
+    found = usage.from_robots(URL, content_usage=usages)
+    assert found.allows("train-ai") == "disallowed"
+    assert len(found.statements) == 34
+    assert found.statements[-1].note.startswith("168 more statements were left out")
+    assert found.statements[-1].purpose == ""
+
+
+def test_what_is_left_out_changes_no_answer() -> None:
+    late = usage.from_robots(URL, content_usage=records(*[(n, "train-ai=y") for n in range(400)], (400, "train-ai=n")))
+    assert late.allows("train-ai") == "disallowed"
+    assert len([each for each in late.statements if each.purpose]) == 257
+    covering = [(n, f"/{'*' * (n % 90)}a{'*' * (90 - n % 90)} train-ai=y") for n in range(400)]
+    equally_long = usage.from_robots("/a", content_usage=records(*covering, (400, f"/a{'*' * 90} train-ai=n")))
+    assert equally_long.allows("train-ai") == "disallowed"
+
+
+def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> None:
+    keys = b", ".join(b"k%d=1" % n for n in range(33))
+    body = b"User-agent: *\n" + b"Content-Usage: %s\n" % keys * 2_200
+    start = time.process_time()
+    asked_often = usage.for_agent(comity.robots.parse(body), "MyBot")
+    prepared = time.process_time()
+    for number in range(1_000):
+        asked_often.for_url(f"https://example.com/{number}", crawlable=True)
+    assert time.process_time() - prepared < max(0.2, prepared - start)
 
 
 def test_the_documentation_shows_what_really_happens() -> None:

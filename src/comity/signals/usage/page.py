@@ -7,7 +7,7 @@ from comity.signals import robots_meta
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.usage import aipref, content_signal, rsl, tdmrep
 from comity.signals.usage.aipref import Stated
-from comity.signals.usage.statements import Licence, Scope, Statement, Usage, Vocabulary, merge, shown
+from comity.signals.usage.statements import Licence, Scope, Statement, Usage, Vocabulary, kept, merge, shown
 
 MAX_VALUES: Final = 256
 """Headers, or metas, of one page that are read for preferences."""
@@ -34,7 +34,8 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
     if usage := named.get("content-usage"):
         # One field in several lines is one dictionary (RFC 9651, 4.2).
         parts.append(_stated(", ".join(usage), "aipref", "Content-Usage", aipref.read))
-    parts += [_stated(each, "content-signal", "Content-Signal", _signal) for each in named.get("content-signal", ())]
+    signals = [_stated(each, "content-signal", "Content-Signal", _signal) for each in named.get("content-signal", ())]
+    parts.append(Usage(kept(each for signal in signals for each in signal.statements).statements))
     parts += [tdmrep.from_value(name, value, "header") for name in _TDM for value in named.get(name, ())]
     links: list[Licence] = [each for value in named.get("link", ()) for each in rsl.from_link_header(value, url)]
     parts.append(Usage(licences=tuple(links[: rsl.MAX_LICENCES])))
