@@ -36,6 +36,15 @@ def test_links_are_whole_and_without_repeats_in_order() -> None:
 
 
 # covers: W11
+def test_relation_types_are_parted_by_ascii_white_space_only() -> None:
+    page = read(
+        "<a href=/a rel='nofollow\u00a0x'>a</a><a href=/b rel='x\fnofollow'>b</a><link rel='x\u2003license' href=c>"
+    )
+    assert [link.nofollow for link in page.links] == [False, True]
+    assert page.license_links == ()
+    assert parse_link_headers(['<a>; rel="x\u00a0license"'])[0].rel == ("x\u00a0license",)
+
+
 def test_nofollow_holds_only_where_every_link_to_a_page_has_it() -> None:
     page = read('<a rel="nofollow" href="/a">x</a><a rel="UGC noopener" href="/b">x</a><a href="/a">x</a>')
     assert {link.url[-2:]: link.nofollow for link in page.links} == {"/a": False, "/b": True}
@@ -60,7 +69,7 @@ def test_what_the_page_says_of_itself() -> None:
         ("en", None),
         (None, "application/rss+xml"),
     ]
-    assert page.license_links == ("https://example.com/cc", "https://example.com/lic")
+    assert [link.url for link in page.license_links] == ["https://example.com/cc", "https://example.com/lic"]
     assert [link.url for link in page.links] == ["https://example.com/cc", "https://example.com/next"]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import comity.robots
 from comity.errors import InvalidSetting
 from comity.signals import usage
+from comity.signals.links import read_page
 from comity.signals.usage import Statement, Usage, aipref, content_signal, paths, rsl, rsl_licence, tdmrep
 
 AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
@@ -185,6 +186,26 @@ def test_header_beats_file_and_meta_beats_header() -> None:
     assert [(each.url, each.applies) for each in together.licences] == [("https://e/p", False), ("https://e/q", True)]
 
 
+def test_a_policy_is_given_by_an_absolute_url_or_said_not_to_be() -> None:
+    file = tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/policy.json"}]')
+    parts = [
+        usage.from_tdmrep(file, URL),
+        usage.from_headers([("TDM-Policy", "policy.json")], url=URL),
+        usage.from_metas([("tdm-policy", "//e.example/p")], url=URL),
+        usage.from_tdmrep(file, "/a/page.html"),
+        usage.from_headers([("TDM-Policy", "policy.json")]),
+        usage.from_metas([("tdm-policy", "javascript:1")], url=URL),
+    ]
+    assert [(each.url, each.note) for part in parts for each in part.licences] == [
+        ("https://example.com/policy.json", ""),
+        ("https://example.com/a/policy.json", ""),
+        ("https://e.example/p", ""),
+        ("/policy.json", "not an absolute URL"),
+        ("policy.json", "not an absolute URL"),
+        ("javascript:1", "not an absolute URL"),
+    ]
+
+
 def test_absence_and_errors_closer_to_the_content_reset_nothing() -> None:
     site = usage.from_tdmrep(
         tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://e/p"}]'), URL
@@ -278,6 +299,24 @@ def test_html_links_name_rsl_licences() -> None:
         ("next", rsl.MEDIA_TYPE, "/n"),
     ]
     assert [each.url for each in usage.from_links(links, URL)] == ["https://example.com/l.xml"]
+
+
+def test_from_the_bytes_of_a_page_to_its_rsl_licences() -> None:
+    body = b"""<base href=/docs/><link rel="License x" type="application/RSL+xml; v=1" href="l.xml">
+        <link rel=license href="l.xml"><link rel=license type=text/html href=cc><a rel=license type=application/rsl+xml
+        href=/a.xml>terms</a><link rel=license type=application/rsl+xml href="l.xml?2">"""
+    page = read_page(body, URL, "text/html", ["</h.xml>; rel=license; type=application/rsl+xml"])
+    assert [(each.url, each.source, each.note) for each in usage.from_links(page.license_links)] == [
+        ("https://example.com/docs/l.xml", "link license", ""),
+        ("https://example.com/a.xml", "link license", ""),
+        ("https://example.com/docs/l.xml?2", "link license", ""),
+        ("https://example.com/h.xml", "link license", ""),
+    ]
+
+
+def test_a_link_header_about_another_page_licenses_nothing_here() -> None:
+    value = "</l.xml>; rel=license; type=application/rsl+xml; anchor=/other"
+    assert usage.from_headers([("Link", value)], url=URL).licences == ()
 
 
 RSL = b"""<?xml version="1.0"?>

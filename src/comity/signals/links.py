@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from comity.signals import encodings
 from comity.signals._tags import MAX_TAGS, tags
-from comity.signals.link_header import parse_link_headers
+from comity.signals.link_header import parse_link_headers, relation_types
 from comity.urls import Base, normalise
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
@@ -46,6 +47,20 @@ class Alternate:
     type: str | None = None
 
 
+class LicenseLink(NamedTuple):
+    """A link to a licence (`rel=license`), as `usage.from_links` takes it.
+
+    Attributes:
+        rel: its relation types, lower-cased, a space between them.
+        type: the media type it states, lower-cased, without parameters; empty where it states none.
+        url: absolute, in normal form.
+    """
+
+    rel: str
+    type: str
+    url: str
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What one page says.
@@ -60,7 +75,7 @@ class Page:
         metas: (name, content) of every named meta, in order, name lower-cased, content as written.
         alternates: every `rel=alternate`.
         encoding: the character encoding, by the Encoding standard's name.
-        license_links: every `rel=license`.
+        license_links: every `rel=license`, of the page and of its `Link` headers.
         truncated: True where a limit cut the links short.
     """
 
@@ -73,7 +88,7 @@ class Page:
     metas: tuple[tuple[str, str], ...] = ()
     alternates: tuple[Alternate, ...] = ()
     encoding: str = "utf-8"
-    license_links: tuple[str, ...] = ()
+    license_links: tuple[LicenseLink, ...] = ()
     truncated: bool = False
 
 
@@ -101,7 +116,7 @@ class _Reader:
         self.links: dict[str, tuple[str, ...]] = {}
         self.metas: list[tuple[str, str]] = []
         self.alternates: dict[Alternate, None] = {}
-        self.licenses: dict[str, None] = {}
+        self.licenses: dict[LicenseLink, None] = {}
         self.canonical: str | None = None
         self.title: str | None = None
         self.language: str | None = None
@@ -123,7 +138,7 @@ class _Reader:
                 if href is None:
                     href = attributes.get("xlink:href")
                 if href is not None:
-                    self._link(href, attributes.get("rel"))
+                    self._link(href, attributes.get("rel"), attributes.get("type", ""))
             elif name == "link":
                 if "href" in attributes:
                     self._typed(attributes["href"], attributes.get("rel", ""), attributes)
@@ -185,13 +200,13 @@ class _Reader:
             return None
         return url
 
-    def _link(self, reference: str, rel: str | None) -> None:
+    def _link(self, reference: str, rel: str | None, media_type: str = "") -> None:
         url = self._resolve(reference)
         if url is None:
             return
-        tokens = tuple(dict.fromkeys(rel.lower().split())) if rel else ()
+        tokens = relation_types(rel) if rel else ()
         if "license" in tokens:
-            self._license(url)
+            self._license(url, tokens, media_type)
         known = self.links.get(url)
         if known is None:
             if len(self.links) >= MAX_LINKS:
@@ -203,14 +218,15 @@ class _Reader:
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
 
-    def _license(self, url: str) -> None:
-        if len(self.licenses) < MAX_LINKS and url not in self.licenses:
-            self.licenses[url] = None
-            self.room -= len(url)
+    def _license(self, url: str, tokens: tuple[str, ...], media_type: str) -> None:
+        link = LicenseLink(" ".join(tokens), _essence(media_type), url)
+        if len(self.licenses) < MAX_LINKS and link not in self.licenses:
+            self.licenses[link] = None
+            self.room -= len(url) + len(link.rel) + len(link.type)
 
     def _typed(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
-        tokens = rel.lower().split()
+        tokens = relation_types(rel)
         if not tokens:
             return
         if not _FOLLOWED.isdisjoint(tokens):
@@ -220,7 +236,7 @@ class _Reader:
         if "alternate" in tokens and "stylesheet" not in tokens and len(self.alternates) < MAX_LINKS:
             url = self._resolve(reference)
             if url is not None:
-                kind = attributes.get("type", "").partition(";")[0].strip().lower()
+                kind = _essence(attributes.get("type", ""))
                 language = attributes.get("hreflang", "").strip().lower()
                 alternate = Alternate(url, language or None, kind or None)
                 if alternate not in self.alternates:
@@ -229,4 +245,8 @@ class _Reader:
         if "license" in tokens:
             url = self._resolve(reference)
             if url is not None:
-                self._license(url)
+                self._license(url, tokens, attributes.get("type", ""))
+
+
+def _essence(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()

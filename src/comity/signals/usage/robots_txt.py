@@ -13,7 +13,7 @@ from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
 from comity.signals.usage import aipref, content_signal, paths, rsl
 from comity.signals.usage.aipref import Stated
-from comity.signals.usage.statements import Kept, Licence, Statement, Usage, Vocabulary, kept, shown
+from comity.signals.usage.statements import Kept, Licence, Statement, Usage, Vocabulary, kept, located, shown
 
 if TYPE_CHECKING:
     from comity.robots import Robots
@@ -199,8 +199,7 @@ def _groupless(kind: str, line: int, value: str) -> Statement:
 def _licences(records: Iterable[Record]) -> tuple[Licence, ...]:
     found: list[Licence] = []
     for line, value, _ in records:
-        url = value.strip()
+        url, note = located(value, None)
         if url and len(found) < rsl.MAX_LICENCES:
-            note = "" if rsl.is_absolute(url) else "not an absolute URL"
-            found.append(Licence(url[: rsl.MAX_URL], "rsl", "robots.txt", "License", line, note=note))
+            found.append(Licence(url, "rsl", "robots.txt", "License", line, note=note))
     return tuple(found)

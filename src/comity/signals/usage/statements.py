@@ -20,6 +20,8 @@ PURPOSES: Final = ("search", "ai-input", "train-ai")
 
 MAX_KNOWN: Final = 256
 """Statements about PURPOSES that one source keeps for one URL; a real site makes three."""
+MAX_URL: Final = 2_083
+"""Characters kept of a licence's or a policy's URL."""
 MAX_OTHERS: Final = 32
 """Statements about anything else that one source keeps for one URL."""
 
@@ -198,6 +200,21 @@ def merge(*parts: Usage) -> Usage:
         licences=tuple(_superseded(each, policy) for each in licences),
         applicable=all(part.applicable for part in parts),
     )
+
+
+def located(reference: str, base: str | None) -> tuple[str, str]:
+    """The absolute URL of a reference and no note; where that cannot be had, the reference and a note that says so."""
+    url = reference.strip()[:MAX_URL]
+    if base is not None and not is_absolute(url):
+        from comity import urls  # late: most pages refer to no terms
+
+        url = urls.join(base, url) or url
+    return url, "" if is_absolute(url) else "not an absolute URL"
+
+
+def is_absolute(url: str) -> bool:
+    """Whether the URL carries its own scheme and host."""
+    return url[:8].lower().startswith(("http://", "https://"))
 
 
 class Kept(NamedTuple):
