@@ -66,7 +66,8 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
 
     Returns:
         Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its
-        content as the attribute `text`. What is in a `template` is left out, and of SVG and MathML everything but `a`.
+        content as the attribute `text`, and `xlink:href` is kept inside SVG only. What is in a `template` is left out,
+        and of SVG and MathML everything but `a`.
     """
     return _Tokenizer(text).run()
 
@@ -236,11 +237,14 @@ class _Tokenizer:
             return
         if self._open and self._foreign_start(name):
             if attributes is not None and name == b"a":
+                if "xlink:href" in attributes and not self._in_svg():
+                    del attributes["xlink:href"]
                 self._found.append(("a", attributes))
             return
         if kind == 0:
             return
         if attributes is not None:
+            attributes.pop("xlink:href", None)
             self._found.append((_NAMES[name], attributes))
         if kind & _RAW_TEXT:
             start = self._at
@@ -421,6 +425,17 @@ class _Tokenizer:
         if not self._self_closing and len(self._open) < _MAX_DEPTH:
             self._open.append(name)
         return True
+
+    @cython.cfunc
+    def _in_svg(self) -> cython.bint:
+        """Whether foreign elements are SVG's here: the outermost one since HTML decides for all in it (13.2.6.5)."""
+        root: bytes = b""
+        name: bytes
+        for name in reversed(self._open):
+            if name in _HTML_INSIDE:
+                break
+            root = name
+        return root == b"svg"
 
     @cython.cfunc
     def _leave_foreign(self) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from comity.signals import encodings
 from comity.signals._tags import MAX_TAGS, tags
+from comity.signals.content_type import extract
 from comity.signals.link_header import parse_link_headers, relation_types
 from comity.urls import Base, normalise
 
@@ -95,11 +96,15 @@ class Page:
 def read_page(body: bytes, url: str, content_type: str | None = None, link_headers: Sequence[str] = ()) -> Page:
     """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its `Link` headers.
 
+    Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
+    type"); one that holds no media type says nothing.
+
     Raises:
         InvalidURL: `url`, not the page, is not an absolute http or https URL.
     """
     reader = _Reader(normalise(url))
-    if content_type is None or content_type.partition(";")[0].strip().lower() in ("", *_HTML_TYPES):
+    stated = extract(content_type) if content_type else None
+    if stated is None or stated.essence in _HTML_TYPES:
         reader.read_html(body, content_type)
     reader.read_headers(link_headers)
     return reader.page()
