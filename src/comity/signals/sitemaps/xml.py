@@ -259,7 +259,8 @@ class XmlEntries:
             self._forget()
 
     def _alternate(self, attributes: dict[str, str]) -> None:
-        if attributes.get("rel", "alternate").strip().lower() != "alternate":
+        rel = attributes.get("rel", "alternate")
+        if rel != "alternate" and rel.strip().lower() != "alternate":
             return
         href = attributes.get("href", "").strip()
         hreflang = attributes.get("hreflang", "").strip()
