@@ -47,6 +47,7 @@ _BREAKOUT = frozenset(
 _HTML_INSIDE = frozenset(
     (b"#template", b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml")
 )
+_OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
@@ -423,6 +424,9 @@ class _Tokenizer:
             self._leave_foreign()
             return False
         if not self._self_closing and len(self._open) < _MAX_DEPTH:
+            if name in _HTML_INSIDE and (name in _OF_SVG) != self._in_svg():
+                # A formula's `title`, a drawing's `mi`: HTML does not begin again in it. Upper case tells it apart.
+                name = name.upper()
             self._open.append(name)
         return True
 
@@ -451,9 +455,10 @@ class _Tokenizer:
         if name == b"p" or name == b"br":
             self._leave_foreign()
             return
+        other: bytes = name.upper()
         place: cython.Py_ssize_t = len(self._open) - 1
         while place >= 0:
-            if self._open[place] == name:
+            if self._open[place] == name or self._open[place] == other:
                 del self._open[place:]
                 return
             if self._open[place] == b"#template":
