@@ -115,9 +115,7 @@ def outcome(url: str, policy: Policy = IGNORING, settings: ClientSettings = QUIC
             try:
                 return f"answered {(await client.get(url)).status}"
             except comity.AddressBlocked as error:
-                assert error.url is not None
-                assert "allow_addresses" in str(error)
-                return "AddressBlocked"
+                return "AddressBlocked" if error.url and "allow_addresses" in str(error) else f"unclear: {error}"
             except comity.RobotsUnreachable:
                 return "RobotsUnreachable"
 
