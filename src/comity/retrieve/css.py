@@ -1,4 +1,7 @@
-"""As much of CSS as it takes to see that an element is hidden: declarations, colours, simple rules. Nothing cascades."""
+"""As much of CSS as it takes to see that an element is hidden: declarations, colours, simple rules.
+
+Nothing cascades, and nothing is loaded: a browser alone knows what is finally shown.
+"""
 
 import re
 from collections.abc import Iterable, Mapping

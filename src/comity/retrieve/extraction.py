@@ -44,17 +44,17 @@ class Page:
 
     Attributes:
         markdown: of its main content.
-        title: None where it has none.
+        licences: relation types, media type and reference of its `link` elements.
         hidden: text that a person would not see.
         truncated: whether a limit cut the page.
         javascript_shell: whether it shows next to nothing without running its scripts.
     """
 
     markdown: str
-    title: str | None
     hidden: tuple[HiddenText, ...]
     truncated: bool
     javascript_shell: bool
+    licences: tuple[tuple[str, str, str], ...] = ()
 
 
 def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS) -> Page:
@@ -83,7 +83,6 @@ def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS)
         soup = markdown.tree(cut)
         truncated |= _flattened(soup)
         found, removed = hidden.in_page(soup)
-        title = " ".join(soup.title.get_text().split()) if soup.title is not None else ""
         without = {id(tag) for tag in (*removed, *_no_content(soup))}
         content = _main(soup, without)
         shell = soup.find("script") is not None and _size(content, without) < _SHELL_TEXT
@@ -92,7 +91,7 @@ def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS)
             text = markdown.converted(content, _base(soup, url), without=without, deadline=deadline)
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
-    return Page(text, title or None, found, truncated, shell)
+    return Page(text, found, truncated, shell, tuple(_links(soup)))
 
 
 def bounded(html: str, url: str) -> tuple[str, bool]:
@@ -149,7 +148,7 @@ def _main(soup: "BeautifulSoup", without: set[int]) -> "Tag":
     """The main landmark, or the only article, if it holds a good part of the text; else the body."""
     body = soup.body or soup
     enough = _size(body, without) / 4
-    for found in (soup.find_all("main") or soup.find_all(attrs={"role": "main"}), soup.find_all("article")):
+    for found in (soup.find_all("main") or soup.find_all(True, attrs={"role": "main"}), soup.find_all("article")):
         if len(found) == 1 and id(found[0]) not in without and _size(found[0], without) >= enough:
             return found[0]
     return body
@@ -169,6 +168,12 @@ def _size(content: "Tag", without: set[int]) -> int:
             elif not isinstance(child, Comment):
                 size += len(str(child).strip())
     return size
+
+
+def _links(soup: "BeautifulSoup") -> "Iterator[tuple[str, str, str]]":
+    for tag in soup.find_all("link", rel=True, href=True, limit=1000):
+        rel = tag.attrs["rel"]
+        yield rel if isinstance(rel, str) else " ".join(rel), str(tag.attrs.get("type", "")), str(tag.attrs["href"])
 
 
 def _base(soup: "BeautifulSoup", url: str) -> urls.Base:

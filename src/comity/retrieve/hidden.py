@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from comity.retrieve import css
 
 if TYPE_CHECKING:
-    from bs4 import BeautifulSoup, PageElement, Tag
+    from bs4 import BeautifulSoup, Tag
+    from bs4.element import PageElement
 
 Kind = Literal[
     "hidden_attribute",
@@ -158,7 +159,7 @@ def _hides(node: "Tag", rules: css.Rules) -> tuple[Kind | None, bool]:
 
 
 def _same_colour(node: "Tag", colour: str) -> bool | None:
-    """True: the background declared on it or around it is the same; False: none is, and the text is white; else None."""
+    """True: the background declared on it or around it is the same; False: none is, and the text is white."""
     own = css.colour(colour)
     if own is None:
         return None

@@ -2,13 +2,16 @@
 
 import re
 import time
+from importlib.util import find_spec
 
-import lxml.etree  # noqa: F401  (what the tree is built with; found missing here rather than later)
 from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
 from comity import urls
 from comity.errors import ExtractionFailed
+
+if find_spec("lxml") is None:  # what Beautiful Soup builds the tree with
+    raise ImportError("lxml", name="lxml")
 
 _LONGEST_REFERENCE = 8192
 _WIDEST_SPAN = 20
@@ -49,7 +52,7 @@ class _Converter(MarkdownConverter):
             return ""
         if time.monotonic() > self._deadline:
             raise ExtractionFailed(f"{self._url} could not be turned into Markdown in time", url=self._url)
-        return str(super().process_tag(node, parent_tags))
+        return str(super().process_tag(node, parent_tags))  # type: ignore[misc]
 
 
 def _prepare(content: Tag, base: urls.Base) -> None:
