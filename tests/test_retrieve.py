@@ -120,7 +120,7 @@ def test_force_never_falls_back_on_the_page(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /room.md\n")
     site.set("/llms.txt", listing("/room.md"))
     site.set("/room", PAGE)
-    with pytest.raises(NoCandidate, match="room.md") as caught:
+    with pytest.raises(NoCandidate, match=r"room\.md") as caught:
         got(site.url("/room"), strategy="force")
     assert [each.outcome for each in caught.value.considered] == ["disallowed"]
     assert site.paths() == ["/robots.txt", "/llms.txt"]

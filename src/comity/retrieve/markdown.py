@@ -16,12 +16,17 @@ if find_spec("lxml") is None:  # what Beautiful Soup builds the tree with
 _LONGEST_REFERENCE = 8192
 _WIDEST_SPAN = 20
 _BLANK_LINES = re.compile(r"\n{4,}")
+_XML = re.compile(r"<\?xml", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#]{1,20}")
 
 
 def tree(html: str) -> BeautifulSoup:
     """The page as a tree."""
-    return BeautifulSoup(html, "lxml")
+    # Beautiful Soup warns the program's users of what it takes for a file name or for XML.
+    html = _XML.sub("<?", html)
+    if "<" not in html:
+        html = f"<body>{html}"
+    return BeautifulSoup(html.encode("utf-8", "replace"), "lxml", from_encoding="utf-8")
 
 
 def converted(content: Tag, base: urls.Base, *, without: set[int], deadline: float) -> str:

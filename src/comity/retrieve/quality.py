@@ -84,8 +84,9 @@ def assess(signs: Signs) -> Quality:
     reasons: list[Reason] = []
 
     def count(name: Name, factor: float, message: str) -> None:
+        factor = round(max(factor, 0.0), 3)
         if factor < 1.0:
-            reasons.append(Reason(name, round(max(factor, 0.0), 3), message))
+            reasons.append(Reason(name, factor, message))
 
     text = max(signs.text, 0)
     count("text_length", min(1.0, text / ENOUGH_TEXT) ** 0.5, f"There are {text} characters of text.")
