@@ -478,6 +478,38 @@ def test_of_a_choosers_headers_only_content_negotiation_is_sent(site: Site) -> N
 
 
 # covers: W16
+def test_a_client_that_can_send_headers_is_given_them(site: Site) -> None:
+    site.set("/room", PAGE)
+    given: list[Any] = []
+
+    class Negotiating(AsyncClient):
+        async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> comity.Response:
+            given.append(headers)
+            return await super().get(url)
+
+    async def use() -> Retrieved:
+        async with Negotiating(QUICK) as client:
+            return await retrieve(client, site.url("/room"), strategy="disabled")
+
+    result = asyncio.run(use())
+    (headers,) = given
+    assert headers["Accept"].startswith("text/markdown, text/html;q=0.9")
+    assert result.evidence.request_headers == headers
+
+
+# covers: W2
+def test_where_llms_txt_redirects_robots_txt_is_asked_and_stands_in_the_evidence(site: Site) -> None:
+    with Site("127.0.0.2") as other:
+        site.set("/llms.txt", status=301, headers={"Location": other.url("/llms.txt")})
+        other.set("/llms.txt", "# Elsewhere\n")
+        site.set("/room.md", MARKDOWN, content_type="text/markdown")
+        result = got(site.url("/room.md"))
+        manifests = {(each.kind, each.origin): each for each in result.evidence.manifests}
+        assert manifests["llms.txt", site.url("")].redirects == (site.url("/llms.txt"),)
+        assert manifests["robots.txt", other.url("")].status == 404
+
+
+# covers: W16
 def test_a_header_that_would_split_the_request_is_not_sent(site: Site) -> None:
     site.set("/room", PAGE)
     split = {"Accept": "text/html\r\nCookie: a=b"}

@@ -33,6 +33,7 @@ _UNREAD: Final = ("script", "style", "template", "noscript", "iframe", "object",
 _LANDMARKS: Final = ("nav", "aside", "footer", "dialog", "form")
 _ROLES: Final = frozenset(("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog"))
 _CONTENT: Final = ("main", "article")
+_PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _SHELL_TEXT: Final = 200
 _LONG_TAG: Final = re.compile(r"<[a-zA-Z][^<>]{4000,}+")
 _ATTRIBUTE_MARK: Final = re.compile(r"[\s/=]+")
@@ -130,7 +131,7 @@ def _flattened(soup: "BeautifulSoup") -> bool:
 
 
 def _no_content(soup: "BeautifulSoup") -> "Iterator[Tag]":
-    """Scripts and the like, and the landmarks of navigation."""
+    """Scripts and the like, the landmarks of navigation, and links beside headings to themselves."""
     yield from soup.find_all(_UNREAD)
     holders = {id(parent) for tag in soup.find_all(_CONTENT) for parent in tag.parents}
     titled = {id(parent) for tag in soup.find_all("h1") for parent in tag.parents}
@@ -139,6 +140,9 @@ def _no_content(soup: "BeautifulSoup") -> "Iterator[Tag]":
         if id(tag) in holders or (header and (id(tag) in titled or tag.find_parent(_CONTENT) is not None)):
             continue
         yield tag
+    for tag in soup.find_all("a", href=True):
+        if tag.string is not None and tag.string.strip() in _PERMALINKS and "#" in str(tag.attrs["href"]):
+            yield tag
     for tag in soup.find_all(role=True):
         if str(tag.attrs["role"]).strip().lower() in _ROLES and tag.name not in ("html", "body"):
             yield tag

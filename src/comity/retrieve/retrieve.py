@@ -164,6 +164,9 @@ class _Retrieval:
             origin = urls.origin(self.url)
             found, manifest = await llms_txt(self.client, origin, self.fetcher)
             self.manifests[("llms.txt", origin)] = manifest
+            for hop in (*manifest.redirects, manifest.url):
+                if urls.origin(hop) != origin:
+                    await self.decide(hop)
         known = llms.candidates(self.url, found, strategy=self.strategy)
         order: dict[str, Why] = {each.url: each.reason for each in known}
         if self.chooser is not None:
@@ -215,7 +218,8 @@ class _Retrieval:
         for hop in answer.redirects:
             await self.decide(hop)
         decision = await self.decide(answer.url)
-        said = links.read_page(
+        said = await asyncio.to_thread(
+            links.read_page,
             answer.body,
             answer.url,
             answer.header("content-type") if kind == "html" else "text/plain",
@@ -231,7 +235,8 @@ class _Retrieval:
             usage.from_metas(said.metas, agent=agent),
             usage.Usage(licences=usage.from_links(read.licences, said.base)),
         )
-        signs = signs_of(
+        signs = await asyncio.to_thread(
+            signs_of,
             read.markdown,
             source=len(answer.body) if kind == "html" else 0,
             title=title is not None or kind == "text",
