@@ -161,7 +161,7 @@ def test_what_is_cut_is_said_to_be() -> None:
 
 PIECES = (
     "<p>|</p>|<main>|</main>|<table>|<tr>|<td colspan=9>|<ol start=x>|<li>|<pre>|</pre>|<a href=x>|</a>|<b>|"
-    "<img src=y>|<!--|-->|<h9>|<h77>|<header>|<nav>|<svg>|<math>|<select>|<frameset>|<body>|</html>|<?xml|<![CDATA[|style="
+    "<img src=y>|<!--|-->|<h9>|<h77>|<header>|<nav>|<svg>|<math>|<select>|<frameset>|<body>|</html>|<?xml|<![CDATA["
 )
 
 

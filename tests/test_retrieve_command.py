@@ -1,6 +1,8 @@
 """`comity fetch` and `comity inspect` as a person, and a program, meet them."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,27 @@ def test_inspect_says_that_a_site_cannot_be_reached() -> None:
     answer = comity("inspect", "http://127.0.0.1:1/", *QUICK)
     assert answer.returncode == 3
     assert "unreachable" in answer.stdout
+
+
+# covers: W16
+def test_the_commands_of_the_documentation_print_what_it_shows(site: Site, tmp_path: Path) -> None:
+    site.set(
+        "/robots.txt",
+        "User-agent: *\nDisallow: /vault\nCrawl-delay: 2\nContent-Signal: ai-input=no\n"
+        "Sitemap: https://example.com/sitemap.xml\n",
+    )
+    site.set("/llms.txt", "# The library\n> Everything the islands wrote down.\n\n## Rooms\n- [Lamp](/lamp.md)\n")
+    site.set("/lamp", PAGE)
+    text = (Path(__file__).parents[1] / "docs" / "retrieve.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    shown = []
+    for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        words, _, output = command.partition("\n")
+        program, *arguments = shlex.split(words.replace("https://example.com", site.url("")))
+        if ">" in arguments:
+            continue
+        assert program == "comity"
+        answer = comity(*arguments, *QUICK, cwd=tmp_path).stdout
+        assert answer.replace(site.url(""), "https://example.com") == output
+        shown.append(arguments[0])
+    assert shown == ["fetch", "inspect"]
