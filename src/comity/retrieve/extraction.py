@@ -6,7 +6,8 @@ limit is cut and said to be, or the page is refused, so that the work ends withi
 
 import re
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,9 +31,7 @@ MAX_ATTRIBUTES: Final = 1_000
 """Attributes of one tag; a page with more is refused, for a parser's time grows with their square."""
 
 _UNREAD: Final = ("script", "style", "template", "noscript", "iframe", "object", "embed", "svg", "canvas", "head")
-_LANDMARKS: Final = ("nav", "aside", "footer", "dialog", "form")
-_ROLES: Final = frozenset(("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog"))
-_CONTENT: Final = ("main", "article")
+_ROLES: Final = ("@navigation", "@banner", "@contentinfo", "@complementary", "@search", "@dialog", "@alertdialog")
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _SHELL_TEXT: Final = 200
 _LONG_TAG: Final = re.compile(r"<[a-zA-Z][^<>]{4000,}+")
@@ -82,17 +81,17 @@ def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS)
     cut, truncated = bounded(html, url)
     try:
         soup = markdown.tree(cut)
-        truncated |= _flattened(soup)
-        found, removed = hidden.in_page(soup)
-        without = {id(tag) for tag in (*removed, *_no_content(soup))}
-        content = _main(soup, without)
-        shell = soup.find("script") is not None and _size(content, without) < _SHELL_TEXT
+        tags, flattened = _tags(soup)
+        found, removed = hidden.in_page(soup, tags["style"])
+        without = {id(tag) for tag in (*removed, *_no_content(tags))}
+        content = _main(soup, tags, without)
+        shell = bool(tags["script"]) and _size(content, without) < _SHELL_TEXT
         text = ""
         if convert:
-            text = markdown.converted(content, _base(soup, url), without=without, deadline=deadline)
+            text = markdown.converted(content, _base(tags, url), without=without, deadline=deadline)
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
-    return Page(text, found, truncated, shell, tuple(_links(soup)))
+    return Page(text, found, truncated or flattened, shell, tuple(_links(tags)))
 
 
 def bounded(html: str, url: str) -> tuple[str, bool]:
@@ -113,46 +112,56 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     return cut, len(cut) < len(html)
 
 
-def _flattened(soup: "BeautifulSoup") -> bool:
-    """Cut off what is nested deeper than MAX_DEPTH; whether anything was."""
+def _tags(soup: "BeautifulSoup") -> "tuple[defaultdict[str, list[Tag]], bool]":
+    """All tags by name, and by role as `@name`, in the page's order; and whether it was cut at MAX_DEPTH."""
     from bs4 import Tag
 
+    found: defaultdict[str, list[Tag]] = defaultdict(list)
     cut = False
     stack: list[tuple[Tag, int]] = [(soup, 0)]
     while stack:
         node, depth = stack.pop()
+        found[node.name].append(node)
+        if "role" in node.attrs:
+            found["@" + str(node.attrs["role"]).strip().lower()].append(node)
         children = [child for child in node.contents if isinstance(child, Tag)]
         if depth < MAX_DEPTH:
-            stack.extend((child, depth + 1) for child in children)
+            stack.extend((child, depth + 1) for child in reversed(children))
         elif children:
             node.clear()
             cut = True
-    return cut
+    return found, cut
 
 
-def _no_content(soup: "BeautifulSoup") -> "Iterator[Tag]":
+def _no_content(tags: "Mapping[str, list[Tag]]") -> "Iterator[Tag]":
     """Scripts and the like, the landmarks of navigation, and links beside headings to themselves."""
-    yield from soup.find_all(_UNREAD)
-    holders = {id(parent) for tag in soup.find_all(_CONTENT) for parent in tag.parents}
-    titled = {id(parent) for tag in soup.find_all("h1") for parent in tag.parents}
-    for tag in soup.find_all((*_LANDMARKS, "header")):
-        header = tag.name == "header"
-        if id(tag) in holders or (header and (id(tag) in titled or tag.find_parent(_CONTENT) is not None)):
-            continue
-        yield tag
-    for tag in soup.find_all("a", href=True):
-        if tag.string is not None and tag.string.strip() in _PERMALINKS and "#" in str(tag.attrs["href"]):
+
+    def every(*names: str) -> "Iterator[Tag]":
+        return (tag for name in names for tag in tags.get(name, ()))
+
+    def around(*names: str) -> set[int]:
+        return {id(parent) for tag in every(*names) for parent in tag.parents}
+
+    yield from every(*_UNREAD)
+    content = around("main", "article", "@main")
+    yield from (tag for tag in every("nav", "aside", "footer", "dialog") if id(tag) not in content)
+    prose = around("main", "article", "@main", "h1", "h2", "p")  # some servers put whole pages into a form
+    yield from (tag for tag in every("form") if id(tag) not in prose)
+    titled = around("main", "article", "@main", "h1")
+    for tag in every("header"):
+        if id(tag) not in titled and tag.find_parent(("main", "article")) is None:
             yield tag
-    for tag in soup.find_all(role=True):
-        if str(tag.attrs["role"]).strip().lower() in _ROLES and tag.name not in ("html", "body"):
+    yield from (tag for tag in every(*_ROLES) if tag.name not in ("html", "body"))
+    for tag in every("a"):
+        if "#" in str(tag.attrs.get("href", "")) and (tag.string or "").strip() in _PERMALINKS:
             yield tag
 
 
-def _main(soup: "BeautifulSoup", without: set[int]) -> "Tag":
+def _main(soup: "BeautifulSoup", tags: "Mapping[str, list[Tag]]", without: set[int]) -> "Tag":
     """The main landmark, or the only article, if it holds a good part of the text; else the body."""
     body = soup.body or soup
     enough = _size(body, without) / 4
-    for found in (soup.find_all("main") or soup.find_all(True, attrs={"role": "main"}), soup.find_all("article")):
+    for found in (tags.get("main") or tags.get("@main", []), tags.get("article", [])):
         if len(found) == 1 and id(found[0]) not in without and _size(found[0], without) >= enough:
             return found[0]
     return body
@@ -174,13 +183,16 @@ def _size(content: "Tag", without: set[int]) -> int:
     return size
 
 
-def _links(soup: "BeautifulSoup") -> "Iterator[tuple[str, str, str]]":
-    for tag in soup.find_all("link", rel=True, href=True, limit=1000):
-        rel = tag.attrs["rel"]
-        yield rel if isinstance(rel, str) else " ".join(rel), str(tag.attrs.get("type", "")), str(tag.attrs["href"])
+def _links(tags: "Mapping[str, list[Tag]]") -> "Iterator[tuple[str, str, str]]":
+    for tag in tags.get("link", [])[:1000]:
+        rel = tag.attrs.get("rel", "")
+        yield (
+            rel if isinstance(rel, str) else " ".join(rel),
+            str(tag.attrs.get("type", "")),
+            str(tag.attrs.get("href", "")),
+        )
 
 
-def _base(soup: "BeautifulSoup", url: str) -> urls.Base:
-    tag = soup.find("base", href=True)
-    stated = urls.join(url, str(tag.attrs["href"])) if tag is not None else None
-    return urls.Base(stated or url)
+def _base(tags: "Mapping[str, list[Tag]]", url: str) -> urls.Base:
+    stated = next((str(tag.attrs["href"]) for tag in tags.get("base", ()) if "href" in tag.attrs), None)
+    return urls.Base((urls.join(url, stated) if stated is not None else None) or url)

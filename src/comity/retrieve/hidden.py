@@ -5,7 +5,7 @@ style elements, characters; linked style sheets and scripts are not read.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -107,11 +107,11 @@ def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
     return tuple(found[:MAX_FOUND])
 
 
-def in_page(soup: "BeautifulSoup") -> tuple[tuple[HiddenText, ...], tuple["Tag", ...]]:
-    """What an HTML page hides, and the elements whose text is not to be kept."""
+def in_page(soup: "BeautifulSoup", styles: "Iterable[Tag]") -> tuple[tuple[HiddenText, ...], tuple["Tag", ...]]:
+    """What an HTML page with these `style` elements hides, and the elements whose text is not to be kept."""
     from bs4 import Comment, Tag
 
-    rules = css.hiding_rules(style.get_text() for style in soup.find_all("style"))
+    rules = css.hiding_rules(style.get_text() for style in styles)
     found: list[HiddenText] = []
     removed: list[Tag] = []
     stack: list[tuple[PageElement, bool]] = [(soup, False)]  # with whether hidden text around it is reported already

@@ -51,6 +51,7 @@ class _Converter(MarkdownConverter):
         self._without = without
         self._deadline = deadline
         self._url = url
+        self._numbers: dict[int, int] = {}  # of the last item, by the id of its list
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
         if id(node) in self._without or (node.name == "img" and "src" not in node.attrs):
@@ -58,6 +59,18 @@ class _Converter(MarkdownConverter):
         if time.monotonic() > self._deadline:
             raise ExtractionFailed(f"{self._url} could not be turned into Markdown in time", url=self._url)
         return str(super().process_tag(node, parent_tags))  # type: ignore[misc]
+
+    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """markdownify counts an item's elder siblings each time: quadratic for one long list."""
+        parent = el.parent
+        if parent is None or parent.name != "ol":
+            return str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
+        number = self._numbers.get(id(parent), int(str(parent.attrs.get("start", 1))) - 1) + 1
+        self._numbers[id(parent)] = number
+        bullet = f"{number}. "
+        first, *others = (text or "").strip().split("\n")
+        indented = (" " * len(bullet) + line if line else "" for line in others)
+        return "\n".join((bullet + first, *indented)) + "\n"
 
 
 def _prepare(content: Tag, base: urls.Base) -> None:
