@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -317,6 +318,83 @@ def test_the_clients_body_limit_holds(site: Site) -> None:
 
     with pytest.raises(comity.TooLarge):
         asyncio.run(use())
+
+
+# covers: W2, W15
+@pytest.mark.parametrize(("mode", "error"), [("respect", comity.RobotsUnreachable), ("ignore", comity.AddressBlocked)])
+def test_a_redirect_to_a_private_address_is_refused(site: Site, mode: Any, error: type[Exception]) -> None:
+    with Site("127.0.0.2") as private:
+        private.set("/secret", "secret")
+        site.set("/room", status=302, headers={"Location": private.url("/secret")})
+        with pytest.raises(error, match="not public"):
+            got(site.url("/room"), QUICK.with_changes(mode=mode, allow_addresses=("127.0.0.1/32",)))
+        assert private.seen == []
+
+
+# covers: W13
+def test_the_way_to_the_page_stands_in_the_evidence(site: Site) -> None:
+    with Site("127.0.0.2") as other:
+        site.set("/old", status=301, headers={"Location": "/older"})
+        site.set("/older", status=302, headers={"Location": other.url("/new")})
+        other.set("/new", PAGE)
+        result = got(site.url("/old"))
+        assert result.requested_url == site.url("/old")
+        assert result.url == result.decision.url == other.url("/new")
+        assert result.evidence.decision.url == site.url("/old")
+        assert result.evidence.redirects == (site.url("/old"), site.url("/older"))
+        assert [each.origin for each in result.evidence.manifests if each.kind == "robots.txt"] == [
+            site.url(""),
+            other.url(""),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("<!doctype html><title>T</title><p>Straße".encode("windows-1252"), "text/html; charset=windows-1252"),
+        ('<meta charset="iso-8859-1"><title>T</title><p>Straße'.encode("latin-1"), "text/html"),
+        ("<title>T</title><p>Straße".encode("utf-16"), "text/html"),
+        ("Straße".encode("latin-1"), "text/plain; charset=iso-8859-1"),
+        ("\ufeffStraße".encode(), "text/markdown"),
+        ("<!DOCTYPE html><title>T</title><p>Straße".encode(), ""),
+    ],
+)
+def test_a_page_is_read_in_its_own_character_set(site: Site, body: bytes, kind: str) -> None:
+    site.set("/room", body, headers={"Content-Type": kind})
+    assert got(site.url("/room"), strategy="disabled").markdown.strip() == "Straße"
+
+
+# covers: W14
+def test_a_page_that_its_scripts_would_fill_scores_low(site: Site) -> None:
+    site.set("/room", '<title>App</title><div id="root"></div><script src="/app.js"></script>')
+    quality = got(site.url("/room")).quality
+    assert quality.score < 0.1
+    assert "javascript_shell" in {reason.name for reason in quality.reasons}
+
+
+# covers: W14, W15
+def test_a_huge_page_is_cut_and_holds_nobody_up(site: Site) -> None:
+    site.set("/room", "<title>T</title>" + "<p>some text " * 800_000)
+
+    async def use() -> tuple[Retrieved, float]:
+        longest = 0.0
+
+        async def watch() -> None:
+            nonlocal longest
+            while True:
+                began = time.monotonic()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.monotonic() - began)
+
+        async with AsyncClient(QUICK) as client:
+            watching = asyncio.ensure_future(watch())
+            result = await retrieve(client, site.url("/room"))
+            watching.cancel()
+            return result, longest
+
+    result, longest = asyncio.run(use())
+    assert [reason.name for reason in result.quality.reasons] == ["truncated"]
+    assert longest < result.evidence.seconds / 2
 
 
 def test_a_missing_page_is_an_error_with_its_status(site: Site) -> None:
