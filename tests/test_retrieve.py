@@ -574,6 +574,16 @@ def test_a_client_that_can_send_headers_is_given_them(site: Site) -> None:
     assert headers["Accept"].startswith("text/markdown, text/html;q=0.9")
     assert result.evidence.request_headers == headers
 
+    class NegotiatingSync(Client):
+        def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> comity.Response:
+            given.append(headers)
+            return super().get(url)
+
+    with NegotiatingSync(QUICK) as client:
+        result = retrieve_sync(client, site.url("/room"), strategy="disabled")
+    assert given == [headers, headers]
+    assert result.evidence.request_headers == headers
+
 
 # covers: W2
 def test_where_llms_txt_redirects_robots_txt_is_asked_and_stands_in_the_evidence(site: Site) -> None:

@@ -1,8 +1,11 @@
 """`comity fetch` and `comity inspect` as a person, and a program, meet them."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,29 @@ def test_fetch_prints_markdown_and_says_on_standard_error_what_to_know(site: Sit
     assert "comity: warning: The page asks that no copy of it be kept for showing to others." in rest
     assert rest[-1].startswith("comity: hidden text, left out: An element with the hidden attribute holds text.")
     assert "\x1b" not in answer.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_is_not_given_what_it_would_obey(site: Site) -> None:
+    body = "clear\x1b[2J the \u202escreen\n"
+    site.set("/lamp.md", body, content_type="text/markdown")
+    words = (sys.executable, "-m", "comity", "fetch", site.url("/lamp.md"), *QUICK)
+    reader, terminal = os.openpty()
+    subprocess.run(words, stdout=terminal, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    os.close(terminal)
+    shown = os.read(reader, 10_000).decode()
+    os.close(reader)
+    assert shown == "clear\ufffd[2J the \ufffdscreen\r\n"
+    assert comity("fetch", site.url("/lamp.md"), *QUICK).stdout == body
+
+
+def test_markdown_is_utf_8_whatever_the_locale_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.set("/lamp.md", "# Die Straße \u706f\r\n", content_type="text/markdown")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    words = (sys.executable, "-m", "comity", "fetch", site.url("/lamp.md"), *QUICK)
+    assert (
+        subprocess.run(words, capture_output=True, check=True, timeout=60).stdout == "# Die Straße \u706f\r\n".encode()
+    )
 
 
 # covers: W13, W16

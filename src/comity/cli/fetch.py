@@ -43,11 +43,22 @@ def fetch(
     elif as_json:
         click.echo(text, nl=False)
     else:
-        click.echo(_OBEYED.sub("\ufffd", text) if sys.stdout.isatty() else text, nl=not text.endswith("\n"))
+        _print(text if text.endswith("\n") else text + "\n")
     if not as_json:
         for line in _notes(result):
             _say(line)
     return Exit.DONE
+
+
+def _print(text: str) -> None:
+    """To a terminal what it can show, to anything else the text as it is, in UTF-8."""
+    if sys.stdout.isatty():
+        data = _OBEYED.sub("\ufffd", text).encode(sys.stdout.encoding, "replace")
+    else:
+        data = text.encode("utf-8", "surrogatepass")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 async def _retrieved(url: str, policy: Policy, settings: ClientSettings, strategy: Strategy) -> Retrieved:
@@ -62,7 +73,7 @@ def _notes(result: Retrieved) -> list[str]:
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
     notes += [f"warning: {warning.message}" for warning in result.warnings]
     notes += [
-        f"hidden text{'' if each.kept else ', left out'}: {each.message} {each.excerpt!r}"
+        f"hidden text{'' if each.kept else ', left out'}: {each.message} «{each.excerpt}»"
         for each in result.hidden[:10]
     ]
     if len(result.hidden) > 10:

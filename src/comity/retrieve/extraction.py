@@ -26,7 +26,7 @@ MAX_TAGS: Final = 100_000
 MAX_DEPTH: Final = 128
 """Levels of nesting that are read; what is deeper is cut off."""
 SECONDS: Final = 10.0
-"""Time after which a page is given up."""
+"""Processor time after which a page is given up."""
 MAX_ATTRIBUTES: Final = 1_000
 """Attributes of one tag; a page with more is refused, for a parser's time grows with their square."""
 
@@ -64,7 +64,7 @@ def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS)
         html: the page as text.
         url: where it was served; relative links start here or at its `<base>`.
         convert: False leaves the Markdown empty, for callers that have their own converter.
-        seconds: time after which it gives up.
+        seconds: processor time after which it gives up.
 
     Raises:
         MissingExtra: the libraries of `comity[retrieve]` are not installed.
@@ -77,7 +77,7 @@ def read(html: str, url: str, *, convert: bool = True, seconds: float = SECONDS)
             f"HTML cannot be turned into Markdown: {error.name} is not installed",
             hint="pip install 'comity[retrieve]'",
         ) from None
-    deadline = time.monotonic() + seconds
+    deadline = time.thread_time() + seconds
     cut, truncated = bounded(html, url)
     try:
         soup = markdown.tree(cut)

@@ -42,8 +42,8 @@ class Blocking:
     async def check(self, url: str) -> Decision:
         return await asyncio.to_thread(self.client.check, url)
 
-    async def get(self, url: str) -> Response:
-        return await asyncio.to_thread(self.client.get, url)
+    async def get(self, url: str, **options: Any) -> Response:
+        return await asyncio.to_thread(self.client.get, url, **options)
 
 
 class Answer(Protocol):
@@ -103,7 +103,7 @@ async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Map
     """
     if fetcher is None:
         return await _by_client(client, url, headers)
-    settings = getattr(client, "settings", None) or ClientSettings()
+    settings = getattr(_own(client), "settings", None) or ClientSettings()
     passed: list[str] = []
     while True:
         require(await client.check(url))
@@ -187,18 +187,23 @@ async def called(part: str, function: Callable[..., Any], *arguments: Any, about
 
 
 async def _by_client(client: Asker, url: str, headers: Mapping[str, str]) -> Fetched:
-    get: Any = client.get
-    sent = dict(headers) if "headers" in inspect.signature(get).parameters else {}
-    response = await (get(url, headers=sent) if sent else get(url))
+    takes = inspect.signature(_own(client).get).parameters
+    options: dict[str, Any] = {"headers": dict(headers)} if "headers" in takes else {}
+    response = await client.get(url, **options)
     return Fetched(
         response.url,
         response.status,
         tuple(response.all_headers),
         response.body,
         tuple(response.redirects),
-        sent,
+        options.get("headers", {}),
         response.fetched_at,
     )
+
+
+def _own(client: Asker) -> Any:
+    """The client that the caller made."""
+    return client.client if isinstance(client, Blocking) else client
 
 
 def _checked_answer(answer: Any, url: str) -> Fetched:
