@@ -57,14 +57,6 @@ class Timeout(FetchError):
     """No answer within the configured time."""
 
 
-class TooLarge(FetchError):
-    """The response is over a configured limit and was cut off."""
-
-
-class TooManyRedirects(FetchError):
-    """More redirect hops than the policy allows, or a redirect loop."""
-
-
 class BadStatus(FetchError):
     """The page itself was answered with an HTTP status that brings no page.
 
@@ -103,6 +95,14 @@ class PartFailed(ComityError):
 
 class MissingExtra(ComityError):
     """A library that an optional part of comity needs is not installed; the message names the extra."""
+
+
+class TooLarge(FetchError):
+    """The response is over a configured limit and was cut off."""
+
+
+class TooManyRedirects(FetchError):
+    """More redirect hops than the policy allows, or a redirect loop."""
 
 
 class AddressBlocked(ComityError):
