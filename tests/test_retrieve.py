@@ -16,7 +16,7 @@ from sites import Site
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.errors import BadStatus, NoCandidate, PartFailed, UnsupportedContent
-from comity.retrieve import Retrieved, json_schema, retrieve, retrieve_sync
+from comity.retrieve import Retrieved, json_schema, retrieve
 from comity.signals.llms import Candidate
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -556,33 +556,12 @@ def test_of_a_choosers_headers_only_content_negotiation_is_sent(site: Site) -> N
 
 
 # covers: W16
-def test_a_client_that_can_send_headers_is_given_them(site: Site) -> None:
+def test_the_server_is_told_what_is_wanted(site: Site) -> None:
     site.set("/room", PAGE)
-    given: list[Any] = []
-
-    class Negotiating(AsyncClient):
-        async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> comity.Response:
-            given.append(headers)
-            return await super().get(url)
-
-    async def use() -> Retrieved:
-        async with Negotiating(QUICK) as client:
-            return await retrieve(client, site.url("/room"), strategy="disabled")
-
-    result = asyncio.run(use())
-    (headers,) = given
-    assert headers["Accept"].startswith("text/markdown, text/html;q=0.9")
-    assert result.evidence.request_headers == headers
-
-    class NegotiatingSync(Client):
-        def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> comity.Response:
-            given.append(headers)
-            return super().get(url)
-
-    with NegotiatingSync(QUICK) as client:
-        result = retrieve_sync(client, site.url("/room"), strategy="disabled")
-    assert given == [headers, headers]
-    assert result.evidence.request_headers == headers
+    result = got(site.url("/room"), strategy="disabled")
+    sent = site.seen[-1].headers["Accept"]
+    assert sent.startswith("text/markdown, text/html;q=0.9")
+    assert result.evidence.request_headers == {"Accept": sent}
 
 
 # covers: W2
@@ -638,8 +617,8 @@ def test_the_sync_form_does_the_same(site: Site) -> None:
     site.set("/llms.txt", listing("/room.md"))
     site.set("/room", PAGE)
     with Client(QUICK) as client:
-        first = retrieve_sync(client, site.url("/room"))
-        second = retrieve_sync(client, site.url("/room"))
+        first = client.retrieve(site.url("/room"))
+        second = client.retrieve(site.url("/room"))
     assert first.markdown == second.markdown == got(site.url("/room")).markdown
     assert site.paths()[:6] == ["/robots.txt", "/llms.txt", "/room.md", "/room", "/room.md", "/room"]
 

@@ -8,9 +8,10 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 import aiohttp
@@ -201,6 +202,11 @@ class AsyncClient:
                 answer.close()
                 self._gate.finished(go, self._clock.monotonic(), good=answer.status < 500)
             url, headers = self._next_hop(url, response.location, passed, headers)
+
+    async def retrieve(self, url: str, **options: Any) -> Any:
+        """The page for a reader that is a program: as Markdown, with evidence; see `comity.retrieve.retrieve`."""
+        package = import_module("comity.retrieve")  # a higher floor, which puts this client to work
+        return await package.retrieve(self, url, **options)
 
     async def fetch(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] = NO_HEADERS, redirects: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from comity.retrieve.hidden import HiddenText
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.parts import Answer, Chooser, Extractor, Fetcher
 from comity.retrieve.quality import Quality
-from comity.retrieve.retrieve import retrieve, retrieve_sync
+from comity.retrieve.retrieve import retrieve
 
 __all__ = [
     "Answer",
@@ -21,5 +21,4 @@ __all__ = [
     "json_schema",
     "llms_txt",
     "retrieve",
-    "retrieve_sync",
 ]

@@ -5,15 +5,15 @@ robots.txt and the address guard apply; whatever goes wrong means that there is 
 
 import asyncio
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
+from comity.net import AsyncClient
 from comity.policy.outcome import freshness
 from comity.retrieve.evidence import Manifest, sha256
-from comity.retrieve.parts import Asker, Blocking, Fetched, Fetcher, fetched
+from comity.retrieve.parts import Fetched, Fetcher, fetched
 from comity.signals import llms
 from comity.signals.llms import LlmsTxt
 
@@ -31,10 +31,10 @@ class _Kept:
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
 
-_KEPT: WeakKeyDictionary[object, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[AsyncClient, _Kept] = WeakKeyDictionary()
 
 
-async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
+async def llms_txt(client: AsyncClient, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
     """The llms.txt of an origin, None where there is none to be had, and the evidence.
 
     It is kept for the life of the client within HTTP freshness, at most a day; what a fetcher brings is not kept.
@@ -42,10 +42,8 @@ async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -
     if fetcher is not None:
         found, manifest, _ = await _read(client, origin, fetcher)
         return found, manifest
-    blocking = isinstance(client, Blocking)
-    kept = _KEPT.setdefault(client.client if isinstance(client, Blocking) else client, _Kept())
-    # One request, however many wait for it; threads, which a sync client serves, each have a loop and wait for none.
-    async with nullcontext() if blocking else kept.locks.setdefault(origin, asyncio.Lock()):
+    kept = _KEPT.setdefault(client, _Kept())
+    async with kept.locks.setdefault(origin, asyncio.Lock()):  # one request, however many wait for it
         known = kept.files.get(origin)
         if known is None or known[0] <= time.monotonic():
             found, manifest, life = await _read(client, origin, None)
@@ -56,7 +54,7 @@ async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -
     return known[1], known[2]
 
 
-async def _read(client: Asker, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
+async def _read(client: AsyncClient, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
     url = f"{origin}/llms.txt"
     try:
         answer = await fetched(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})

@@ -13,37 +13,9 @@ from typing import Any, Protocol
 
 from comity import urls
 from comity.errors import ComityError, PartFailed, RobotsDisallowed, RobotsUnreachable, TooLarge, TooManyRedirects
-from comity.net import Client, ClientSettings, Response
-from comity.policy import Decision, Policy
+from comity.net import AsyncClient
+from comity.policy import Decision
 from comity.signals.llms import Candidate
-
-
-class Asker(Protocol):
-    """What a retrieval needs of a client."""
-
-    @property
-    def policy(self) -> Policy: ...
-
-    async def check(self, url: str) -> Decision: ...
-
-    async def get(self, url: str) -> Response: ...
-
-
-class Blocking:
-    """A sync Client as what a retrieval asks."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    @property
-    def policy(self) -> Policy:
-        return self.client.policy
-
-    async def check(self, url: str) -> Decision:
-        return await asyncio.to_thread(self.client.check, url)
-
-    async def get(self, url: str, **options: Any) -> Response:
-        return await asyncio.to_thread(self.client.get, url, **options)
 
 
 class Answer(Protocol):
@@ -94,7 +66,7 @@ class Fetched:
         return self.header("content-type").partition(";")[0].strip().lower()
 
 
-async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
+async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
     """One URL and the redirects from it, each hop decided anew, whoever does the fetching.
 
     Raises:
@@ -103,7 +75,7 @@ async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Map
     """
     if fetcher is None:
         return await _by_client(client, url, headers)
-    settings = getattr(_own(client), "settings", None) or ClientSettings()
+    settings = client.settings
     passed: list[str] = []
     while True:
         require(await client.check(url))
@@ -186,24 +158,17 @@ async def called(part: str, function: Callable[..., Any], *arguments: Any, about
         raise PartFailed(f"the {part} raised {type(error).__name__}: {error}", url=about) from error
 
 
-async def _by_client(client: Asker, url: str, headers: Mapping[str, str]) -> Fetched:
-    takes = inspect.signature(_own(client).get).parameters
-    options: dict[str, Any] = {"headers": dict(headers)} if "headers" in takes else {}
-    response = await client.get(url, **options)
+async def _by_client(client: AsyncClient, url: str, headers: Mapping[str, str]) -> Fetched:
+    response = await client.get(url, headers=headers)
     return Fetched(
         response.url,
         response.status,
-        tuple(response.all_headers),
+        response.all_headers,
         response.body,
-        tuple(response.redirects),
-        options.get("headers", {}),
+        response.redirects,
+        headers,
         response.fetched_at,
     )
-
-
-def _own(client: Asker) -> Any:
-    """The client that the caller made."""
-    return client.client if isinstance(client, Blocking) else client
 
 
 def _checked_answer(answer: Any, url: str) -> Fetched:

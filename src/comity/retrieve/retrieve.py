@@ -7,7 +7,6 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -22,7 +21,7 @@ from comity.errors import (
     RobotsUnreachable,
     UnsupportedContent,
 )
-from comity.net import AsyncClient, Client
+from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.retrieve import extraction, hidden
 from comity.retrieve.evidence import Considered, Conversion, Evidence, Manifest, Outcome, Retrieved, sha256
@@ -30,8 +29,6 @@ from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.page_warnings import about
 from comity.retrieve.parts import (
     DEFAULT_HEADERS,
-    Asker,
-    Blocking,
     Chooser,
     Extractor,
     Fetched,
@@ -93,28 +90,12 @@ async def retrieve(
     return await _Retrieval(client, urls.normalise(url), strategy, fetcher, extractor, chooser).run()
 
 
-def retrieve_sync(
-    client: Client,
-    url: str,
-    *,
-    strategy: Strategy = "prefer",
-    fetcher: Fetcher | None = None,
-    extractor: Extractor | None = None,
-    chooser: Chooser | None = None,
-) -> Retrieved:
-    """As `retrieve`, for programs without an event loop."""
-    llms.candidates(url, None, strategy=strategy)
-    work = _Retrieval(Blocking(client), urls.normalise(url), strategy, fetcher, extractor, chooser)
-    with ThreadPoolExecutor(1, "comity-retrieve") as thread:  # the caller's own thread may have a loop that runs
-        return thread.submit(asyncio.run, work.run()).result()
-
-
 class _Retrieval:
     """The state of one retrieval."""
 
     def __init__(
         self,
-        client: Asker,
+        client: AsyncClient,
         url: str,
         strategy: Strategy,
         fetcher: Fetcher | None,
