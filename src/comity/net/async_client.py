@@ -5,6 +5,7 @@ It drives the gate and does the I/O; it decides nothing itself.
 
 import asyncio
 import random
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,8 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode
-
-import aiohttp
 
 from comity import urls
 from comity.errors import (
@@ -311,7 +310,7 @@ class AsyncClient:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._sending, self._clock
         if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": aiohttp.BasicAuth(*pair, "utf-8").encode(), **headers}
+            headers = {"Authorization": _basic(*pair), **headers}
         try:
             if self.settings.head_timeout is None:
                 answer = await transport.open(method, url, headers=headers or None)
@@ -479,6 +478,11 @@ class AsyncClient:
         if page_or_none is not None:
             self._cache.keep_page(page_or_none)
         return response
+
+
+def _basic(name: str, password: str) -> str:
+    """RFC 7617."""
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
 class _Line:
