@@ -138,9 +138,8 @@ def origins(count: int = 1_000) -> None:
 
 
 def main() -> None:
-    print(
-        f"comity {comity.__version__}, aiohttp {aiohttp.__version__}, httpx {httpx.__version__}, uvloop {uvloop.__version__}"
-    )
+    versions = f"aiohttp {aiohttp.__version__}, httpx {httpx.__version__}, uvloop {uvloop.__version__}"
+    print(f"comity {comity.__version__}, {versions}")
     with tempfile.TemporaryDirectory() as folder:
         process = nginx(Path(folder))
         try:
