@@ -5,7 +5,7 @@ when somebody asks. Immutable for its users and safe to read from several thread
 import codecs
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
 from comity.robots._match import FORMS, Asked, Matcher
@@ -15,6 +15,9 @@ from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.rules import ranked
 from comity.robots.values import Group, Line, Match, Record, Rule
+
+if TYPE_CHECKING:
+    from comity.robots.rates import RequestRate, VisitTime
 
 MOST_MATCHERS = 64  # agents remembered for one file
 
@@ -82,6 +85,18 @@ class Robots(Asked):
             if 0 <= seconds < float("inf"):
                 return seconds
         return None
+
+    def request_rate(self, agent: str) -> "RequestRate | None":
+        """The first Request-rate that the file asks of an agent; None where it asks nothing that can be read."""
+        from comity.robots.rates import request_rate
+
+        return request_rate(self._values_for(agent, kinds.REQUEST_RATE))
+
+    def visit_time(self, agent: str) -> "VisitTime | None":
+        """The first Visit-time that the file asks of an agent; None where it asks nothing that can be read."""
+        from comity.robots.rates import visit_time
+
+        return visit_time(self._values_for(agent, kinds.VISIT_TIME))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -191,6 +206,23 @@ class Robots(Asked):
         own = [record for record in self._read_records() if record.kind == kinds.NAMES[kind] and record.agents]
         for number in choose([record.agents for record in own], agent, self.dialect):
             yield own[number]
+
+    def _values_for(self, agent: str, kind: int) -> Iterator[str]:
+        """Values of a kind of record for an agent. One with `User-agent` lines of its own takes none from `*`."""
+        runs: list[list[str]] = []  # each run of `User-agent` lines, and what stands below it
+        below: list[list[str]] = []
+        fresh = False
+        for entry in self._index:
+            if entry & 0xFF == kinds.USER_AGENT:
+                if not fresh:
+                    runs.append([])
+                    below.append([])
+                runs[-1].append(self._value(entry))
+            elif entry & 0xFF == kind and below:
+                below[-1].append(self._value(entry))
+            fresh = entry & 0xFF == kinds.USER_AGENT
+        for number in choose(runs, agent, self.dialect):
+            yield from below[number]
 
     def _read_records(self) -> Iterator[Record]:
         lines = _LineNumbers(self.body)

@@ -1,0 +1,74 @@
+"""Request-rate and Visit-time: how many requests in how long, and at what time of day, as a site writes them.
+
+Reads the values of the two records, which come from no standard but from Sean Conner's draft of 1996; it never waits
+and never asks what time it is.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import time
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_CLOCK = r"([0-9]{2}):?([0-9]{2})"
+_PERIOD = re.compile(rf"{_CLOCK}(?: ?- ?| ){_CLOCK}")
+_RATE = re.compile(r"([0-9]{1,9}) ?/ ?([0-9]{1,9}) ?([smhd]?)(?: (.*))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitTime:
+    """When a site wants to be visited.
+
+    Attributes:
+        start, end: time of day in UTC; where `end` is not after `start`, the time runs past midnight.
+    """
+
+    start: time
+    end: time
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRate:
+    """How often a site may be asked.
+
+    Attributes:
+        requests: at most so many, at least 1,
+        seconds: in so many seconds, at least 1.
+        start, end: time of day in UTC for which it is meant; None where it is meant for the whole day.
+    """
+
+    requests: int
+    seconds: int
+    start: time | None = None
+    end: time | None = None
+
+
+def request_rate(values: Iterable[str]) -> RequestRate | None:
+    """The first value such as `3/15`, `1/10s` or `100/15m 0600-0845` that can be read; None where none can."""
+    for value in values:
+        found = _RATE.fullmatch(" ".join(value.split()))
+        if found is None:
+            continue
+        requests, seconds = int(found[1]), int(found[2]) * _UNITS[found[3].lower()]
+        period = visit_time([found[4]]) if found[4] else None
+        if requests and seconds and (period is not None or not found[4]):
+            return RequestRate(requests, seconds, period and period.start, period and period.end)
+    return None
+
+
+def visit_time(values: Iterable[str]) -> VisitTime | None:
+    """The first value such as `0600-0845`, `0600 0845` or `06:00-08:45` that can be read; None where none can."""
+    for value in values:
+        found = _PERIOD.fullmatch(" ".join(value.split()))
+        if found is None:
+            continue
+        start, end = _time_of_day(found[1], found[2]), _time_of_day(found[3], found[4])
+        if start is not None and end is not None:
+            return VisitTime(start, end)
+    return None
+
+
+def _time_of_day(hours: str, minutes: str) -> time | None:
+    if (hours, minutes) == ("24", "00"):  # midnight, as many write the end of a day
+        return time(0)
+    return time(int(hours), int(minutes)) if int(hours) < 24 and int(minutes) < 60 else None
