@@ -118,8 +118,8 @@ class RobotFileParser:
     def _text(self, group: Group) -> str:
         lines = [f"User-agent: {agent}" for agent in group.agents]
         for kind in ("crawl-delay", "request-rate"):
-            for record in self.robots.records(kind):
-                if group.line < record.line <= group.last_line:
-                    lines.append(f"{kind.capitalize()}: {record.value}")
+            records = self.robots.records(kind)
+            own = [record for record in records if group.line < record.line <= group.last_line]
+            lines += [f"{kind.capitalize()}: {record.value}" for record in own]
         lines += [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}" for rule in group.rules]
         return "\n".join(lines)

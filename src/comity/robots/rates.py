@@ -51,8 +51,11 @@ def request_rate(values: Iterable[str]) -> RequestRate | None:
             continue
         requests, seconds = int(found[1]), int(found[2]) * _UNITS[found[3].lower()]
         period = visit_time([found[4]]) if found[4] else None
-        if requests and seconds and (period is not None or not found[4]):
-            return RequestRate(requests, seconds, period and period.start, period and period.end)
+        if not requests or not seconds or (period is None and found[4]):
+            continue
+        if period is None:
+            return RequestRate(requests, seconds)
+        return RequestRate(requests, seconds, period.start, period.end)
     return None
 
 
