@@ -4,6 +4,7 @@ Rules are read by the dialect `robotstxt`. Without a file, 401 and 403 disallow 
 none, allows it; a client of the caller's keeps its own policy.
 """
 
+import codecs
 from email.message import Message
 from typing import Any
 from urllib.parse import quote
@@ -121,7 +122,10 @@ def _decoded(body: bytes, content_type: str) -> bytes | str:
 
 
 def _charset(label: str) -> webencodings.Encoding:
-    charset = webencodings.lookup(label)
+    try:  # Python's names, such as latin-1, as well as the Web's
+        charset = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
+    except LookupError:
+        charset = None
     if charset is None or charset.name.startswith(("utf-16", "x-", "replacement")):
         raise comity.InvalidSetting(f"url_charset: {label!r} is no charset that URLs are written in; utf-8 is usual")
     return charset
