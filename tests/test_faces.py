@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import missing
+from hypothesis import given
+from hypothesis import strategies as st
 from sites import Site
 
 import comity
@@ -453,3 +455,25 @@ def test_the_gem_s_get_brings_charsets_together(site: Site, body_charset: str, u
 def test_a_charset_that_does_not_exist_harms_nothing(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /käse", content_type="text/plain; charset=zlib_codec")
     assert not robotstxt.get_allowed(site.url("/käse"), "MyBot", allow_addresses=LOOPBACK)
+
+
+# What must hold for every file
+
+
+@given(st.text(), st.text(), st.text())
+def test_no_face_ever_fails_on_what_a_site_writes(text: str, url: str, agent: str) -> None:
+    lines = RobotFileParser()
+    lines.parse(text.splitlines())
+    protego, reppy = Protego.parse(text, "rfc9309"), Reppy.parse("", text)
+    expected = comity.parse("\n".join(text.splitlines())).allowed(url, agent)
+    assert lines.can_fetch(agent, url) is expected
+    assert protego.can_fetch(url, agent) is reppy.allowed(url, agent) is comity.parse(text).allowed(url, agent)
+    assert isinstance(robotstxt.parse(text, agent).allowed(url), bool)
+    str(lines)
+
+
+@given(st.text() | st.from_regex(r"[0-9]+/[0-9]+[smhd]?( [0-9:]+-[0-9:]+)?", fullmatch=True))
+def test_a_rate_is_none_or_can_be_waited_for(value: str) -> None:
+    rate = request_rate([value])
+    assert rate is None or (rate.requests > 0 and rate.seconds > 0)
+    visit_time([value])
