@@ -14,7 +14,8 @@ from comity.crawl import records
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.settings import CrawlSettings
-from comity.crawl.sink import JsonLines
+from comity.crawl.sinks import Sink
+from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
@@ -26,6 +27,7 @@ from comity.signals.robots_meta import read as read_robots_meta
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records
+MOST_PENDING = 2 * COMMIT_BYTES  # of records; beyond it no request is started
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
@@ -39,6 +41,8 @@ class Crawler:
     Args:
         seeds: absolute URLs to start from; the crawl stays on their hosts.
         folder: where frontier and output lie; made if need be.
+        sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
+            with, JSON Lines if it is new.
 
     Raises:
         InvalidURL: a seed is no web address.
@@ -54,6 +58,7 @@ class Crawler:
         settings: CrawlSettings | None = None,
         client_settings: ClientSettings | None = None,
         clock: Clock | None = None,
+        sink: Sink | str | None = None,
     ) -> None:
         self.seeds = [urls.normalise(seed) for seed in seeds]
         self.folder = folder
@@ -73,7 +78,8 @@ class Crawler:
         self._broken: BaseException | None = None
         self._client: AsyncClient
         self._frontier: Frontier
-        self._sink: JsonLines
+        self._given_sink = sink
+        self._sink: GuardedSink
 
     @property
     def stopped(self) -> bool:
@@ -90,7 +96,7 @@ class Crawler:
         _make(self.folder)
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            JsonLines(self.folder, self._frontier.recall("lengths", {})) as self._sink,
+            GuardedSink(self._given_sink, self.folder, self._frontier.recall("sink")) as self._sink,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
@@ -101,7 +107,8 @@ class Crawler:
                     for task in self._tasks:
                         task.cancel()
                     await asyncio.gather(*self._tasks, return_exceptions=True)
-                self._commit()
+                self._commit(final=True)
+                self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
 
     # The loop
@@ -126,7 +133,7 @@ class Crawler:
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
             idle = not self._tasks and (self._stopping or self._enough() or self._hosts.next_time() is None)
-            if idle or now >= next_commit or self._is_much():
+            if idle or now >= next_commit or (self._is_much() and not self._is_held_up()):
                 self._commit()
                 next_commit = now + COMMIT_EVERY
                 if idle and (self._stopping or self._enough() or self._hosts.next_time() is None):
@@ -143,8 +150,13 @@ class Crawler:
         batch = self._batch
         return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
 
+    def _is_held_up(self) -> bool:
+        """Whether the sink cannot keep up, even though it was asked to write."""
+        return self._sink.pending >= MOST_PENDING
+
     def _full(self) -> bool:
-        return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        busy = len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        return busy or self._stopping or self._is_held_up()
 
     def _enough(self, more: int = 0) -> bool:
         return self.settings.max_pages is not None and self.stats.pages + more >= self.settings.max_pages
@@ -236,6 +248,8 @@ class Crawler:
             self._fail(entry, str(error))
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
+        except StorageError:  # the output fails, not the page
+            raise
         except Exception as error:  # one page that defeats us must not end the crawl
             self._fail(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
@@ -243,7 +257,7 @@ class Crawler:
     def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
         if response.location is not None:
             target = urls.join(entry.url, response.location)
-            self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
+            self._sink.add("redirects", records.redirect(response, target, depth=entry.depth), response)
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
             if target is not None and entry.hops < MOST_HOPS:
@@ -268,14 +282,14 @@ class Crawler:
             record = records.page(response, read, depth=entry.depth)
             if read is not None:
                 self._follow(entry, response, read)
-            self._sink.add("pages", record)
+            self._sink.add("pages", record, response)
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
-            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
+            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
-            self._fail(entry, f"HTTP status {response.status}", response.status)
+            self._fail(entry, f"HTTP status {response.status}", response)
         return None
 
     def _follow(self, entry: Entry, response: Response, read: Page) -> None:
@@ -340,16 +354,18 @@ class Crawler:
             self.trouble = self.trouble or decision.why
         self._settle(State.REFUSED, entry)
 
-    def _fail(self, entry: Entry, why: str, status: int | None = None) -> None:
+    def _fail(self, entry: Entry, why: str, response: Response | None = None) -> None:
         attempts = entry.attempts + 1
-        self._sink.add("failures", records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status))
+        status = response.status if response else None
+        record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
+        self._sink.add("failures", record, response)
         self.stats.failed += 1
         self.trouble = self.trouble or why
         self._settle(State.FAILED, entry)
 
-    def _fail_or_retry(self, host: Host, entry: Entry, why: str, status: int | None = None) -> Entry | None:
+    def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
         if entry.attempts >= self.settings.retries:
-            self._fail(entry, why, status)
+            self._fail(entry, why, response)
             return None
         attempts = entry.attempts + 1
         self._batch.retried.append(entry.id)
@@ -357,9 +373,9 @@ class Crawler:
         return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
 
     def _robots_seen(self, result: RobotsResult) -> None:
-        self._sink.add("robots", records.robots(result))
+        self._sink.add("robots", records.robots(result), result)
 
-    def _commit(self) -> None:
+    def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
         batch, self._batch = self._batch, Batch()
 
@@ -368,7 +384,8 @@ class Crawler:
                 self._sink.add("refusals", record)
             self.stats.refused += len(refusals)
             self.stats.found += new
-            return {"lengths": self._sink.flush(), "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
+            marker = self._sink.flush(final=final)
+            return {"sink": marker, "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
 
         self._frontier.commit(batch, write)
         for name in {found.host for found in batch.found if found.state < State.DONE}:

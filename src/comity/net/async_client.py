@@ -164,6 +164,9 @@ class AsyncClient:
             fetched_at=heard[0],
             elapsed=self._clock.monotonic() - sent,
             redirects=redirects,
+            reason=answer.reason,
+            http_version=answer.http_version,
+            request_headers=answer.sent,
         )
 
     async def _permission(self, url: str) -> Go:

@@ -1,7 +1,7 @@
 """A response as it came, with the decision that allowed it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comity.policy import Decision
 
@@ -17,6 +17,8 @@ class Response:
         decision: why this URL could be fetched.
         fetched_at: Unix time in seconds when the head of the answer arrived.
         elapsed: seconds from sending to the last byte.
+        reason, http_version: the rest of the status line as received.
+        request_headers: what was sent.
     """
 
     url: str
@@ -28,6 +30,9 @@ class Response:
     fetched_at: float
     elapsed: float
     redirects: tuple[str, ...] = ()
+    reason: str = ""
+    http_version: str = "1.1"
+    request_headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

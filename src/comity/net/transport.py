@@ -22,12 +22,15 @@ from comity.net.settings import ClientSettings
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """An answer as received. `cut`: the body went on past the limit and was left there."""
+    """An answer as received. `cut`: the body went on past the limit and was left there; `sent`: request headers."""
 
     status: int
     headers: CIMultiDictProxy[str]
     body: bytes
     cut: bool
+    reason: str
+    http_version: str
+    sent: CIMultiDictProxy[str]
 
 
 class _RefusedAddress(OSError):
@@ -111,7 +114,16 @@ class Transport:
                     if on_head is not None:
                         on_head(answer.status, answer.headers)
                     body, was_cut = await self._read(answer, url, max_body, cut)
-                    return RawAnswer(answer.status, answer.headers, body, was_cut)
+                    version = answer.version or aiohttp.HttpVersion11
+                    return RawAnswer(
+                        status=answer.status,
+                        headers=answer.headers,
+                        body=body,
+                        cut=was_cut,
+                        reason=answer.reason or "",
+                        http_version=f"{version.major}.{version.minor}",
+                        sent=answer.request_info.headers,
+                    )
         except TimeoutError:
             raise Timeout(
                 f"no complete answer from {url} within {timeout:.3g} s", url=url, hint="raise the time-out or try later"

@@ -1,0 +1,110 @@
+"""The sink as the crawler holds it: picked by name or given, opened where it stopped, its errors explained.
+
+It keeps the sink's name beside its marker, so that a crawl begun in one format is never continued in another.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from comity.crawl.sinks import Answer, Channel, Sink
+from comity.crawl.sinks.appended import explained
+from comity.errors import ComityError, InvalidSetting, StorageError
+
+FORMATS = {
+    "jsonl": ("comity.crawl.sinks.jsonl", "JsonLines"),
+}
+DEFAULT = "jsonl"
+
+
+def make(name: str) -> Sink:
+    """The sink of that format.
+
+    Raises:
+        InvalidSetting: there is no such format.
+    """
+    if name not in FORMATS:
+        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor MODULE:NAME")
+    module, member = FORMATS[name]
+    sink: Sink = getattr(import_module(module), member)()
+    return sink
+
+
+class GuardedSink:
+    """One crawl's sink, from opening to closing.
+
+    Args:
+        given: a format's name or a sink; None for the one the crawl was begun with.
+        stored: what `flush` returned at the last commit; None for a new crawl.
+
+    Raises:
+        InvalidSetting: there is no such sink.
+        StorageError: the crawl was begun with another one, or it cannot be opened.
+    """
+
+    def __init__(self, given: Sink | str | None, folder: Path, stored: Mapping[str, Any] | None) -> None:
+        begun = stored["name"] if stored else None
+        if given is None:
+            given = begun or DEFAULT
+        self.name = given if isinstance(given, str) else f"{type(given).__module__}:{type(given).__qualname__}"
+        if begun is not None and begun != self.name:
+            raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
+        self._folder = folder
+        self._sink = make(given) if isinstance(given, str) else given
+        try:
+            with self._explaining("open its output"):
+                self._sink.open(folder, stored["committed"] if stored else None)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            with self._explaining("close its output"):
+                self.close()
+        except StorageError:
+            if kind is None:  # what stopped the crawl says more than what follows from it
+                raise
+
+    @property
+    def pending(self) -> int:
+        with self._explaining("say what is pending"):
+            return self._sink.pending
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+        with self._explaining("take a record"):
+            self._sink.add(channel, record, answer)
+
+    def flush(self, *, final: bool = False) -> dict[str, Any]:
+        with self._explaining("write"):
+            marker = self._sink.flush(final=final)
+            json.dumps(marker)
+            return {"name": self.name, "committed": marker}
+
+    def close(self) -> None:
+        self._sink.close()
+
+    @contextmanager
+    def _explaining(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
+        try:
+            yield
+        except ComityError:
+            raise
+        except OSError as error:
+            raise explained(error, self._folder) from error
+        except Exception as error:
+            raise StorageError(
+                f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
+                hint="what was committed is safe: mend it, then run again with --resume",
+            ) from error
+
+
+def _go_on(begun: str) -> str:
+    return f"go on with {begun}, or choose another folder"
