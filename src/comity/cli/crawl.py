@@ -36,6 +36,7 @@ def crawl(
     resume: bool,
     demo: bool,
     as_json: bool,
+    sink: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     changes: dict[str, Any] = {"allow_addresses": allow_addresses}
@@ -60,7 +61,7 @@ def crawl(
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, resume)
-        crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
+        crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings, sink=sink)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
     return _sum_up(crawler, stats, as_json=as_json)

@@ -26,8 +26,7 @@ from comity.signals.robots_meta import read as read_robots_meta
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
-COMMIT_BYTES = 64 * 1024 * 1024  # of records
-MOST_PENDING = 2 * COMMIT_BYTES  # of records; beyond it no request is started
+COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
@@ -133,12 +132,13 @@ class Crawler:
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
             idle = not self._tasks and (self._stopping or self._enough() or self._hosts.next_time() is None)
-            if idle or now >= next_commit or (self._is_much() and not self._is_held_up()):
+            if idle or now >= next_commit or self._is_much():
                 self._commit()
                 next_commit = now + COMMIT_EVERY
                 if idle and (self._stopping or self._enough() or self._hosts.next_time() is None):
                     return
-                continue
+                if not self._is_held_up():
+                    continue
             times = [next_commit] if self._batch or self._tasks else []
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
@@ -148,11 +148,11 @@ class Crawler:
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
         batch = self._batch
-        return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
+        return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._is_held_up()
 
     def _is_held_up(self) -> bool:
-        """Whether the sink cannot keep up, even though it was asked to write."""
-        return self._sink.pending >= MOST_PENDING
+        """Whether the sink holds so much that no request may be started."""
+        return self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
         busy = len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))

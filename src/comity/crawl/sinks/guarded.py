@@ -16,6 +16,10 @@ from comity.errors import ComityError, InvalidSetting, StorageError
 
 FORMATS = {
     "jsonl": ("comity.crawl.sinks.jsonl", "JsonLines"),
+    "warc": ("comity.crawl.sinks.warc", "Warc"),
+    "parquet": ("comity.crawl.sinks.parquet", "Parquet"),
+    "sqlite": ("comity.crawl.sinks.sqlite", "Sqlite"),
+    "files": ("comity.crawl.sinks.files", "Files"),
 }
 DEFAULT = "jsonl"
 
