@@ -145,6 +145,16 @@ def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
     type=click.Path(path_type=Path),
     help="Folder for the results.  [crawl-HOST-TIME]",
 )
+@click.option(
+    "--format",
+    "form",
+    metavar="F",
+    type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
+    help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
+)
+@click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
+@click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
+@click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
 @click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages.")
 @click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts.")
 @click.option(
@@ -162,6 +172,10 @@ def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
 def crawl(
     url: tuple[str, ...],
     output: Path | None,
+    form: str | None,
+    sink: str | None,
+    source: str | None,
+    expander: str | None,
     max_pages: int | None,
     max_depth: int | None,
     concurrency: int,
@@ -180,6 +194,8 @@ def crawl(
     from comity.cli import crawl as command
     from comity.crawl import CrawlSettings
 
+    if sink is not None and form is not None:
+        raise click.UsageError("--format and --sink exclude each other")
     return command.crawl(
         url,
         folder=output,
@@ -191,6 +207,9 @@ def crawl(
         resume=resume,
         demo=demo,
         as_json=as_json,
+        sink=sink or form,
+        source=source,
+        expander=expander,
     )
 
 

@@ -6,18 +6,19 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import records
+from comity.crawl import plugins, records
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
-from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
+from comity.errors import AddressBlocked, FetchError, InvalidURL, PluginError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
 from comity.policy import Decision, Policy, RobotsResult
 from comity.signals import sitemaps
@@ -42,6 +43,7 @@ class Crawler:
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
+        source, expander: plug-ins, each as an object or as `MODULE:NAME`.
 
     Raises:
         InvalidURL: a seed is no web address.
@@ -58,6 +60,8 @@ class Crawler:
         client_settings: ClientSettings | None = None,
         clock: Clock | None = None,
         sink: Sink | str | None = None,
+        source: plugins.Source | str | None = None,
+        expander: plugins.Expander | str | None = None,
     ) -> None:
         self.seeds = [urls.normalise(seed) for seed in seeds]
         self.folder = folder
@@ -78,12 +82,19 @@ class Crawler:
         self._client: AsyncClient
         self._frontier: Frontier
         self._given_sink = sink
+        self._plugins = plugins.Plugins(source, expander)
+        self._feeding: asyncio.Task[None] | None = None
         self._sink: GuardedSink
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called: URLs may be waiting for a later run."""
         return self._stopping
+
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
+        return self._sink.name
 
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
@@ -103,9 +114,10 @@ class Crawler:
                 try:
                     await self._loop()
                 finally:
-                    for task in self._tasks:
+                    under_way = [*self._tasks, self._feeding] if self._feeding else [*self._tasks]
+                    for task in under_way:
                         task.cancel()
-                    await asyncio.gather(*self._tasks, return_exceptions=True)
+                    await asyncio.gather(*under_way, return_exceptions=True)
                 self._commit(final=True)
                 self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
@@ -117,9 +129,13 @@ class Crawler:
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
         self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
         self._frontier.remember("seeds", self.seeds)
+        self._plugins.go_on(self._frontier.recall("plugins", {}))
+        self._frontier.remember("plugins", self._plugins.names)
         for seed in self.seeds:
             self._discover(seed, depth=0)
         self._commit()
+        if self._plugins.source is not None:
+            self._feeding = asyncio.get_running_loop().create_task(self._feed())
         for name in self._frontier.hosts():
             self._hosts.push(self._hosts.of(name), 0.0)
 
@@ -131,11 +147,11 @@ class Crawler:
             now = self._clock.monotonic()
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
-            idle = not self._tasks and (self._stopping or self._enough() or self._hosts.next_time() is None)
+            idle = self._is_over()
             if idle or now >= next_commit or self._is_much():
                 self._commit()
                 next_commit = now + COMMIT_EVERY
-                if idle and (self._stopping or self._enough() or self._hosts.next_time() is None):
+                if idle and self._is_over():
                     return
                 if not self._is_held_up():
                     continue
@@ -144,6 +160,11 @@ class Crawler:
             if ready is not None and not self._full():
                 times.append(ready)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
+
+    def _is_over(self) -> bool:
+        """Whether nothing is under way and nothing more is to be started."""
+        nothing_left = self._hosts.next_time() is None and self._feeding is None
+        return not self._tasks and (self._stopping or self._enough() or nothing_left)
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
@@ -244,7 +265,7 @@ class Crawler:
             return self._answered(host, entry, response)
         except RobotsDisallowed as error:
             self._refuse(entry, error.decision)
-        except (AddressBlocked, TooLarge) as error:
+        except (AddressBlocked, TooLarge, PluginError) as error:
             self._fail(entry, str(error))
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
@@ -279,10 +300,13 @@ class Crawler:
                     response.headers.get("Content-Type"),
                     [value for name, value in response.all_headers if name.lower() == "link"],
                 )
+            expanded = self._plugins.expand(response)
             record = records.page(response, read, depth=entry.depth)
-            if read is not None:
-                self._follow(entry, response, read)
+            if (page := plugins.following(read, expanded, response.url)) is not None:
+                self._follow(entry, response, page)
             self._sink.add("pages", record, response)
+            for made in expanded.records:
+                self._sink.add("records", {"url": response.url, "record": made})
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
             self._settle(State.DONE, entry)
@@ -321,6 +345,32 @@ class Crawler:
                 target = urls.join(entry.url, sitemap)
                 if target is not None:
                     self._discover(target, depth=1, kind=Kind.SITEMAP)
+
+    async def _feed(self) -> None:
+        """Take up what the source names, no faster than the frontier takes it."""
+        try:
+            async with aclosing(self._plugins.urls()) as named:
+                async for url in named:
+                    self._take_up(url)
+                    await asyncio.sleep(0)
+                    while len(self._batch.found) >= COMMIT_SIZE:
+                        self._wake.set()
+                        await asyncio.sleep(0.001)
+        except Exception as error:
+            self._broken = self._broken or error
+        finally:
+            self._feeding = None
+            self._wake.set()
+
+    def _take_up(self, url: str) -> None:
+        try:
+            url = urls.normalise(url)
+        except InvalidURL as error:
+            self._sink.add("failures", records.failure(url, str(error), depth=0, attempts=0))
+            self.stats.failed += 1
+        else:
+            self._scope.add(urls.host(url))
+            self._discover(url, depth=0)
 
     # What becomes of URLs
 

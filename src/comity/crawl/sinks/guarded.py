@@ -6,34 +6,48 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+from comity.crawl import plugins
 from comity.crawl.sinks import Answer, Channel, Sink
 from comity.crawl.sinks.appended import explained
 from comity.errors import ComityError, InvalidSetting, StorageError
 
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A sink of ours: where its class is, imported late, and which file holds the records of channel `{}`."""
+
+    module: str
+    member: str
+    where: str
+
+
 FORMATS = {
-    "jsonl": ("comity.crawl.sinks.jsonl", "JsonLines"),
-    "warc": ("comity.crawl.sinks.warc", "Warc"),
-    "parquet": ("comity.crawl.sinks.parquet", "Parquet"),
-    "sqlite": ("comity.crawl.sinks.sqlite", "Sqlite"),
-    "files": ("comity.crawl.sinks.files", "Files"),
+    "jsonl": Format("comity.crawl.sinks.jsonl", "JsonLines", "{}.jsonl"),
+    "warc": Format("comity.crawl.sinks.warc", "Warc", "crawl-*.warc.gz"),
+    "parquet": Format("comity.crawl.sinks.parquet", "Parquet", "{}-*.parquet"),
+    "sqlite": Format("comity.crawl.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}"),
+    "files": Format("comity.crawl.sinks.files", "Files", "{}.jsonl"),
 }
 DEFAULT = "jsonl"
 
 
 def make(name: str) -> Sink:
-    """The sink of that format.
+    """The sink of that format, or the plug-in `MODULE:NAME`.
 
     Raises:
-        InvalidSetting: there is no such format.
+        InvalidSetting: there is none, or a library that it needs is not installed.
     """
+    if ":" in name:
+        plugin: Sink = plugins.load(name, "sink")
+        return plugin
     if name not in FORMATS:
-        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor MODULE:NAME")
-    module, member = FORMATS[name]
-    sink: Sink = getattr(import_module(module), member)()
+        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor a plug-in's MODULE:NAME")
+    sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
     return sink
 
 
@@ -53,11 +67,11 @@ class GuardedSink:
         begun = stored["name"] if stored else None
         if given is None:
             given = begun or DEFAULT
-        self.name = given if isinstance(given, str) else f"{type(given).__module__}:{type(given).__qualname__}"
+        self.name = given if isinstance(given, str) else plugins.name_of(given)
         if begun is not None and begun != self.name:
             raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
         self._folder = folder
-        self._sink = make(given) if isinstance(given, str) else given
+        self._sink = make(given) if isinstance(given, str) else plugins.checked(given, "sink", self.name)
         try:
             with self._explaining("open its output"):
                 self._sink.open(folder, stored["committed"] if stored else None)
