@@ -6,7 +6,7 @@ arguments. It decides what is wanted, never what is allowed: robots.txt is asked
 
 import inspect
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -163,7 +163,7 @@ class Plugins:
         if self.expander is None:
             self.expander = self._take(names.get("expander"), "expander")
 
-    async def urls(self) -> AsyncIterator[str]:
+    async def urls(self) -> AsyncGenerator[str, None]:
         """What the source names.
 
         Raises:
