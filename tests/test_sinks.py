@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from conftest import missing
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outputs import READERS
 from sites import Site
@@ -94,7 +94,7 @@ def add_page(sink: Sink, number: int) -> None:
     sink.add("pages", record, answer(url, body.encode()))
 
 
-SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 3000}, "parquet": {"roll": 2000}}
+SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 2000}, "parquet": {"roll": 2000}}
 
 
 def small(form: str) -> Sink:
@@ -108,6 +108,7 @@ class PowerCut(BaseException):
 
 @every_format
 @settings(max_examples=40, deadline=None)
+@example(steps=[("add", 6), ("commit", False), ("add", 1), ("cut", 12)])  # in a file that was never committed
 @given(
     steps=st.lists(
         st.one_of(
