@@ -1,15 +1,18 @@
 """What a crawl writes: in every format the same pages, each once, whatever happened in between."""
 
 import asyncio
+import json
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from hypothesis import strategies as st
 from outputs import READERS
 from sites import Site
 
-from comity import Crawler, CrawlSettings, Policy, Response
+from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Sink
 from comity.crawl.sinks.guarded import FORMATS, make
 from comity.policy import decide
@@ -51,6 +54,14 @@ def crawl(folder: Path, *seeds: str, sink: Sink | str | None = None, **choices: 
     return crawler
 
 
+async def no_text(request: web.Request) -> web.StreamResponse:
+    """A redirect whose header is no UTF-8."""
+    assert request.transport is not None
+    request.transport.write(b"HTTP/1.1 301 Moved\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n")
+    request.transport.close()
+    return web.Response()
+
+
 # covers: Y3
 @every_format
 def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: Path) -> None:
@@ -58,7 +69,7 @@ def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: 
     site.link("/", "/a", "/A", "/a/", "/a/b", "/a?x=1", "/no", "/gone", "/moved", "/latin")
     for path in ("/a", "/A", "/a/", "/a/b", "/a?x=1"):
         site.set(path, f"<title>{path}</title>")
-    site.set("/moved", status=301, headers={"Location": "/caf\udcc3\udca9"})
+    site.set("/moved", no_text)
     site.set("/latin", "<title>Käse</title>")
     crawl(tmp_path, site.url("/"), sink=form)
     output = READERS[form](tmp_path)
@@ -205,3 +216,108 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
     urls = READERS[form](tmp_path / "out").urls
     assert [url for url, times in Counter(urls).items() if times > 1] == []
     assert set(urls) == {site.url(f"/{number}") for number in range(count)}
+
+
+# covers: Y3
+@every_format
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
+def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str, site: Site, tmp_path: Path) -> None:
+    bodies = {f"/{number}": random.Random(number).randbytes(60_000).hex() for number in range(20)}
+    site.link("/", *bodies)
+    for path, body in bodies.items():
+        site.set(path, body, content_type="text/plain")
+    if form == "files":  # one page is too large for the limit, as one write may be too large for the disk
+        site.set("/7", "x" * 900_000, content_type="text/plain")
+    words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
+    command = [sys.executable, "-m", "comity", *words]
+    limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "_", *command, site.url("/")]
+    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
+    assert full.returncode in (73, 74), full.stderr
+    assert str(tmp_path) in full.stderr
+    assert len(full.stderr.splitlines()) == 1, full.stderr
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "parquet"])  # its parts are not opened again
+def test_output_changed_from_outside_is_noticed(form: str, site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    crawl(tmp_path, site.url("/"), sink=form)
+    for path in tmp_path.iterdir():
+        if path.is_file() and path.name != "frontier.sqlite":
+            path.unlink()
+    with pytest.raises(StorageError, match="changed from outside"):
+        crawl(tmp_path)
+
+
+def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    crawl(tmp_path, site.url("/"), sink="sqlite", max_pages=1)
+    with pytest.raises(StorageError, match="written as sqlite, not as jsonl"):
+        crawl(tmp_path, sink="jsonl")
+    assert crawl(tmp_path).format == "sqlite"
+    assert len(READERS["sqlite"](tmp_path).pages) == 2
+    with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
+        crawl(tmp_path / "other", site.url("/"), sink="csv")
+
+
+@pytest.mark.parametrize("form", ["parquet"])
+def test_parquet_makes_a_part_for_so_many_bytes_not_for_each_commit(form: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    sink = small(form)
+    sink.open(tmp_path, None)
+    for number in range(30):
+        add_page(sink, number)
+        sink.flush(final=False)
+    assert len(list(tmp_path.glob("pages-*.parquet"))) < 15
+    assert len(list(tmp_path.glob("pages-*.journal"))) <= 2
+    assert sink.pending == 0
+    sink.flush(final=True)
+    sink.flush(final=False)
+    sink.close()
+    parts = sorted(tmp_path.glob("pages-*.parquet"))
+    assert [row for part in parts for row in parquet.read_table(part)["url"].to_pylist()] == [
+        f"http://example.com/{number}" for number in range(30)
+    ]
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: Path) -> None:
+    sink = make(form)
+    sink.open(tmp_path, None)
+    odd = {
+        "url": "http://a.example/\udce9",
+        "status": "odd",
+        "fetched_at": None,
+        "new": [1, {"a": None}],
+        "body": "b\0",
+    }
+    sink.add("pages", odd)
+    sink.add("records", {"url": "http://a.example/", "record": {"price": 3.5}})
+    sink.flush(final=True)
+    sink.close()
+    (page,), (record,) = rows(form, tmp_path, "pages"), rows(form, tmp_path, "records")
+    assert page["url"] == "http://a.example/\ufffd"
+    assert (page["status"], page["body"]) == (None, "b\0")
+    assert json.loads(page["more"]) == {"status": "odd", "new": [1, {"a": None}]}
+    assert json.loads(record["record"]) == {"price": 3.5}
+
+
+def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
+    if form == "parquet":
+        import pyarrow.parquet
+
+        table: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / f"{channel}-00001.parquet").to_pylist()
+        return table
+    with closing(sqlite3.connect(folder / "crawl.sqlite")) as db:
+        db.row_factory = sqlite3.Row
+        return [dict(row) for row in db.execute(f"SELECT * FROM {channel}")]
+
+
+def test_json_lines_are_utf_8_whatever_a_header_held(site: Site, tmp_path: Path) -> None:
+    site.set("/", no_text)
+    crawl(tmp_path, site.url("/"))
+    (redirect,) = (tmp_path / "redirects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(redirect)["location"] == "/caf\udce9"
