@@ -62,7 +62,6 @@ async def no_text(request: web.Request) -> web.StreamResponse:
     return web.Response()
 
 
-# covers: Y3
 @every_format
 def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
@@ -181,7 +180,6 @@ def cut_at(patch: pytest.MonkeyPatch, number: int) -> None:
     patch.setattr(os, "fsync", fsync)
 
 
-# covers: Y3
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
     count = 240
@@ -218,7 +216,6 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
     assert set(urls) == {site.url(f"/{number}") for number in range(count)}
 
 
-# covers: Y3
 @every_format
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
 def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str, site: Site, tmp_path: Path) -> None:
