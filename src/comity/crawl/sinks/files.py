@@ -8,6 +8,7 @@ import base64
 import json
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from comity.crawl.sinks.jsonl import JsonLines
 from comity.crawl.sinks.names import name_of
 
 FOLDER = "files"
+SIDE_BY_SIDE = 16  # files that the disk is asked to keep at once: it takes many in hardly more time than one
 
 
 class Files:
@@ -34,8 +36,14 @@ class Files:
 
     def open(self, folder: Path, committed: Any) -> None:
         self._root = folder / FOLDER
+        touched = set()
         for name in _uncommitted(folder / "pages.jsonl", (committed or {}).get("pages", 0)):
-            (self._root / name).unlink(missing_ok=True)
+            path = self._root / name
+            if path.exists():
+                path.unlink()
+                touched.add(path.parent)
+        for parent in touched:  # before the index forgets them
+            sync_folder(parent)
         self._index.open(folder, committed)
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
@@ -51,14 +59,12 @@ class Files:
     def flush(self, *, final: bool) -> dict[str, int]:
         lengths = self._index.flush(final=final)
         folders: set[Path] = set()
-        for name, body in self._bodies.items():
-            path = self._root / name
-            folders |= _make_folders(path.parent, self._root.parent)
-            with path.open("wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            folders.add(path.parent)
+        for name in self._bodies:
+            folder = (self._root / name).parent
+            folders |= {folder, *_make_folders(folder, self._root.parent)}
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            for _ in pool.map(self._write, self._bodies.items()):
+                pass
         for folder in folders:
             sync_folder(folder)
         self._bodies.clear()
@@ -67,6 +73,14 @@ class Files:
 
     def close(self) -> None:
         self._index.close()
+
+    def _write(self, item: tuple[str, bytes]) -> None:
+        name, body = item
+        with (self._root / name).open("wb", buffering=0) as file:
+            rest = memoryview(body)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
 
 
 def _make_folders(folder: Path, top: Path) -> set[Path]:

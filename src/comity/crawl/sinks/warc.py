@@ -9,6 +9,7 @@ Metadata are `application/warc-fields`, which replay tools never take for the pa
 import base64
 import hashlib
 import io
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from comity.crawl.sinks.jsonl import line
 from comity.net import Response
 
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
+LEVEL = 4  # of gzip: a third of the time of warcio's own 9, a tenth more bytes
 _BELIED = frozenset(("content-encoding", "content-length", "transfer-encoding"))
 _ABOUT_CONTENT = frozenset(("body", "body_base64"))
 _KINDS: dict[Channel, str] = {
@@ -128,7 +130,8 @@ class Warc:
         headers: Mapping[str, str] | None = None,
     ) -> str:
         """Append one record to the buffer and return its id."""
-        writer = self._writer(self._buffer, gzip=True, warc_version="1.1")
+        plain = io.BytesIO()
+        writer = self._writer(plain, gzip=False, warc_version="1.1")
         fields = {"WARC-Date": _date(time), "WARC-Block-Digest": _sha1(head, payload), **(headers or {})}
         if head:
             fields["WARC-Payload-Digest"] = _sha1(payload)
@@ -141,6 +144,7 @@ class Warc:
             http_headers=_Head(head) if head else None,
         )
         writer.write_record(record)
+        self._buffer.write(zlib.compress(plain.getbuffer(), LEVEL, wbits=zlib.MAX_WBITS + 16))
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
