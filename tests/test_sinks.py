@@ -26,7 +26,8 @@ from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Sink
-from comity.crawl.sinks.guarded import FORMATS, make
+from comity.crawl.frontier import Frontier
+from comity.crawl.sinks.guarded import FORMATS, GuardedSink, make
 from comity.policy import decide
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -258,6 +259,16 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
     assert len(READERS["sqlite"](tmp_path).pages) == 2
     with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
         crawl(tmp_path / "other", site.url("/"), sink="csv")
+
+
+def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    with Frontier(tmp_path / "frontier.sqlite") as frontier, GuardedSink("sqlite", tmp_path, frontier):
+        pass
+    with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):
+        crawl(tmp_path)
+    assert crawl(tmp_path, site.url("/")).format == "sqlite"
+    assert len(READERS["sqlite"](tmp_path).pages) == 1
 
 
 @pytest.mark.parametrize("form", ["parquet"])

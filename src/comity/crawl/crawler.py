@@ -106,7 +106,7 @@ class Crawler:
         _make(self.folder)
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            GuardedSink(self._given_sink, self.folder, self._frontier.recall("sink")) as self._sink,
+            GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
@@ -131,6 +131,10 @@ class Crawler:
         self._frontier.remember("seeds", self.seeds)
         self._plugins.go_on(self._frontier.recall("plugins", {}))
         self._frontier.remember("plugins", self._plugins.names)
+        if not self.seeds and self._plugins.source is None:
+            raise StorageError(
+                f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
+            )
         for seed in self.seeds:
             self._discover(seed, depth=0)
         self._commit()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity.crawl import plugins
+from comity.crawl.frontier import Frontier
 from comity.crawl.sinks import Answer, Channel, Sink
 from comity.crawl.sinks.appended import explained
 from comity.errors import ComityError, InvalidSetting, StorageError
@@ -56,25 +57,28 @@ class GuardedSink:
 
     Args:
         given: a format's name or a sink; None for the one the crawl was begun with.
-        stored: what `flush` returned at the last commit; None for a new crawl.
+        frontier: remembers the sink's name from before it is opened, and what `flush` returned at the last commit.
 
     Raises:
         InvalidSetting: there is no such sink.
         StorageError: the crawl was begun with another one, or it cannot be opened.
     """
 
-    def __init__(self, given: Sink | str | None, folder: Path, stored: Mapping[str, Any] | None) -> None:
-        begun = stored["name"] if stored else None
+    def __init__(self, given: Sink | str | None, folder: Path, frontier: Frontier) -> None:
+        stored = frontier.recall("sink", {})
+        begun = stored.get("name")
         if given is None:
             given = begun or DEFAULT
         self.name = given if isinstance(given, str) else plugins.name_of(given)
-        if begun is not None and begun != self.name:
+        if "committed" in stored and begun != self.name:
             raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
         self._folder = folder
         self._sink = make(given) if isinstance(given, str) else plugins.checked(given, "sink", self.name)
+        if "committed" not in stored:
+            frontier.remember("sink", {"name": self.name})
         try:
             with self._explaining("open its output"):
-                self._sink.open(folder, stored["committed"] if stored else None)
+                self._sink.open(folder, stored.get("committed"))
         except BaseException:
             self.close()
             raise
