@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from conftest import missing
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outputs import READERS
+from power import Disk, PowerCut
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
@@ -98,11 +99,12 @@ def answer(url: str, body: bytes) -> Response:
     )
 
 
-def add_page(sink: Sink, number: int) -> None:
+def add_page(sink: Sink, number: int) -> tuple[str, bytes]:
     url = f"http://example.com/{number}"
     body = random.Random(number).randbytes(300).hex()
     record = {"url": url, "status": 200, "fetched_at": 1_700_000_000.5, "content_type": "text/html", "body": body}
     sink.add("pages", record, answer(url, body.encode()))
+    return url, body.encode()
 
 
 SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 2000}, "parquet": {"roll": 4000, "group": 1200}}
@@ -113,72 +115,91 @@ def small(form: str) -> Sink:
     return type(make(form))(**SMALL.get(form, {}))
 
 
-class PowerCut(BaseException):
-    """Stops a sink where it stands."""
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(1, 6)),
+        st.tuples(st.just("commit"), st.booleans()),
+        st.tuples(st.just("cut"), st.integers(0, 12)),
+    ),
+    max_size=25,
+)
+IN_A_NEW_FILE = [("add", 6), ("commit", False), ("add", 1), ("cut", 12)]  # one that was never committed
 
 
 @every_format
 @settings(max_examples=40, deadline=None)
-@example(steps=[("add", 6), ("commit", False), ("add", 1), ("cut", 12)])  # in a file that was never committed
-@given(
-    steps=st.lists(
-        st.one_of(
-            st.tuples(st.just("add"), st.integers(1, 6)),
-            st.tuples(st.just("commit"), st.booleans()),
-            st.tuples(st.just("cut"), st.integers(0, 12)),
-        ),
-        max_size=25,
-    )
-)
-def test_a_cut_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
-    """`cut` N: power fails at the N-th time the disk is asked to keep something during a flush, or right after."""
+@example(steps=IN_A_NEW_FILE)
+@given(steps=STEPS)
+def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
     need(form)
     with tempfile.TemporaryDirectory() as top:
-        runs = 0
-        folder = Path(top) / "0"
-        folder.mkdir()
-        sink = small(form)
-        sink.open(folder, None)
-        marker: Any = None
-        committed, added, number = [], [], 0
-        for step, value in [*steps, ("commit", True)]:
+        folder, committed = cut_again_and_again(form, Path(top), steps, keeps_all=True)
+        assert sorted(READERS[form](folder).pages) == committed
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "sqlite"])  # that syncs where we cannot see it
+@settings(max_examples=60, deadline=None)
+@example(steps=IN_A_NEW_FILE)
+@given(steps=STEPS)
+def test_a_power_cut_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
+    need(form)
+    with tempfile.TemporaryDirectory() as top:
+        folder, committed = cut_again_and_again(form, Path(top), steps, keeps_all=False)
+        assert sorted(READERS[form](folder).pages) == committed
+
+
+def cut_again_and_again(
+    form: str, top: Path, steps: list[tuple[str, int]], *, keeps_all: bool
+) -> tuple[Path, list[tuple[str, bytes]]]:
+    """Run a sink through the steps; returns its last folder and the pages that it should hold.
+
+    `cut` N: the end comes at the N-th time the disk is asked to keep something during a flush, or right after.
+
+    Args:
+        keeps_all: whether the disk also keeps what it was not asked to, as it does where only the process ends.
+    """
+    folder = top / "0"
+    folder.mkdir()
+    marker: Any = None
+    committed: list[tuple[str, bytes]] = []
+    added: list[tuple[str, bytes]] = []
+    number = runs = 0
+    disk, watching = Disk(folder), pytest.MonkeyPatch()
+    disk.watch(watching)
+    sink = small(form)
+    sink.open(folder, None)
+    try:
+        for step, value in [*steps, ("commit", 1)]:
             if step == "add":
                 for _ in range(value):
-                    add_page(sink, number)
-                    added.append(f"http://example.com/{number}")
+                    added.append(add_page(sink, number))
                     number += 1
             elif step == "commit":
-                marker = sink.flush(final=bool(value))
+                marker = json.loads(json.dumps(sink.flush(final=bool(value))))
                 committed, added = committed + added, []
             else:
-                with pytest.MonkeyPatch.context() as patch:
-                    cut_at(patch, value)
-                    try:
-                        sink.flush(final=value % 2 == 0)
-                    except PowerCut:
-                        pass
+                disk.watch(watching, value)
+                with suppress(PowerCut):
+                    sink.flush(final=value % 2 == 0)
                 runs += 1
-                after = Path(top) / str(runs)
-                shutil.copytree(folder, after)  # the files as they were at that moment
+                after = top / str(runs)
+                if keeps_all:
+                    shutil.copytree(folder, after)
+                else:
+                    disk.rebuild(after)
+                watching.undo()
                 sink.close()
-                folder, sink, added = after, small(form), []
+                folder, added = after, []
+                disk = Disk(folder)
+                disk.watch(watching)
+                sink = small(form)
                 sink.open(folder, marker)
         sink.flush(final=False)
         sink.close()
-        assert READERS[form](folder).urls == sorted(committed)
-
-
-def cut_at(patch: pytest.MonkeyPatch, number: int) -> None:
-    real, calls = os.fsync, 0
-
-    def fsync(descriptor: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls > number:
-            raise PowerCut
-        real(descriptor)
-
-    patch.setattr(os, "fsync", fsync)
+    finally:
+        watching.undo()
+    return folder, sorted(committed)
 
 
 @every_format
