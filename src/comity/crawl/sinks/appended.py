@@ -7,6 +7,7 @@ import errno
 import os
 from pathlib import Path
 
+from comity.crawl.durable import sync_folder
 from comity.errors import StorageError
 
 
@@ -73,16 +74,6 @@ class AppendedFile:
     def close(self) -> None:
         """Close the file; what was not flushed is dropped."""
         self._file.close()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the disk keep which files a folder holds; without it a new or renamed file can vanish with the power."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def explained(error: OSError, folder: Path) -> StorageError:

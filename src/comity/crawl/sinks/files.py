@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from comity.crawl.durable import sync_folder
 from comity.crawl.sinks import Answer, Channel
-from comity.crawl.sinks.appended import sync_folder
 from comity.crawl.sinks.jsonl import JsonLines
 from comity.crawl.sinks.names import name_of
 

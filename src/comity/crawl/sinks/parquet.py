@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from comity.crawl.durable import sync_folder
 from comity.crawl.sinks import CHANNELS, Answer, Channel
-from comity.crawl.sinks.appended import AppendedFile, sync_folder
+from comity.crawl.sinks.appended import AppendedFile
 from comity.crawl.sinks.columns import COLUMNS, Kind, values
 from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
