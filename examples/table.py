@@ -30,6 +30,7 @@ class Table:
         if committed is None:
             committed = {"bytes": 0, "columns": []}
         self._file.truncate(committed["bytes"])
+        self._file.seek(0, os.SEEK_END)
         self._columns = committed["columns"]
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:

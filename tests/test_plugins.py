@@ -56,6 +56,26 @@ def test_the_worked_examples_do_what_they_say(site: Site, tmp_path: Path, monkey
     assert "/drafts/4" not in site.paths(), "an expander cannot allow what robots.txt forbids"
 
 
+def test_the_example_of_a_sink_goes_back_to_what_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    marker: Any = None
+    for number in range(6):
+        table = load("table:Table", "sink")
+        table.open(tmp_path, marker)
+        assert table.flush(final=False)["bytes"] == (marker["bytes"] if marker else 0)
+        table.add("records", {"url": f"http://a.example/{number}", "record": {"title": "committed"}})
+        marker = json.loads(json.dumps(table.flush(final=False)))
+        table.add("records", {"url": f"http://a.example/{number}", "record": {"title": "lost"}})
+        table.flush(final=False)
+        table.close()
+    table = load("table:Table", "sink")
+    table.open(tmp_path, marker)
+    table.close()
+    with (tmp_path / "records.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(row["url"], row["title"]) for row in csv.DictReader(file)]
+    assert rows == [(f"http://a.example/{number}", "committed") for number in range(6)]
+
+
 # covers: L16
 def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path: Path) -> None:
     articles(site)

@@ -189,6 +189,20 @@ def test_a_robots_txt_without_answer_or_without_body_is_told_as_it_was(tmp_path:
     assert kept.fields["WARC-Truncated"] == "unspecified", "the body of a 404 is not kept"
 
 
+def test_what_had_no_answer_refers_to_none_and_records_refer_to_their_page(tmp_path: Path) -> None:
+    sink = Warc()
+    sink.open(tmp_path, None)
+    url = "http://a.example/robots.txt"
+    sink.add("pages", {"url": url}, response(url, b"x"))
+    sink.add("records", {"url": url, "record": {"price": 1}})
+    dead = RobotsResult.unreachable("http://a.example", url, "no connection", fetched_at=1.0)
+    sink.add("robots", {"url": url}, dead)
+    sink.flush(final=True)
+    sink.close()
+    (page, *about) = [record for record in read(tmp_path) if record.url == url]
+    assert [record.fields.get("WARC-Concurrent-To") for record in about] == [page.id, page.id, None]
+
+
 def test_a_header_cannot_add_lines_to_the_archive(tmp_path: Path) -> None:
     sink = Warc()
     sink.open(tmp_path, None)
