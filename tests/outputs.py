@@ -1,13 +1,37 @@
-"""Reads back what a sink wrote, with the format's own reader: each page's URL and body, each refusal's URL."""
+"""Responses to give to a sink, and what a sink wrote read back with the format's own reader: each page's URL and body,
+each refusal's URL.
+"""
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+
+from comity import Policy, Response
+from comity.gate import Go
+from comity.policy import Ruling
+
+_GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None))
+
+
+def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *, reason: str = "OK") -> Response:
+    """A response that came without a network."""
+    head = SimpleNamespace(reason=reason, http_version="1.1", request_headers={})
+    return Response(
+        url=url,
+        status=200,
+        headers=headers or {"Content-Type": "text/html", "Content-Length": str(len(body))},
+        go=_GO,
+        body=body,
+        fetched_at=1.5,
+        elapsed=0.1,
+        _answer=cast(Any, head),
+    )
 
 
 @dataclass(frozen=True)
@@ -19,6 +43,7 @@ class Output:
     failures: list[str]
     redirects: list[str]
     robots: list[str]
+    traps: list[str]
 
     @property
     def urls(self) -> list[str]:
@@ -34,7 +59,7 @@ def _jsonl(folder: Path) -> Output:
         return [record["url"] for record in _lines(folder / f"{channel}.jsonl")]
 
     pages = [(record["url"], record["body"].encode()) for record in _lines(folder / "pages.jsonl")]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"))
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
 def _files(folder: Path) -> Output:
@@ -46,7 +71,7 @@ def _files(folder: Path) -> Output:
     there = {path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*") if path.is_file()}
     assert there == set(index), "the index names exactly the files that are there"
     pages = [(url, (folder / file).read_bytes()) for file, url in index.items()]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"))
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
 def _sqlite(folder: Path) -> Output:
@@ -57,7 +82,7 @@ def _sqlite(folder: Path) -> Output:
 
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         pages = [(url, body.encode()) for url, body in db.execute("SELECT url, body FROM pages ORDER BY id")]
-        output = Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"))
+        output = Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
     db.close()
     return output
 
@@ -76,7 +101,7 @@ def _parquet(folder: Path) -> Output:
 
     assert not list(folder.glob("*.journal")), "the run has ended"
     pages = [(row["url"], row["body"].encode()) for row in rows("pages")]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"))
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
 def _warc(folder: Path) -> Output:
@@ -98,7 +123,7 @@ def _warc(folder: Path) -> Output:
                     urls.setdefault(kind, []).append(facts["url"])
                     if kind == "page":
                         pages.append((facts["url"], bodies[headers.get_header("WARC-Concurrent-To")]))
-    named = [urls.get(kind, []) for kind in ("refusal", "failure", "redirect", "robots")]
+    named = [urls.get(kind, []) for kind in ("refusal", "failure", "redirect", "robots", "trap")]
     return Output(pages, *named)
 
 

@@ -8,10 +8,14 @@ URL = "http://a.example/page"
 
 
 def robots(
-    body: bytes = b"", status: int = 200, origin: str = "http://a.example", headers: dict[str, str] | None = None
+    body: bytes = b"",
+    status: int = 200,
+    origin: str = "http://a.example",
+    headers: dict[str, str] | None = None,
+    policy: Policy | None = None,
 ) -> RobotsResult:
     return RobotsResult.from_response(
-        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, dialect="rfc9309", headers=headers
+        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, policy=policy or Policy(), headers=headers
     )
 
 
@@ -19,7 +23,7 @@ def opened(policy: Policy, body: bytes = b"", now: float = 0.0, **more: object) 
     """A gate that knows the robots.txt of a.example since `now`."""
     gate = Gate(policy)
     assert isinstance(gate.ask(URL, now), FetchRobots)
-    gate.robots_arrived(robots(body, **more), now)  # type: ignore[arg-type]
+    gate.robots_arrived(robots(body, policy=policy, **more), now)  # type: ignore[arg-type]
     return gate
 
 
@@ -124,7 +128,9 @@ def test_an_unreachable_robots_txt_is_remembered_for_a_while_and_asked_again() -
 
 def test_the_last_good_copy_stays_in_force_while_the_site_is_unreachable() -> None:
     gate = opened(Policy(min_interval=0), b"User-agent: *\nDisallow: /no")
-    assert isinstance(gate.ask(URL, 0.0), Go)
+    step = gate.ask(URL, 0.0)
+    assert isinstance(step, Go)
+    gate.answered(step, 0.0, status=200)
     assert isinstance(gate.ask(URL, 90_000.0), FetchRobots)
     gate.robots_arrived(robots(status=500), 90_000.0)
     assert isinstance(gate.ask("http://a.example/no", 90_001.0), Refuse)

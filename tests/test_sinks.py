@@ -21,15 +21,14 @@ from aiohttp import web
 from conftest import missing
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from outputs import READERS
+from outputs import READERS, answered
 from power import Disk, PowerCut
 from sites import Site
 
-from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
+from comity import Crawler, CrawlSettings, InvalidSetting, Policy, StorageError
 from comity.crawl import Sink
 from comity.crawl.frontier import Frontier
 from comity.crawl.sinks.guarded import FORMATS, GuardedSink, make
-from comity.policy import decide
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "parquet": "pyarrow"}
@@ -67,7 +66,7 @@ async def no_text(request: web.Request) -> web.StreamResponse:
 @every_format
 def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
-    site.link("/", "/a", "/A", "/a/", "/a/b", "/a?x=1", "/no", "/gone", "/moved", "/latin")
+    site.link("/", "/a", "/A", "/a/", "/a/b", "/a?x=1", "/no", "/gone", "/moved", "/latin", "/a/b/a/b/a/b")
     for path in ("/a", "/A", "/a/", "/a/b", "/a?x=1"):
         site.set(path, f"<title>{path}</title>")
     site.set("/moved", no_text)
@@ -82,28 +81,15 @@ def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: 
     assert output.refusals == [site.url("/no")]
     assert site.url("/gone") in output.failures
     assert output.redirects == [site.url("/moved")]
+    assert output.traps == [site.url("/a/b/a/b/a/b")]
     assert output.robots == [site.url("/robots.txt")]
-
-
-def answer(url: str, body: bytes) -> Response:
-    headers = (("Content-Type", "text/html"), ("Content-Length", str(len(body))))
-    return Response(
-        url=url,
-        status=200,
-        headers=dict(headers),
-        all_headers=headers,
-        body=body,
-        decision=decide(QUICK, url, None),
-        fetched_at=1_700_000_000.5,
-        elapsed=0.1,
-    )
 
 
 def add_page(sink: Sink, number: int) -> tuple[str, bytes]:
     url = f"http://example.com/{number}"
     body = random.Random(number).randbytes(300).hex()
     record = {"url": url, "status": 200, "fetched_at": 1_700_000_000.5, "content_type": "text/html", "body": body}
-    sink.add("pages", record, answer(url, body.encode()))
+    sink.add("pages", record, answered(url, body.encode()))
     return url, body.encode()
 
 

@@ -389,7 +389,16 @@ def test_usage_serialises_to_json() -> None:
     assert (data["train-ai"], data["search"]) == ("disallowed", "unknown")
     assert data["statements"][0]["source"] == "robots.txt line 4"
     assert data["licences"] == [
-        {"url": "https://e/l", "source": "robots.txt line 1", "vocabulary": "rsl", "applies": True}
+        {
+            "url": "https://e/l",
+            "source": "robots.txt line 1",
+            "vocabulary": "rsl",
+            "origin": "robots.txt",
+            "name": "License",
+            "line": 1,
+            "applies": True,
+            "note": "",
+        }
     ]
 
 

@@ -29,6 +29,10 @@ class InvalidSetting(ComityError, ValueError):
     """A setting has a value that is not allowed; the message names the field and the allowed values."""
 
 
+class InvalidRecord(ComityError, ValueError):
+    """A record of ours that was read back is damaged; the message names the field."""
+
+
 class RobotsDisallowed(ComityError):
     """Policy and robots.txt say no; nothing was fetched.
 
@@ -59,6 +63,26 @@ class TooLarge(FetchError):
 
 class TooManyRedirects(FetchError):
     """More redirect hops than the policy allows, or a redirect loop."""
+
+
+class UnwantedType(FetchError):
+    """The response is of a content type that the settings do not accept; its body was not read."""
+
+
+class Postponed(ComityError):
+    """Nothing was sent: the host is not to be asked for longer than the settings let a call wait.
+
+    Attributes:
+        seconds: how long from now.
+    """
+
+    def __init__(self, message: str, *, url: str, seconds: float, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.seconds = seconds
+
+
+class CircuitOpen(Postponed):
+    """The host failed too often in a row: for a while nothing is sent to it."""
 
 
 class AddressBlocked(ComityError):

@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -16,11 +16,10 @@ from rich.text import Text
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.crawl import Crawler, CrawlSettings, Stats
+from comity.configuration import Configuration
+from comity.crawl import Crawler, Stats
 from comity.crawl.sinks.guarded import FORMATS
 from comity.errors import FetchError, InvalidSetting, StorageError
-from comity.net import ClientSettings
-from comity.policy import Policy
 
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
@@ -29,11 +28,7 @@ def crawl(
     seeds: Sequence[str],
     *,
     folder: Path | None,
-    settings: CrawlSettings,
-    agent: str | None,
-    delay: float | None,
-    no_robots: bool,
-    allow_addresses: tuple[str, ...],
+    configuration: Configuration,
     resume: bool,
     demo: bool,
     as_json: bool,
@@ -43,24 +38,20 @@ def crawl(
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
-    changes: dict[str, Any] = {"allow_addresses": allow_addresses}
-    if agent is not None:
-        changes["agent"] = agent
-    if no_robots:
-        changes["mode"] = "ignore"
-    if delay is not None:
-        changes["min_interval"] = delay
-    client_settings = ClientSettings(connections=max(settings.concurrency, 1))
+    policy, settings = configuration.policy, configuration.crawl
+    client_settings = configuration.client
+    if client_settings.connections < settings.concurrency:
+        client_settings = replace(client_settings, connections=settings.concurrency)
     with ExitStack() as stack:
         if demo:
             from comity.demo import serve
 
             site = stack.enter_context(serve())
             seeds = list(site.seeds)
-            changes["allow_addresses"] = (*allow_addresses, "127.0.0.0/8")
-            changes.setdefault("min_interval", DEMO_DELAY)
-            client_settings = ClientSettings(connections=settings.concurrency, resolve=site.resolve)
-        policy = Policy(**changes)
+            policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+            if configuration.settings["min_interval"].origin == "default":
+                policy = policy.with_changes(min_interval=DEMO_DELAY)
+            client_settings = replace(client_settings, resolve=site.resolve)
         if not seeds and not resume and source is None:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
@@ -162,14 +153,18 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         rows = (
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
+            ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
+            ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
             ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+        if crawler.limit_reached:
+            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not stats.pages and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")

@@ -5,25 +5,32 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import plugins, records
+from comity.crawl import discovery, plugins, records
+from comity.crawl.admission import Admission
+from comity.crawl.budget import Spending
+from comity.crawl.discovery import Candidate
+from comity.crawl.duplicates import Duplicates
+from comity.crawl.durable import sync_folder
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
+from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.simhash import text_of
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.errors import AddressBlocked, FetchError, InvalidURL, PluginError, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
 from comity.policy import Decision, Policy, RobotsResult
-from comity.signals import sitemaps
-from comity.signals.links import Page, read_page
-from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals import encodings
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
@@ -31,15 +38,13 @@ COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many,
 REFILL = 256  # URLs of one host held in memory
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
-MOST_HOPS = 10  # redirects in a row
-HTML = ("text/html", "application/xhtml+xml")
 
 
 class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts.
+        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
@@ -69,16 +74,22 @@ class Crawler:
         self.settings = settings or CrawlSettings()
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.on_page: Callable[[CrawledPage], None] | None = None  # told of each page once it is committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
-        self._scope: set[str] = set()
         self._batch = Batch()
         self._recent: set[str] = set()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
+        self._held = False
+        self._fresh: list[CrawledPage] = []  # kept since the last commit, for `on_page`
+        self._admission: Admission
+        self._spending: Spending
+        self._duplicates: Duplicates
         self._client: AsyncClient
         self._frontier: Frontier
         self._given_sink = sink
@@ -101,6 +112,16 @@ class Crawler:
         self._stopping = True
         self._wake.set()
 
+    def hold(self) -> None:
+        """Start nothing until `go_on`; what is under way is finished and written."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self._held:
+            self._held = False
+            self._wake.set()
+
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         _make(self.folder)
@@ -113,6 +134,7 @@ class Crawler:
                 self._start()
                 try:
                     await self._loop()
+                    self.limit_reached = self._spending.used_up(self._clock.monotonic())
                 finally:
                     under_way = [*self._tasks, self._feeding] if self._feeding else [*self._tasks]
                     for task in under_way:
@@ -127,7 +149,10 @@ class Crawler:
     def _start(self) -> None:
         self.stats = Stats(**self._frontier.recall("stats", {}))
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
-        self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
+        today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
+        self._admission = Admission(self.settings, self.seeds, today=today, recall=self._frontier.recall)
+        self._spending = Spending(self.settings.budget, self.settings.host_budget, self._frontier.recall)
+        self._duplicates = Duplicates(self._frontier.recall, near=self.settings.duplicates == "near")
         self._frontier.remember("seeds", self.seeds)
         self._plugins.go_on(self._frontier.recall("plugins", {}))
         self._frontier.remember("plugins", self._plugins.names)
@@ -136,7 +161,7 @@ class Crawler:
                 f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
             )
         for seed in self.seeds:
-            self._discover(seed, depth=0)
+            self._discover(seed, depth=0, given=True)
         self._commit()
         if self._plugins.source is not None:
             self._feeding = asyncio.get_running_loop().create_task(self._feed())
@@ -163,6 +188,8 @@ class Crawler:
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
+            if (deadline := self._spending.deadline()) is not None and not self._enough():
+                times.append(deadline)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_over(self) -> bool:
@@ -180,11 +207,11 @@ class Crawler:
         return self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
-        busy = len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
-        return busy or self._stopping or self._is_held_up()
+        idle = self._stopping or self._held or self._is_held_up()
+        return idle or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
-        return self.settings.max_pages is not None and self.stats.pages + more >= self.settings.max_pages
+        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
 
     async def _sleep(self, seconds: float) -> None:
         """Until something happens, at most `seconds`."""
@@ -204,10 +231,13 @@ class Crawler:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self._hosts.push(host, ready_at)
             return
+        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
+            return
         if not host.queue and not self._refill(host):
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
+        self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visit(host, entry))
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._visited(task, host, entry))
@@ -225,6 +255,8 @@ class Crawler:
         """Have a host come up again, if it has work and room."""
         if host.in_heap or (not host.queue and host.drained):
             return
+        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+            return  # what waits stays in the frontier for a later run with a higher limit
         if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
             if host.under_way:
                 return
@@ -259,8 +291,9 @@ class Crawler:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                for candidate in self._admission.sitemaps_of(entry.url):
+                    self._take_up(candidate)
                 if decision.may_fetch:
-                    self._read_sitemaps_of(entry)
                     return entry
                 self._refuse(entry, decision)
                 return None
@@ -285,34 +318,26 @@ class Crawler:
             self._sink.add("redirects", records.redirect(response, target, depth=entry.depth), response)
             self.stats.redirects += 1
             self._settle(State.DONE, entry)
-            if target is not None and entry.hops < MOST_HOPS:
-                if entry.depth == 0 and entry.kind is Kind.PAGE:  # example.com -> www.example.com
-                    self._scope.add(urls.host(target))
-                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1)
+            if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self._was_guess(entry):
+                pass  # sent to the front page, as if it were not there
+            elif target is not None:
+                given = entry.depth == 0 and entry.kind is Kind.PAGE
+                if given:  # example.com -> www.example.com
+                    self._admission.moved(entry.url, target)
+                exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
+                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self.stats.sitemaps += 1
             self._settle(State.DONE, entry)
             self._read_sitemap(entry, response)
         elif response.ok:
-            if self._enough():
+            if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            read = None
-            if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
-                read = read_page(
-                    response.body,
-                    response.url,
-                    response.headers.get("Content-Type"),
-                    [value for name, value in response.all_headers if name.lower() == "link"],
-                )
-            expanded = self._plugins.expand(response)
-            record = records.page(response, read, depth=entry.depth)
-            if (page := plugins.following(read, expanded, response.url)) is not None:
-                self._follow(entry, response, page)
-            self._sink.add("pages", record, response)
-            for made in expanded.records:
-                self._sink.add("records", {"url": response.url, "record": made})
+            self._keep(entry, response)
             self.stats.pages += 1
             self.stats.body_bytes += len(response.body)
+            self._spending.kept(host.name, len(response.body))
+            self._settle(State.DONE, entry)
+        elif entry.kind is Kind.SITEMAP and self._was_guess(entry):
             self._settle(State.DONE, entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
@@ -320,42 +345,59 @@ class Crawler:
             self._fail(entry, f"HTTP status {response.status}", response)
         return None
 
-    def _follow(self, entry: Entry, response: Response, read: Page) -> None:
-        if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
+    def _keep(self, entry: Entry, response: Response) -> None:
+        """Write a page down and take up what it names."""
+        read = read_response(response)
+        expanded = self._plugins.expand(response)  # first: where it fails, nothing of the page is kept
+        meta = read_meta(response, read, agent=self.policy.agent)
+        duplicate = None
+        if self.settings.duplicates != "off":
+            text = None
+            if read is not None and self._duplicates.near:
+                text = text_of(encodings.to_utf8(response.body, read.encoding))
+            canonical = read.canonical if read is not None else None
+            duplicate = self._duplicates.keep(response.url, response.body, canonical=canonical, text=text)
+            self.stats.duplicates += duplicate is not None
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        self._sink.add("pages", record, response)
+        for made in expanded.records:
+            self._sink.add("records", {"url": response.url, "record": made})
+        if self.on_page is not None:
+            self._fresh.append(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
+        # What is too deep is not even met: it may come up again nearer to the start.
+        named = plugins.following(read, expanded, response.url)
+        if named is None or (self.settings.max_depth is not None and entry.depth >= self.settings.max_depth):
             return
-        tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
-        if (tags or read.metas) and read_robots_meta(tags, read.metas, agent=self.policy.agent, now=None).nofollow:
-            return
-        for link in read.links:
-            if not link.nofollow:
-                self._discover(link.url, depth=entry.depth + 1)
+        for candidate in discovery.named_by_page(named, depth=entry.depth, feeds=self.settings.feeds):
+            self._take_up(candidate)
+        recent = self._recent
+        for url in discovery.links_of(named, meta, follow_nofollow=self.settings.follow_nofollow):
+            if url not in recent:
+                self._discover(url, depth=entry.depth + 1)
 
     def _read_sitemap(self, entry: Entry, response: Response) -> None:
-        host = urls.host(entry.url)
-        for item in sitemaps.read(response.body):
-            target = urls.join(entry.url, item.loc)
-            if target is None:
-                continue
-            if isinstance(item, sitemaps.SitemapRef):
-                if entry.hops < MOST_HOPS:
-                    self._discover(target, depth=entry.depth, kind=Kind.SITEMAP, hops=entry.hops + 1)
-            elif sitemaps.in_scope(target, entry.url, named_by=host):
-                self._discover(target, depth=entry.depth)
+        empty = True
+        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+            self._take_up(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            empty = False
+        if not (empty and self._was_guess(entry)):  # a page that says "not found" with status 200, for instance
+            self.stats.sitemaps += 1
 
-    def _read_sitemaps_of(self, entry: Entry) -> None:
-        result = self._client.inspect().get(urls.origin(entry.url))
-        if self.settings.sitemaps and result is not None and result.robots is not None:
-            for sitemap in result.robots.sitemaps:
-                target = urls.join(entry.url, sitemap)
-                if target is not None:
-                    self._discover(target, depth=1, kind=Kind.SITEMAP)
+    def _was_guess(self, entry: Entry) -> bool:
+        """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
+        if not self._admission.is_guess(entry.url):
+            return False
+        candidate = discovery.next_guess(entry.url)
+        if candidate is not None:
+            self._take_up(candidate)
+        return True
 
     async def _feed(self) -> None:
         """Take up what the source names, no faster than the frontier takes it."""
         try:
             async with aclosing(self._plugins.urls()) as named:
                 async for url in named:
-                    self._take_up(url)
+                    self._take_up_given(url)
                     await asyncio.sleep(0)
                     while len(self._batch.found) >= COMMIT_SIZE:
                         self._wake.set()
@@ -366,37 +408,58 @@ class Crawler:
             self._feeding = None
             self._wake.set()
 
-    def _take_up(self, url: str) -> None:
+    def _take_up_given(self, url: str) -> None:
         try:
             url = urls.normalise(url)
         except InvalidURL as error:
             self._sink.add("failures", records.failure(url, str(error), depth=0, attempts=0))
             self.stats.failed += 1
         else:
-            self._scope.add(urls.host(url))
-            self._discover(url, depth=0)
+            self._admission.given(url)
+            self._discover(url, depth=0, given=True)
 
     # What becomes of URLs
 
-    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0) -> None:
-        """Take up a URL that is new and in scope: into the queue if robots.txt allows it."""
-        if url in self._recent:
+    def _take_up(self, candidate: Candidate, *, hops: int = 0) -> None:
+        if candidate.guessed:
+            decision = self._client.check_now(candidate.url)
+            if decision is None or not decision.may_fetch:
+                return  # nobody named it, so nothing is refused either
+        self._discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+
+    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
+        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
             return
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent.add(url)
+        if not given:
+            clean = self._admission.clean(url)
+            if clean is not url and self._met(clean):
+                return
+            url = clean
+            if not self._admission.covers(url, depth=depth, kind=kind):
+                return
         host = urls.host(url)
-        if host not in self._scope:
-            return
-        decision = self._client.check_now(url)
+        trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
+        decision = self._client.check_now(url) if trap is None else None
         refusal = None
-        if decision is None:
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+        elif decision is None:
             state = State.UNASKED
         elif decision.may_fetch:
             state = State.QUEUED
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
         self._batch.found.append(Found(url, host, depth, kind, state, hops, refusal))
+
+    def _met(self, url: str) -> bool:
+        """Whether a URL came up lately; spares the frontier most repeats."""
+        if url in self._recent:
+            return True
+        if len(self._recent) >= RECENT:
+            self._recent.clear()
+        self._recent.add(url)
+        return False
 
     def _settle(self, state: State, entry: Entry) -> None:
         self._batch.settled.append((state, entry.id))
@@ -424,10 +487,11 @@ class Crawler:
         attempts = entry.attempts + 1
         self._batch.retried.append(entry.id)
         host.not_before = self._clock.monotonic() + min(2.0 ** (attempts - 1), LONGEST_BACKOFF)
-        return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
+        return replace(entry, attempts=attempts)
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result), result)
+        self._admission.robots_seen(result)
 
     def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
@@ -435,13 +499,26 @@ class Crawler:
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
-                self._sink.add("refusals", record)
-            self.stats.refused += len(refusals)
+                if "trap" in record:
+                    self._sink.add("traps", record)
+                    self.stats.trapped += 1
+                else:
+                    self._sink.add("refusals", record)
+                    self.stats.refused += 1
             self.stats.found += new
-            marker = self._sink.flush(final=final)
-            return {"sink": marker, "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
+            return {
+                "sink": self._sink.flush(final=final),
+                "stats": self.stats.to_dict(),
+                **self._spending.facts(self._clock.monotonic()),
+                **self._admission.facts(),
+                **self._duplicates.facts(),
+            }
 
         self._frontier.commit(batch, write)
+        fresh, self._fresh = self._fresh, []
+        if self.on_page is not None:
+            for page in fresh:
+                self.on_page(page)
         for name in {found.host for found in batch.found if found.state < State.DONE}:
             host = self._hosts.of(name)
             host.drained = False
@@ -451,6 +528,7 @@ class Crawler:
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"

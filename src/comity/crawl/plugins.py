@@ -7,7 +7,7 @@ arguments. It decides what is wanted, never what is allowed: robots.txt is asked
 import inspect
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -220,8 +220,8 @@ def name_of(plugin: object) -> str:
 
 
 def following(read: Page | None, expanded: Expanded, url: str) -> Page | None:
-    """The page with the links to follow: its own, or those that the expander chose."""
+    """The page with what is to be followed: what it names itself, or what the expander chose and nothing else."""
     if expanded.urls is None:
         return read
     links = tuple(Link(target) for reference in expanded.urls if (target := urls.join(url, reference)) is not None)
-    return replace(read, links=links) if read is not None else Page(url=url, links=links)
+    return Page(url=url, links=links)

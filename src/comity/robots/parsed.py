@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
+MOST_CITED = 1000  # rules remembered as they are cited
 
 
 def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: int | None = None) -> "Robots":
@@ -51,13 +52,15 @@ class Robots(Asked):
         dialect: how it is read.
     """
 
-    __slots__ = ("_index", "_limit", "_usages", "body", "dialect")
+    __slots__ = ("_cited", "_index", "_limit", "_named", "_usages", "body", "dialect")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__()
         self.body = body
         self.dialect = dialect
         self._usages: dict[str, RobotsUsage] = {}
+        self._cited: dict[int, Rule] = {}  # rules that decided, by rank
+        self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
@@ -139,7 +142,12 @@ class Robots(Asked):
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        return tuple(record.value for record in self.records("sitemap"))
+        return tuple(record.value for record in self.records("sitemap") if record.value)
+
+    @property
+    def states_usage(self) -> bool:
+        """Whether any line speaks of how content may be used; `usage` says what."""
+        return any(entry & 0xFF in kinds.USAGE for entry in self._index)
 
     # What the file says
 
@@ -237,6 +245,8 @@ class Robots(Asked):
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
             self._matchers.clear()
+        if len(self._named) >= MOST_MATCHERS:
+            self._named.clear()
 
     def _chosen(self, agent: str) -> list[tuple[int, int]]:
         spans = self._spans()

@@ -6,6 +6,8 @@ from datetime import time
 
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\d{4}\s*[-\s]\s*\d{4}))?", re.IGNORECASE)
 _HOURS = re.compile(r"(\d\d)(\d\d)\s*[-\s]\s*(\d\d)(\d\d)")
+_DAY_MINUTES = 24 * 60
+_DAY = _DAY_MINUTES * 60
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -16,6 +18,18 @@ class VisitTime:
     start_time: time
     end_time: time
 
+    def opens_at(self, unix_time: float) -> float:
+        """`unix_time` where it lies within the hours, else the Unix time at which they begin next.
+
+        The last minute counts: `0600-0845` ends at 08:46. Hours that end where they begin are all day.
+        """
+        start = _minutes(self.start_time) * 60
+        length = ((_minutes(self.end_time) - _minutes(self.start_time)) % _DAY_MINUTES + 1) * 60
+        if self.start_time == self.end_time:
+            return unix_time
+        since = (unix_time - start) % _DAY
+        return unix_time if since < length else unix_time + (_DAY - since)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
@@ -25,6 +39,10 @@ class RequestRate:
     seconds: int
     start_time: time | None = None
     end_time: time | None = None
+
+
+def _minutes(clock: time) -> int:
+    return clock.hour * 60 + clock.minute
 
 
 def read_rate(value: str) -> RequestRate | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from urllib.parse import quote
 
 import webencodings
 
@@ -19,13 +20,16 @@ _HTTP_CHARSET = re.compile(
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
 )
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
 _META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
 _TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
 _BOGUS = re.compile(rb"<[!/?]")
 _ATTRIBUTE = re.compile(
-    rb"""[\t\n\f\r /]*(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+    rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)(?:"|\Z)|'([^']*)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
 )
+_TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 
 
 def detect(body: bytes, content_type: str | None = None) -> str:
@@ -68,6 +72,25 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
     return str(text).encode("utf-8", "replace")
 
 
+def query_encoded(query: str, encoding: str) -> str:
+    """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
+
+    A character that the encoding lacks becomes a character reference, as a form in a browser would send it.
+    """
+    known = webencodings.lookup(encoding)
+    if known is None or encoding.startswith("utf-16") or encoding == "replacement":
+        return query
+    return _NON_ASCII.sub(lambda match: "".join(_percent_encoded(char, known) for char in match[0]), query)
+
+
+def _percent_encoded(char: str, encoding: webencodings.Encoding) -> str:
+    try:
+        octets = encoding.codec_info.encode(char, "strict")[0]
+    except UnicodeEncodeError:
+        return f"%26%23{ord(char)}%3B"
+    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_KEPT) for octet in octets)
+
+
 def _named(label: str) -> str | None:
     known = webencodings.lookup(label)
     return known.name if known is not None else None
@@ -91,10 +114,14 @@ def prescan(head: bytes) -> str | None:
         elif _META.match(head, position):
             attributes, position = _attributes(head, position + 5)
             name = _from_meta(attributes)
+            if not _TAG_END.match(head, position):
+                return None
             if name is not None:
                 return name
         elif match := _TAG.match(head, position):
             _, position = _attributes(head, match.end())
+            if not _TAG_END.match(head, position):
+                return None
         elif _BOGUS.match(head, position):
             end = head.find(b">", position)
             if end < 0:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from comity.crawl.sinks import Channel
 
-Kind = Literal["text", "integer", "real", "bytes", "time", "json"]
+Kind = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
 
 _DECISION: dict[str, Kind] = {
     "verdict": "text",
@@ -23,6 +23,7 @@ _PYTHON: dict[Kind, type | tuple[type, ...]] = {
     "text": str,
     "integer": int,
     "real": (int, float),
+    "boolean": bool,
     "bytes": bytes,
     "time": (int, float),
 }
@@ -40,6 +41,10 @@ COLUMNS: dict[Channel, dict[str, Kind]] = {
         "sha256": "text",
         "encoding": "text",
         "title": "text",
+        "canonical": "text",
+        "noindex": "boolean",
+        "duplicate": "text",
+        "duplicate_of": "text",
         "links": "integer",
         "body": "text",
         "body_bytes": "bytes",
@@ -47,6 +52,7 @@ COLUMNS: dict[Channel, dict[str, Kind]] = {
         **_MORE,
     },
     "refusals": {"url": "text", "depth": "integer", "why": "text", **_DECISION, **_MORE},
+    "traps": {"url": "text", "depth": "integer", "trap": "text", "why": "text", **_MORE},
     "failures": {
         "url": "text",
         "depth": "integer",
@@ -98,7 +104,7 @@ def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
 def _fits(value: Any, kind: Kind | None) -> bool:
     if kind is None or value is None:
         return kind is not None
-    return kind == "json" or (isinstance(value, _PYTHON[kind]) and not isinstance(value, bool))
+    return kind == "json" or (isinstance(value, _PYTHON[kind]) and isinstance(value, bool) == (kind == "boolean"))
 
 
 def _fitted(value: Any, kind: Kind) -> Any:

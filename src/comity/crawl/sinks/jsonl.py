@@ -1,4 +1,4 @@
-"""Output as JSON Lines: pages, refusals, failures, redirects and the robots.txt files met, one file each.
+"""Output as JSON Lines: pages, refusals, traps, failures, redirects and the robots.txt files met, one file each.
 
 What a plug-in made of the pages goes to `records.jsonl`, which is there only if there are such records.
 """

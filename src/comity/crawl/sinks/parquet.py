@@ -145,6 +145,7 @@ class Parquet:
             "text": arrow.string(),
             "integer": arrow.int64(),
             "real": arrow.float64(),
+            "boolean": arrow.bool_(),
             "bytes": arrow.binary(),
             "time": arrow.timestamp("ms", tz="UTC"),
             "json": arrow.string(),

@@ -18,6 +18,7 @@ _TYPES: dict[Kind, str] = {
     "text": "TEXT",
     "integer": "INTEGER",
     "real": "REAL",
+    "boolean": "INTEGER",  # 0 or 1
     "bytes": "BLOB",
     "time": "REAL",  # Unix time in seconds
     "json": "TEXT",

@@ -30,6 +30,7 @@ _ABOUT_CONTENT = frozenset(("body", "body_base64"))
 _KINDS: dict[Channel, str] = {
     "pages": "page",
     "refusals": "refusal",
+    "traps": "trap",
     "failures": "failure",
     "redirects": "redirect",
     "robots": "robots",

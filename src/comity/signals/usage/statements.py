@@ -140,9 +140,13 @@ class Usage:
                     "purpose": each.purpose,
                     "value": each.value,
                     "source": each.source,
-                    "vocabulary": each.vocabulary,
                     "text": each.text,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
                     "path": each.path,
+                    "group": each.group,
                     "scope": each.scope,
                     "applies": each.applies,
                     "note": each.note,
@@ -150,7 +154,16 @@ class Usage:
                 for each in self.statements
             ],
             "licences": [
-                {"url": each.url, "source": each.source, "vocabulary": each.vocabulary, "applies": each.applies}
+                {
+                    "url": each.url,
+                    "source": each.source,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
+                    "applies": each.applies,
+                    "note": each.note,
+                }
                 for each in self.licences
             ],
         }

@@ -1,0 +1,31 @@
+"""Fetching a robots.txt: time-out and limits of its own. It goes around the gate (no recursion), never around the
+address guard.
+"""
+
+from comity.errors import ComityError
+from comity.gate import FetchRobots
+from comity.gate.robots_request import RobotsRequest
+from comity.net.clock import Clock
+from comity.net.settings import ClientSettings
+from comity.net.transport import Transport, timed_out
+from comity.policy import Policy, RobotsResult
+
+
+async def fetch_robots(
+    step: FetchRobots, transport: Transport, policy: Policy, settings: ClientSettings, clock: Clock
+) -> RobotsResult:
+    """What a site answers when it is asked for its robots.txt; no answer is an answer too."""
+    request = RobotsRequest(policy, step)
+    timeout = settings.robots_timeout or settings.timeout
+    result = None
+    try:
+        with transport.deadlines.within(timeout):
+            while result is None:
+                answer = await transport.open("GET", request.url, headers=request.headers or None)
+                body = await answer.read(settings.max_robots_body, cut=True)
+                result = request.answered(answer.status, answer.headers, body, at=clock.wall())
+            return result
+    except TimeoutError:
+        return request.failed(timed_out(request.url, timeout), at=clock.wall())
+    except ComityError as error:
+        return request.failed(error, at=clock.wall())
