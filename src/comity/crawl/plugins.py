@@ -23,7 +23,7 @@ class Source(Protocol):
     """Where to start."""
 
     def urls(self) -> Iterable[str] | AsyncIterable[str]:
-        """Absolute URLs; the crawl covers their hosts. Read from its start in every run, taken as fast as they are
+        """Absolute URLs; the scope lies around them as around seeds. Read from its start in every run, taken as fast as they are
         wanted. A plain iterable is read in the crawl's own thread: one that waits for something should be async.
         """
         ...
@@ -35,7 +35,8 @@ class Expanded:
 
     Attributes:
         records: plain values that `json.dumps` accepts; each goes to the sink's channel `records`.
-        urls: what to fetch next, absolute or relative to the page, instead of the page's links; None for its links.
+        urls: what to fetch next, absolute or relative to the page, instead of all that the page names;
+            None for that.
     """
 
     records: Sequence[Mapping[str, Any]] = ()

@@ -15,7 +15,7 @@ from comity.crawl import plugins
 from comity.crawl.frontier import Frontier
 from comity.crawl.sinks import Answer, Channel, Sink
 from comity.crawl.sinks.appended import explained
-from comity.errors import ComityError, InvalidSetting, StorageError
+from comity.errors import InvalidSetting, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class GuardedSink:
         """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
         try:
             yield
-        except ComityError:
+        except StorageError:
             raise
         except OSError as error:
             raise explained(error, self._folder) from error
