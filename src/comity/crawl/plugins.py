@@ -23,8 +23,8 @@ class Source(Protocol):
     """Where to start."""
 
     def urls(self) -> Iterable[str] | AsyncIterable[str]:
-        """Absolute URLs; the scope lies around them as around seeds. Read from its start in every run, taken as fast as they are
-        wanted. A plain iterable is read in the crawl's own thread: one that waits for something should be async.
+        """Absolute URLs; the scope lies around them as around seeds. Read from its start in every run, taken as fast
+        as they are wanted. A plain iterable is read in the crawl's own thread: one that waits should be async.
         """
         ...
 
