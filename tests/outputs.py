@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -21,7 +20,6 @@ _GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None))
 
 def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *, reason: str = "OK") -> Response:
     """A response that came without a network."""
-    head = SimpleNamespace(reason=reason, http_version="1.1", request_headers={})
     return Response(
         url=url,
         status=200,
@@ -30,7 +28,7 @@ def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *,
         body=body,
         fetched_at=1.5,
         elapsed=0.1,
-        _answer=cast(Any, head),
+        reason=reason,
     )
 
 

@@ -15,7 +15,7 @@ from test_command import ALLOW, comity
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Expanded
 from comity.crawl.plugins import load
-from comity.errors import PluginError
+from comity.errors import FetchError, PluginError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -190,6 +190,30 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
 
 
+def test_the_urls_that_an_expander_names_stand_for_all_that_the_page_names(site: Site, tmp_path: Path) -> None:
+    class Chooses:
+        def expand(self, response: Response) -> Expanded:
+            return Expanded(urls=["chosen", "mailto:a@b.example"] if response.url == site.url("/") else ())
+
+    feed = '<link rel=alternate type=application/rss+xml href="/feed">'
+    site.set("/", f'<link rel=canonical href="/canonical">{feed}<a href="/link">x</a>')
+    site.set("/chosen", '<a href="/link">x</a>')
+    crawl(tmp_path, site.url("/"), expander=Chooses(), settings=CrawlSettings(sitemaps=False))
+    assert [path for path in site.paths() if path != "/robots.txt"] == ["/", "/chosen"]
+
+
+def test_a_source_is_crawled_as_far_as_the_scope_reaches_around_it(site: Site, tmp_path: Path) -> None:
+    for path in ("/a/", "/b/"):
+        site.link(path, "/a/1", "/b/1", "/c/1")
+    for path in ("/a/1", "/b/1", "/c/1"):
+        site.link(path)
+    settings = CrawlSettings(scope="prefix", sitemaps=False, max_pages=1)
+    source = Few(site.url("/a/"), site.url("/b/"))
+    crawl(tmp_path, source=source, settings=settings)
+    crawl(tmp_path, source=source, settings=CrawlSettings(scope="prefix", sitemaps=False))
+    assert paths(tmp_path, site) == ["/a/", "/a/1", "/b/", "/b/1"]
+
+
 class Memory:
     """A sink that keeps pages in a list, as far as they are committed."""
 
@@ -216,6 +240,18 @@ class Memory:
     def _break(self, where: str) -> None:
         if where == self.broken_at:
             raise ValueError("no more")
+
+
+def test_a_sink_cannot_pass_its_own_failure_off_as_the_page_s(site: Site, tmp_path: Path) -> None:
+    class Uploads(Memory):
+        def _break(self, where: str) -> None:
+            if where == self.broken_at:
+                raise FetchError("the archive is down")
+
+    site.link("/", "/7")
+    site.link("/7")
+    with pytest.raises(StorageError, match="FetchError: the archive is down"):
+        crawl(tmp_path, site.url("/"), sink=Uploads([], broken_at="/7"))
 
 
 @pytest.mark.parametrize("where", ["open", "/7", "flush", "close"])

@@ -320,6 +320,21 @@ def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: 
     assert json.loads(record["record"]) == {"price": 3.5}
 
 
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_what_a_page_says_of_itself_has_columns_of_its_own(form: str, site: Site, tmp_path: Path) -> None:
+    site.set("/", '<link rel=canonical href="/"><a href="/again">x</a><a href="/other">x</a><a href="/a/a/a/a/a">x</a>')
+    site.set("/again", '<link rel=canonical href="/">')
+    site.set("/other", "<meta name=robots content=noindex>")
+    crawl(tmp_path, site.url("/"), sink=form)
+    pages = {row["url"].removeprefix(site.url("")): row for row in rows(form, tmp_path, "pages")}
+    assert (pages["/again"]["duplicate"], pages["/again"]["duplicate_of"]) == ("canonical", site.url("/"))
+    assert [bool(pages[path]["noindex"]) for path in ("/", "/again", "/other")] == [False, False, True]
+    assert pages["/"]["canonical"] == site.url("/")
+    assert all(row["more"] is None for row in pages.values())
+    (trap,) = rows(form, tmp_path, "traps")
+    assert trap["trap"] == "repeated-segments"
+
+
 def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
     if form == "parquet":
         import pyarrow.parquet

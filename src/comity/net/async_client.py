@@ -190,9 +190,11 @@ class AsyncClient:
                 go=go,
                 fetched_at=fetched_at,
                 redirects=tuple(passed),
-                _answer=answer,
+                reason=answer.reason,
+                http_version=answer.http_version,
+                request_headers=answer.sent,
             )
-            response._limit = self.settings.max_body
+            response._answer, response._limit = answer, self.settings.max_body
             try:
                 if response.location is None:
                     self._check_type(answer)
@@ -298,7 +300,9 @@ class AsyncClient:
             go=go,
             fetched_at=fetched_at,
             redirects=redirects,
-            _answer=answer,
+            reason=answer.reason,
+            http_version=answer.http_version,
+            request_headers=answer.sent,
             body=body,
             elapsed=self._clock.monotonic() - sent,
         )
@@ -474,7 +478,9 @@ class AsyncClient:
                 headers=page.header_map(),
                 body=page.body,
                 from_cache=True,
-                _answer=None,
+                reason="",
+                http_version="1.1",
+                request_headers={},
             )
         page_or_none = Page.from_response(
             response.url, response.status, response.all_headers, response.body, response.fetched_at

@@ -22,6 +22,8 @@ class Head:
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
         go: the gate's permission; `decision` puts it into words.
         fetched_at: Unix time in seconds when the head of the answer arrived.
+        reason, http_version: the rest of the status line as received; "" and "1.1" for a copy kept from earlier.
+        request_headers: what was sent, in its order; empty for a copy kept from earlier.
     """
 
     url: str
@@ -30,7 +32,9 @@ class Head:
     go: Go
     fetched_at: float
     redirects: tuple[str, ...] = ()
-    _answer: Answer | None = field(default=None, repr=False)  # None where the answer was kept from earlier
+    reason: str = ""
+    http_version: str = "1.1"
+    request_headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def decision(self) -> Decision:
@@ -41,21 +45,6 @@ class Head:
     def all_headers(self) -> tuple[tuple[str, str], ...]:
         """Every header in the order received."""
         return tuple(self.headers.items())
-
-    @property
-    def reason(self) -> str:
-        """The phrase after the status, as received."""
-        return "" if self._answer is None else self._answer.reason
-
-    @property
-    def http_version(self) -> str:
-        """Of the answer, as in `1.1`."""
-        return "1.1" if self._answer is None else self._answer.http_version
-
-    @property
-    def request_headers(self) -> Mapping[str, str]:
-        """What was sent, in its order; empty where nothing was."""
-        return {} if self._answer is None else self._answer.request_headers
 
     @property
     def ok(self) -> bool:
@@ -95,6 +84,7 @@ class Response(Head):
 class StreamedResponse(Head):
     """A response whose body is still to come: `async for part in response.chunks()`."""
 
+    _answer: Answer
     _limit: int
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -103,5 +93,4 @@ class StreamedResponse(Head):
         Raises:
             TooLarge, Timeout, FetchError
         """
-        assert self._answer is not None
         return self._answer.chunks(self._limit)
