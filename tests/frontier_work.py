@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawl.frontier import Batch, Found, Frontier, Kind, State, runs, seen
-from comity.crawl.sink import JsonLines
+from comity.crawl.sinks.guarded import GuardedSink
 from comity.errors import StorageError
 
 STEPS = 40
@@ -40,7 +40,7 @@ def work(folder: Path, log: Path | None = None) -> None:
     runs.BLOCK, runs.SLICE = 16, 2
     with (
         Frontier(folder / "frontier.sqlite") as frontier,
-        JsonLines(folder, frontier.recall("lengths", {})) as sink,
+        GuardedSink("jsonl", folder, frontier) as sink,
     ):
         step = frontier.recall("step", 0)
         while True:
@@ -54,7 +54,7 @@ def work(folder: Path, log: Path | None = None) -> None:
             step += 1
 
             def write(_new: int, _refusals: list[dict[str, Any]], step: int = step) -> dict[str, Any]:
-                return {"lengths": sink.flush(), "step": step}
+                return {"sink": sink.flush(), "step": step}
 
             frontier.commit(batch, write)
             if log is not None:

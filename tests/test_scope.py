@@ -120,6 +120,17 @@ def test_a_redirect_of_a_given_url_moves_a_prefix_and_never_widens_it(
     assert not scope.holds(outside)
 
 
+@pytest.mark.parametrize(("by", "kept"), [("host", 3), ("domain", 2), ("prefix", 4), ("any", 1)])
+def test_a_scope_that_is_widened_remembers_one_url_for_each_place(by: Any, kept: int) -> None:
+    urls = [
+        f"http://{host}/d/{number}" for number in range(100) for host in ("a.example", "www.a.example", "b.example")
+    ]
+    scope = Scope(by=by).widened([*urls, "http://b.example/e/"])
+    assert len(scope.given) == kept
+    assert all(scope.holds(url) for url in urls)
+    assert scope.widened(urls) is scope
+
+
 @given(st.sampled_from(BREADTHS), st.lists(WORDS, max_size=3), st.lists(WORDS, max_size=3), WORDS)
 def test_whatever_the_patterns_and_urls_are_both_questions_agree(
     by: Any, include: list[str], exclude: list[str], path: str

@@ -129,5 +129,9 @@ class AddressBlocked(ComityError):
     """The address really connected to is not public and the operator has not allowed it (`allow_addresses`)."""
 
 
+class PluginError(ComityError):
+    """A plug-in failed at its work: a source or an expander. A sink's failure is a StorageError."""
+
+
 class StorageError(ComityError):
     """A file or database of ours cannot be read or written."""

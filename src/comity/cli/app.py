@@ -246,6 +246,16 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     type=click.Path(path_type=Path),
     help="Folder for the results.  [crawl-HOST-TIME]",
 )
+@click.option(
+    "--format",
+    "form",
+    metavar="F",
+    type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
+    help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
+)
+@click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
+@click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
+@click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
 @_limits
 @click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
 @click.option(
@@ -266,6 +276,10 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 def crawl(
     url: tuple[str, ...],
     output: Path | None,
+    form: str | None,
+    sink: str | None,
+    source: str | None,
+    expander: str | None,
     resume: bool,
     no_robots: bool,
     demo: bool,
@@ -278,8 +292,20 @@ def crawl(
     """
     from comity.cli import crawl as command
 
+    if sink is not None and form is not None:
+        raise click.UsageError("--format and --sink exclude each other")
     loaded = _loaded(**options, mode="ignore" if no_robots else None)
-    return command.crawl(url, folder=output, configuration=loaded, resume=resume, demo=demo, as_json=as_json)
+    return command.crawl(
+        url,
+        folder=output,
+        configuration=loaded,
+        resume=resume,
+        demo=demo,
+        as_json=as_json,
+        sink=sink or form,
+        source=source,
+        expander=expander,
+    )
 
 
 @app.command()

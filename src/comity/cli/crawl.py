@@ -18,6 +18,7 @@ from comity import urls
 from comity.cli.exits import Exit
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
+from comity.crawl.sinks.guarded import FORMATS
 from comity.errors import FetchError, InvalidSetting, StorageError
 
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
@@ -31,8 +32,12 @@ def crawl(
     resume: bool,
     demo: bool,
     as_json: bool,
+    sink: str | None = None,
+    source: str | None = None,
+    expander: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
     policy, settings = configuration.policy, configuration.crawl
     client_settings = configuration.client
     if client_settings.connections < settings.concurrency:
@@ -47,11 +52,20 @@ def crawl(
             if configuration.settings["min_interval"].origin == "default":
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
-        if not seeds and not resume:
+        if not seeds and not resume and source is None:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, resume)
-        crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
+        crawler = Crawler(
+            normal,
+            folder,
+            policy=policy,
+            settings=settings,
+            client_settings=client_settings,
+            sink=sink,
+            source=source,
+            expander=expander,
+        )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
     return _sum_up(crawler, stats, as_json=as_json)
@@ -61,7 +75,8 @@ def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:
     if folder is None:
         if resume:
             raise InvalidSetting("--resume needs the folder of the crawl: -o DIR")
-        return Path(f"crawl-{urls.host(seeds[0])}-{time.strftime('%Y%m%d-%H%M%S')}")
+        host = f"{urls.host(seeds[0])}-" if seeds else ""
+        return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
     held = (folder / "frontier.sqlite").exists()
     if held and not resume:
         raise StorageError(f"{folder} holds a crawl already", hint="add --resume to go on with it")
@@ -136,12 +151,12 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         print(json.dumps({"folder": str(crawler.folder), **stats.to_dict()}))
     else:
         rows = (
-            ("pages", f"{stats.pages:,}", "pages.jsonl"),
-            ("refused by rule", f"{stats.refused:,}", "refusals.jsonl"),
-            ("left out as traps", f"{stats.trapped:,}", "traps.jsonl"),
-            ("failed", f"{stats.failed:,}", "failures.jsonl"),
-            ("redirects", f"{stats.redirects:,}", "redirects.jsonl"),
-            ("duplicates", f"{stats.duplicates:,}", "marked in pages.jsonl"),
+            ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
+            ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
+            ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
+            ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
+            ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
             ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
@@ -157,6 +172,11 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
         return Exit.INTERRUPTED
     return Exit.PARTLY if stats.failed else Exit.DONE
+
+
+def _where(crawler: Crawler, channel: str) -> str:
+    """Which file of the folder holds a channel's records."""
+    return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format
 
 
 def size(count: int) -> str:

@@ -36,6 +36,7 @@ class Admission:
         self._settings = settings
         self._scope: Scope = settings.scope_around(seeds, recall("scope"))
         self._scope_kept: Scope | None = None  # as `facts` gave it out last
+        self._given: list[str] = []
         self._traps = Traps(
             today=today,
             max_length=settings.max_url_length,
@@ -72,6 +73,10 @@ class Admission:
             found = self._traps.judge(url, depth=depth)
         return found
 
+    def given(self, url: str) -> None:
+        """A URL given by hand while the crawl runs. The scope covers it from the next `facts` on: many at a time."""
+        self._given.append(url)
+
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
         self._scope = self._scope.moved(origin, target)
@@ -89,6 +94,9 @@ class Admission:
     def facts(self) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered across runs."""
         facts = self._traps.facts()
+        if self._given:
+            self._scope = self._scope.widened(self._given)
+            self._given.clear()
         if self._scope is not self._scope_kept:
             self._scope_kept = self._scope
             facts["scope"] = self._scope.to_dict()

@@ -93,6 +93,11 @@ class Scope:
         new = frozenset(given)
         return self if new <= self.given else replace(self, given=self.given | new)
 
+    def widened(self, given: Iterable[str]) -> Self:
+        """The scope that covers these URLs too; of those that lie in the same place it remembers one."""
+        new = {anchor: url for url in given if (anchor := _anchor(self.by, url)) not in self._anchors}
+        return self.around(*new.values())
+
     def moved(self, origin: str, target: str) -> Self:
         """The scope after a given URL redirected: example.com to www.example.com, for instance.
 
@@ -100,7 +105,7 @@ class Scope:
         """
         if self.by == "prefix" and _anchor("prefix", target).count("/") < _anchor("prefix", origin).count("/"):
             target = urls.origin(target) + urls.path_and_query(origin)
-        return self if _anchor(self.by, target) in self._anchors else self.around(target)
+        return self.widened((target,))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it; `from_dict` reads it again."""

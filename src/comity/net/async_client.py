@@ -190,6 +190,9 @@ class AsyncClient:
                 go=go,
                 fetched_at=fetched_at,
                 redirects=tuple(passed),
+                reason=answer.reason,
+                http_version=answer.http_version,
+                request_headers=answer.sent,
             )
             response._answer, response._limit = answer, self.settings.max_body
             try:
@@ -302,6 +305,9 @@ class AsyncClient:
             go=go,
             fetched_at=fetched_at,
             redirects=redirects,
+            reason=answer.reason,
+            http_version=answer.http_version,
+            request_headers=answer.sent,
             body=body,
             elapsed=self._clock.monotonic() - sent,
         )
@@ -471,7 +477,16 @@ class AsyncClient:
         if response.status == 304 and cached is not None:
             page = cached.renewed(response.headers, response.fetched_at)
             self._cache.keep_page(page)
-            return replace(response, status=page.status, headers=page.header_map(), body=page.body, from_cache=True)
+            return replace(
+                response,
+                status=page.status,
+                headers=page.header_map(),
+                body=page.body,
+                from_cache=True,
+                reason="",
+                http_version="1.1",
+                request_headers={},
+            )
         page_or_none = Page.from_response(
             response.url, response.status, response.all_headers, response.body, response.fetched_at
         )

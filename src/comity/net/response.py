@@ -1,7 +1,7 @@
 """Responses as they came, with the decision that allowed them."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from multidict import CIMultiDictProxy
 
@@ -22,6 +22,8 @@ class Head:
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
         go: the gate's permission; `decision` puts it into words.
         fetched_at: Unix time in seconds when the head of the answer arrived.
+        reason, http_version: the rest of the status line as received; "" and "1.1" for a copy kept from earlier.
+        request_headers: what was sent, in its order; empty for a copy kept from earlier.
     """
 
     url: str
@@ -30,6 +32,9 @@ class Head:
     go: Go
     fetched_at: float
     redirects: tuple[str, ...] = ()
+    reason: str = ""
+    http_version: str = "1.1"
+    request_headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def decision(self) -> Decision:

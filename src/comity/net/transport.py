@@ -64,15 +64,25 @@ def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
 
 
 class Answer:
-    """An answer whose head has arrived. Read its body or close it."""
+    """An answer whose head has arrived. Read its body or close it.
 
-    __slots__ = ("_response", "_settings", "cut", "headers", "status", "url")
+    Attributes:
+        reason, http_version: the rest of the status line, as received.
+        sent: the request's headers.
+        cut: whether the body went on past the limit and was left there.
+    """
+
+    __slots__ = ("_response", "_settings", "cut", "headers", "http_version", "reason", "sent", "status", "url")
 
     def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
         self.url = url
         self.status = response.status
         self.headers: CIMultiDictProxy[str] = response.headers
-        self.cut = False  # the body went on past the limit and was left there
+        self.reason = response.reason or ""
+        major, minor = response.version or aiohttp.HttpVersion11
+        self.http_version = f"{major}.{minor}"
+        self.sent: CIMultiDictProxy[str] = response.request_info.headers
+        self.cut = False
         self._response = response
         self._settings = settings
 

@@ -1,7 +1,7 @@
 """The frontier itself: what waits of each host, in its order, and how far the crawl has come.
 
 Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
-reached, so that after a crash files and frontier are brought back to the same instant (see sink.py). What is settled
+reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
 leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
 """
 
