@@ -25,6 +25,7 @@ FLOORS = {
     "crawl": 5,
     "bulk": 5,
     "integrations": 5,
+    "retrieve": 5,
     "configuration": 6,
     "cli": 6,
     "web": 6,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selectolax import lexbor
 
 from comity import InvalidURL
-from comity.signals import encodings, links
+from comity.signals import content_type, encodings, links
 from comity.signals.link_header import parse_link_headers
 from comity.signals.links import Alternate, Page, read_page
 
@@ -36,6 +36,15 @@ def test_links_are_whole_and_without_repeats_in_order() -> None:
 
 
 # covers: W11
+def test_relation_types_are_parted_by_ascii_white_space_only() -> None:
+    page = read(
+        "<a href=/a rel='nofollow\u00a0x'>a</a><a href=/b rel='x\fnofollow'>b</a><link rel='x\u2003license' href=c>"
+    )
+    assert [link.nofollow for link in page.links] == [False, True]
+    assert page.license_links == ()
+    assert parse_link_headers(['<a>; rel="x\u00a0license"'])[0].rel == ("x\u00a0license",)
+
+
 def test_nofollow_holds_only_where_every_link_to_a_page_has_it() -> None:
     page = read('<a rel="nofollow" href="/a">x</a><a rel="UGC noopener" href="/b">x</a><a href="/a">x</a>')
     assert {link.url[-2:]: link.nofollow for link in page.links} == {"/a": False, "/b": True}
@@ -60,7 +69,7 @@ def test_what_the_page_says_of_itself() -> None:
         ("en", None),
         (None, "application/rss+xml"),
     ]
-    assert page.license_links == ("https://example.com/cc", "https://example.com/lic")
+    assert [link.url for link in page.license_links] == ["https://example.com/cc", "https://example.com/lic"]
     assert [link.url for link in page.links] == ["https://example.com/cc", "https://example.com/next"]
 
 
@@ -79,6 +88,82 @@ def test_what_the_page_says_of_itself() -> None:
 )
 def test_the_character_set_is_found_as_browsers_find_it(body: bytes, content_type: str | None, encoding: str) -> None:
     assert read(body, content_type).encoding == encoding
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (b'<?xml version="1.0" encoding="windows-1251"?><html>\xcf<', "windows-1251"),
+        (b"<?xml version='1.0' encoding = 'koi8-r' ?><html>", "koi8-r"),
+        (b'<?xml version="1.0" encoding="UTF-16"?><html>\xcf<', "utf-8"),
+        (b'<?xml version="1.0" encoding="windows-1251"?><meta charset=gbk>', "gbk"),
+        (b'<?xml version="1.0" encoding="windows-1251"?><!-- ' + b"x" * 2_000, "windows-1251"),
+        (b'<?xml encodings="x" encoding="windows-1251"?>\xcf<', "windows-1252"),  # the first `encoding` counts
+        (b'<?xml version="1.0" encoding="windows- 1251"?>\xcf<', "windows-1252"),
+        (b'<?xml version="1.0" encoding="windows-1251\xcf<', "windows-1252"),
+        (b'<?XML version="1.0" encoding="windows-1251"?>\xcf<', "windows-1252"),
+        (b' <?xml version="1.0" encoding="windows-1251"?>\xcf<', "windows-1252"),
+        (b'<?xml version="1.0"?><p encoding="windows-1251">\xcf<', "windows-1252"),
+        ('<?xml version="1.0"?><html>'.encode("utf-16-le"), "utf-16le"),
+        ('<?xml version="1.0"?><html>'.encode("utf-16-be"), "utf-16be"),
+    ],
+)
+def test_an_xml_declaration_names_the_character_set_where_no_meta_does(body: bytes, encoding: str) -> None:
+    assert read(body, "text/html").encoding == encoding
+    assert read(body, "text/html; charset=euc-kr").encoding == "euc-kr"
+
+
+def test_a_page_in_utf_16_with_an_xml_declaration_is_read() -> None:
+    page = read('<?xml version="1.0"?><html><a href="/ж">'.encode("utf-16-le"), "text/html")
+    assert [link.url for link in page.links] == ["https://example.com/%D0%B6"]
+
+
+@pytest.mark.parametrize(
+    ("header", "essence", "charset"),
+    [
+        # Cases of Fetch, "extract a MIME type".
+        ("text/plain;charset=gbk, text/html", "text/html", None),
+        ("text/html;charset=gbk;a=b, text/html;x=y", "text/html", "gbk"),
+        ("text/html;charset=gbk, x/x, text/html;x=y", "text/html", None),
+        ("text/html, cannot-parse", "text/html", None),
+        ("text/html;charset=gbk, */*", "text/html", "gbk"),
+        ("text/html, ", "text/html", None),
+        ("text/html, text/html; charset=utf-8", "text/html", "utf-8"),
+        ("text/html;charset=gbk, text/html;charset=utf-8", "text/html", "utf-8"),
+        ('text/html;x=",text/plain;charset=gbk', "text/html", None),
+        ('Text/HTML ; charset="utf\\-8" ; charset=gbk', "text/html", "utf-8"),
+        ("text/html;charset=;charset='gbk'", "text/html", "gbk"),
+        ("text/html;charset = gbk", "text/html", "gbk"),
+    ],
+)
+def test_the_last_media_type_of_a_header_counts(header: str, essence: str, charset: str | None) -> None:
+    assert content_type.extract(header) == (essence, charset)
+
+
+@pytest.mark.parametrize("header", ["", "html", "text/", "/html", "text html/x", ",", "*/*", "text/html x;charset=gbk"])
+def test_a_header_without_a_media_type_says_nothing(header: str) -> None:
+    assert content_type.extract(header) is None
+    assert read("<a href=/a>", header).links
+
+
+@pytest.mark.parametrize("piece", ['"', "\\", ";", "; charset", ',"', "a/b,", " ", ";='", "a"])
+def test_any_media_type_takes_linear_time(piece: str) -> None:
+    start = time.process_time()
+    content_type.extract("text/html;" + piece * 100_000)
+    assert time.process_time() - start < 0.5
+
+
+def test_a_content_type_that_was_sent_twice_is_still_html() -> None:
+    page = read("<a href=/ж>".encode("koi8-r"), "text/html, text/html; charset=koi8-r")
+    assert ([link.url for link in page.links], page.encoding) == (["https://example.com/%D0%B6"], "koi8-r")
+
+
+def test_xlink_href_is_a_link_inside_svg_only() -> None:
+    html = "<a xlink:href=/1></a><svg><a xlink:href=/2></a><foreignObject><a xlink:href=/3></a></foreignObject></svg>"
+    page = read(
+        html + "<math><a xlink:href=/4></a><mi><svg><a xlink:href=/5></a></svg></mi></math><area xlink:href=/6>"
+    )
+    assert [link.url for link in page.links] == ["https://example.com/2", "https://example.com/5"]
 
 
 @given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=80))

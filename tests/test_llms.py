@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidSetting, InvalidURL, urls
-from comity.signals.llms import MAX_LINKS, MAX_SIZE, Candidate, LlmsLink, LlmsTxt, candidates, parse
+from comity.signals.llms import MAX_LINKS, MAX_SIZE, Candidate, LlmsLink, LlmsSection, LlmsTxt, candidates, parse
 
 URL = "https://h.example/llms.txt"
 LIBRARY = """# The library #
@@ -73,6 +73,53 @@ def test_sections_hold_links_with_names_and_notes() -> None:
         LlmsLink("[Beta] Wine \\] list", "https://h.example/wine", "", 21),
     )
     assert empty.links == ()
+
+
+LINK = "- [a](https://h/a)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```pip install x``` is enough",
+        "``` a `b` c",
+        "``",
+        "    ```",
+        "```\ncode\n```",
+        "```js\ncode\n```",
+        "````\n```\n````",
+        "```\n`````  ",
+        "~~~ a ~~~ b ` c\n```\n~~~",
+        "```\n    ```\n```",
+    ],
+)
+def test_a_list_after_code_is_read(text: str) -> None:
+    assert [link.url for link in parse(f"# T\n{text}\n{LINK}\n", URL).links] == ["https://h/a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```", "```\n```js", "````\n```", "```\n~~~", "~~~\n~~~ x", "```\n``` ```", "   ~~~~ a\n~~~", "```\n    ```"],
+)
+def test_a_list_inside_code_is_not_read(text: str) -> None:
+    assert parse(f"# T\n{text}\n{LINK}\n", URL).links == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# Using C#", "Using C#"),
+        ("# Title ##", "Title"),
+        ("# Title #\t", "Title"),
+        ("# Title\t###", "Title"),
+        ("# #", ""),
+        ("# a ## b", "a ## b"),
+        ("# C# #", "C#"),
+    ],
+)
+def test_a_heading_loses_only_a_closing_sequence_that_stands_apart(line: str, title: str) -> None:
+    assert parse(line, URL).title == title
+    assert parse(f"#{line}", URL).sections == ((LlmsSection(title, ()),) if title else ())
 
 
 def test_optional_links_come_last() -> None:

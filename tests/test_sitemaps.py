@@ -29,6 +29,8 @@ from comity.signals.sitemaps import (
     read,
 )
 from comity.signals.sitemaps.dates import parse_feed, parse_w3c
+from comity.signals.sitemaps.unpack import Stop
+from comity.signals.sitemaps.xml import XmlEntries
 
 SPACE = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
@@ -418,6 +420,90 @@ def test_a_guid_stands_in_for_a_missing_link() -> None:
     assert [e.loc for e in read(b"<rss><item><guid>https://h/a</guid></item><item><guid>7</guid></item></rss>")] == [
         "https://h/a"
     ]
+
+
+@pytest.mark.parametrize(("stated", "is_link"), [("false", False), (" False ", False), ("true", True), ("", True)])
+def test_a_guid_that_is_no_permanent_link_is_no_page(stated: str, is_link: bool) -> None:
+    attribute = f' isPermaLink="{stated}"'
+    body = f"<rss><item><guid{attribute}>https://h/a</guid></item><item><guid>https://h/b</guid></item></rss>"
+    entries, reader = reading(body.encode())
+    assert [entry.loc for entry in entries] == (["https://h/a"] if is_link else []) + ["https://h/b"]
+    assert reader.skipped == (not is_link)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<loc>https://h/a<b/>c</loc>",
+        "<loc>https://h/a<b>x</b></loc>",
+        "<loc>https://h/a<loc/>c</loc>",
+        "<loc>https://h/a</loc><loc>https://h/c</loc>",
+        "<loc>https://h/a</loc><loc>https://h/c</loc><loc>https://h/c</loc>",
+        "<loc>https://h/a<b/></loc><loc>https://h/c</loc>",
+    ],
+)
+def test_an_entry_whose_address_is_not_one_text_is_skipped_and_counted(entry: str) -> None:
+    for root, name in (("urlset", "url"), ("sitemapindex", "sitemap")):
+        body = f"<{root}><{name}>{entry}</{name}><{name}><loc>https://h/b</loc></{name}></{root}>"
+        entries, reader = reading(body.encode())
+        assert ([each.loc for each in entries], reader.skipped) == (["https://h/b"], 1)
+    feed = f"<rss><item>{entry.replace('loc', 'link')}<guid>https://h/g</guid></item></rss>"
+    assert reading(feed.encode())[0] == []
+
+
+def test_an_address_stated_twice_in_the_same_words_or_beside_a_comment_is_one_text() -> None:
+    body = b"<urlset><url><loc>https://h/a</loc><loc> https://h/a </loc></url><url><loc>https://h/<!-- -->b</loc></url>"
+    assert [entry.loc for entry in read(body)] == ["https://h/a", "https://h/b"]
+
+
+def test_an_image_whose_address_is_not_one_text_is_left_out() -> None:
+    image = "<i:image><i:loc>https://h/i<b/>j</i:loc></i:image><i:image><i:loc>https://h/k</i:loc></i:image>"
+    entry = next(read(f"{IMAGES.decode()}{image}</url></urlset>".encode()))
+    assert isinstance(entry, SitemapUrl)
+    assert entry.images == (Image("https://h/k"),)
+
+
+def feed_singly(form: XmlEntries, body: bytes) -> None:
+    for at in range(len(body)):
+        form.feed(body[at : at + 1])
+    form.close()
+
+
+@pytest.mark.parametrize("doctype", ['SYSTEM "http://127.0.0.1:9/x.dtd"', 'PUBLIC "a" "http://127.0.0.1:9/x.dtd"'])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<url><loc>https://h/?a=1&copy;=2</loc></url>",
+        "<url><x:link xmlns:x='http://www.w3.org/1999/xhtml' hreflang='de' href='/a&x;b'/><loc>https://h/</loc></url>",
+    ],
+)
+def test_an_entity_that_is_declared_elsewhere_stops_reading_where_it_stands(doctype: str, entry: str) -> None:
+    body = f"<!DOCTYPE urlset {doctype}>\n<urlset><url><loc>https://h/&amp;&#97;</loc></url>\n{entry}</urlset>"
+    entries, reader = reading(body.encode())
+    assert [each.loc for each in entries] == ["https://h/&a"]
+    assert reader.problem == "damaged XML: undefined entity"
+    assert reader.stopped_at is not None
+    assert reader.stopped_at.line == 3
+    assert body[reader.stopped_at.byte] in "&<"
+    piecewise = XmlEntries(Limits(), "utf-8", 0)
+    with pytest.raises(Stop, match="undefined entity"):
+        feed_singly(piecewise, body.encode())
+    assert [each.loc for each in piecewise.found] == ["https://h/&a"]
+    assert piecewise.position == reader.stopped_at
+
+
+@pytest.mark.parametrize("second", ['<!DOCTYPE b SYSTEM "b">', "<!DOCTYPE b>"])
+def test_a_second_document_type_is_damage(second: str) -> None:
+    entries, reader = reading(b'<!DOCTYPE a SYSTEM "a">' + second.encode() * 2_000 + urlset("u"))
+    assert (entries, reader.problem) == ([], "a second document type")
+
+
+@pytest.mark.parametrize("body", [URLSET, b"https://h/a", gzip.compress(URLSET)])
+def test_closing_again_after_a_whole_read_changes_nothing(body: bytes) -> None:
+    entries, reader = reading(body)
+    assert entries
+    assert (reader.close(), reader.close(), reader.feed(body)) == ([], [], [])
+    assert (reader.problem, reader.stopped_at, reader.entries) == (None, None, len(entries))
 
 
 # covers: W4

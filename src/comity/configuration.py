@@ -19,7 +19,9 @@ from comity.policy.presets import PRESETS
 FILE: Final = "comity.toml"
 PREFIX: Final = "COMITY_"
 KINDS: Final = (Policy, ClientSettings, CrawlSettings)
-SWITCHES: Final = frozenset(("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL"))
+SWITCHES: Final = frozenset(
+    ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES")
+)
 
 
 def _fields() -> dict[str, Any]:

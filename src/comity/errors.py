@@ -57,6 +57,46 @@ class Timeout(FetchError):
     """No answer within the configured time."""
 
 
+class BadStatus(FetchError):
+    """The page itself was answered with an HTTP status that brings no page.
+
+    Attributes:
+        status: the HTTP status.
+    """
+
+    def __init__(self, message: str, *, url: str, status: int, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.status = status
+
+
+class UnsupportedContent(ComityError):
+    """What came is neither HTML nor Markdown nor plain text."""
+
+
+class NoCandidate(ComityError):
+    """Of all URLs that could have been retrieved none was allowed and answered.
+
+    Attributes:
+        considered: what became of each, as `comity.retrieve.Considered`.
+    """
+
+    def __init__(self, message: str, *, url: str, considered: tuple[Any, ...] = (), hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.considered = considered
+
+
+class ExtractionFailed(ComityError):
+    """The page cannot be turned into Markdown: it is built to exhaust a parser, or took too long."""
+
+
+class PartFailed(ComityError):
+    """A fetcher, extractor or chooser of the caller's own raised an error, or answered what cannot be used."""
+
+
+class MissingExtra(ComityError):
+    """A library that an optional part of comity needs is not installed; the message names the extra."""
+
+
 class TooLarge(FetchError):
     """The response is over a configured limit and was cut off."""
 

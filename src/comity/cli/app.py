@@ -39,6 +39,12 @@ _allow_address = click.option(
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _dialect = click.option("--dialect", metavar="NAME", help="How robots.txt is read.  [rfc9309]")
+_purpose = click.option(
+    "--purpose",
+    metavar="NAME",
+    multiple=True,
+    help="Say what the site states about a use: search, ai-input or train-ai.",
+)
 _question = _together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     _agent,
@@ -50,12 +56,7 @@ _question = _together(
     ),
     _preset,
     _dialect,
-    click.option(
-        "--purpose",
-        metavar="NAME",
-        multiple=True,
-        help="Say what the site states about a use: search, ai-input or train-ai.",
-    ),
+    _purpose,
     _config,
     _allow_address,
     _json,
@@ -131,6 +132,53 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 
     loaded = _loaded(**options)
     return command.explain(url, loaded.policy, loaded.client, robots, as_json=as_json)
+
+
+@app.command()
+@click.argument("url", metavar="URL")
+@click.option(
+    "--strategy",
+    type=click.Choice(("prefer", "force", "disabled")),
+    default="prefer",
+    help="Whether a URL that the site's llms.txt offers for the page is taken: if possible, or nothing else, or never.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
+)
+@_agent
+@_preset
+@_purpose
+@_config
+@_allow_address
+@_json
+def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+    """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
+
+    Exit code 0: done, 1: not to be had, 2: disallowed, 3: the site could not be reached.
+    """
+    from comity.cli import fetch as command
+
+    loaded = _loaded(**options)
+    return command.fetch(url, loaded.policy, loaded.client, strategy=strategy, output=output, as_json=as_json)
+
+
+@app.command()
+@click.argument("url", metavar="URL...", nargs=-1, required=True)
+@_agent
+@_preset
+@_dialect
+@_config
+@_allow_address
+@_json
+def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
+    """What the sites of these URLs say: robots.txt, llms.txt, sitemaps, how their content may be used.
+
+    Exit code 3: a robots.txt could not be reached.
+    """
+    from comity.cli import inspect as command
+
+    loaded = _loaded(**options)
+    return command.inspect(url, loaded.policy, loaded.client, as_json=as_json)
 
 
 def _loaded(

@@ -183,6 +183,7 @@ class Gate:
         """What came of a FetchRobots step. Gives back what is in force now."""
         in_force = self._robots.store(result, now)
         if self.policy.robots_fetch_counts:
+            self._pace_of(urls.host(result.origin + "/")).interval = self._robots.of(result.origin).must().delay
             asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
             self._pace_of(urls.host(result.origin + "/")).answered(
                 now,
@@ -296,7 +297,7 @@ class Gate:
 
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""
-        self._paces = {key: pace for key, pace in self._paces.items() if not pace.idle or pace.next_start > now}
+        self._paces = {key: pace for key, pace in self._paces.items() if not pace.idle(now)}
         self._sweep_at = max(SWEEP, 2 * len(self._paces))
 
     def _key(self, host: str) -> str | None:

@@ -10,17 +10,18 @@ back-off that doubles with each failure and halves with each success.
 
 from comity.policy import Policy
 
+LONG_AGO = 600.0  # seconds
 SMOOTHING = 0.3  # weight of the newest response time
 
 
 class Pace:
     """The state of one host: its earliest next start and the requests on their way."""
 
-    __slots__ = ("_policy", "_started", "backoff", "interval", "latency", "next_start", "under_way")
+    __slots__ = ("_last_head", "_policy", "_started", "backoff", "interval", "latency", "next_start", "under_way")
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._started = float("-inf")
+        self._started = self._last_head = float("-inf")
         self.next_start = float("-inf")
         self.under_way = 0
         self.interval = 0.0  # seconds asked for by policy and site, when last known
@@ -28,21 +29,25 @@ class Pace:
         self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
 
     def ready_at(self, interval: float) -> float | None:
-        """The time at which a request may start (if past: at once); None: not before the next answer."""
+        """The time at which a request may start (if past: at once); None: not before the next answer.
+
+        Args:
+            interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
+        """
         self.interval = interval
         if self.under_way and self.wanted > 0.0:
             return None
-        return self.next_start
+        return max(self.next_start, self._last_head + interval)
 
     @property
     def wanted(self) -> float:
         """Seconds to leave after an answer."""
         return max(self.interval, self.backoff, self._policy.adaptive * self.latency)
 
-    @property
-    def idle(self) -> bool:
-        """Whether forgetting this host would lose nothing but its next start."""
-        return not self.under_way and not self.backoff and not self.latency * self._policy.adaptive
+    def idle(self, now: float) -> bool:
+        """Whether forgetting this host loses nothing: its time has come, and long ago."""
+        waits = self.under_way or self.backoff or self.latency * self._policy.adaptive
+        return not waits and now >= max(self.next_start, self._last_head + LONG_AGO)
 
     def started(self, now: float) -> None:
         self.under_way += 1
@@ -57,6 +62,7 @@ class Pace:
             jitter: from 0 to 1, how much of the back-off is used this time.
         """
         self.under_way -= 1
+        self._last_head = now
         if self._policy.adaptive:
             taken = max(now - self._started, 0.0)
             self.latency = taken if not self.latency else self.latency + SMOOTHING * (taken - self.latency)
@@ -82,4 +88,5 @@ class Pace:
     def abandoned(self, now: float) -> None:
         """The request may or may not have been sent: it counts, but says nothing about the host."""
         self.under_way -= 1
+        self._last_head = now
         self.next_start = max(self.next_start, now + self.wanted)

@@ -5,15 +5,15 @@ It drives the gate and does the I/O; it decides nothing itself.
 
 import asyncio
 import random
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlencode
-
-import aiohttp
 
 from comity import urls
 from comity.errors import (
@@ -205,6 +205,11 @@ class AsyncClient:
                 self._gate.finished(go, self._clock.monotonic(), good=answer.status < 500)
             url, headers = self._next_hop(url, response.location, passed, headers)
 
+    async def retrieve(self, url: str, **options: Any) -> Any:
+        """The page for a reader that is a program: as Markdown, with evidence; see `comity.retrieve.retrieve`."""
+        package = import_module("comity.retrieve")  # a higher floor, which puts this client to work
+        return await package.retrieve(self, url, **options)
+
     async def fetch(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] = NO_HEADERS, redirects: tuple[str, ...] = ()
     ) -> Response:
@@ -311,7 +316,7 @@ class AsyncClient:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._sending, self._clock
         if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": aiohttp.BasicAuth(*pair, "utf-8").encode(), **headers}
+            headers = {"Authorization": _basic(*pair), **headers}
         try:
             if self.settings.head_timeout is None:
                 answer = await transport.open(method, url, headers=headers or None)
@@ -488,6 +493,11 @@ class AsyncClient:
         if page_or_none is not None:
             self._cache.keep_page(page_or_none)
         return response
+
+
+def _basic(name: str, password: str) -> str:
+    """RFC 7617."""
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
 class _Line:

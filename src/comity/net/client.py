@@ -84,6 +84,10 @@ class Client:
         """As `AsyncClient.head`."""
         return self._run(self._client.head(url, headers=headers, params=params))
 
+    def retrieve(self, url: str, **options: Any) -> Any:
+        """As `AsyncClient.retrieve`."""
+        return self._run(self._client.retrieve(url, **options))
+
     @contextmanager
     def stream(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS

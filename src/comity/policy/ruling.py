@@ -11,7 +11,7 @@ from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.outcome import RobotsResult
 from comity.policy.settings import Policy
-from comity.robots.explain import cut
+from comity.robots.explain import brief, cut
 
 if TYPE_CHECKING:
     from comity.robots import Robots
@@ -90,7 +90,7 @@ class Ruling:
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
-            allowed, decider, why = self._robots.brief(url, policy.agent)
+            allowed, decider, why = brief(self._robots, url, policy.agent)
             if decider is not None:
                 rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed

@@ -127,17 +127,17 @@ class Robots(Asked):
 
     def request_rate(self, agent: str) -> "RequestRate | None":
         """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
-        from comity.robots.rates import read_rate
+        from comity.robots.rates import request_rate
 
         records = self._records_for(agent, kinds.REQUEST_RATE)
-        return next((rate for record in records if (rate := read_rate(record.value))), None)
+        return request_rate(record.value for record in records)
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
-        from comity.robots.rates import read_hours
+        from comity.robots.rates import visit_time
 
         records = self._records_for(agent, kinds.VISIT_TIME)
-        return next((hours for record in records if (hours := read_hours(record.value))), None)
+        return visit_time(record.value for record in records)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

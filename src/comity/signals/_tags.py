@@ -47,6 +47,7 @@ _BREAKOUT = frozenset(
 _HTML_INSIDE = frozenset(
     (b"#template", b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml")
 )
+_OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
@@ -66,7 +67,8 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
 
     Returns:
         Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its
-        content as the attribute `text`. What is in a `template` is left out, and of SVG and MathML everything but `a`.
+        content as the attribute `text`, and `xlink:href` is kept inside SVG only. What is in a `template` is left out,
+        and of SVG and MathML everything but `a`.
     """
     return _Tokenizer(text).run()
 
@@ -236,11 +238,14 @@ class _Tokenizer:
             return
         if self._open and self._foreign_start(name):
             if attributes is not None and name == b"a":
+                if "xlink:href" in attributes and not self._in_svg():
+                    del attributes["xlink:href"]
                 self._found.append(("a", attributes))
             return
         if kind == 0:
             return
         if attributes is not None:
+            attributes.pop("xlink:href", None)
             self._found.append((_NAMES[name], attributes))
         if kind & _RAW_TEXT:
             start = self._at
@@ -419,8 +424,22 @@ class _Tokenizer:
             self._leave_foreign()
             return False
         if not self._self_closing and len(self._open) < _MAX_DEPTH:
+            if name in _HTML_INSIDE and (name in _OF_SVG) != self._in_svg():
+                # A formula's `title`, a drawing's `mi`: HTML does not begin again in it. Upper case tells it apart.
+                name = name.upper()
             self._open.append(name)
         return True
+
+    @cython.cfunc
+    def _in_svg(self) -> cython.bint:
+        """Whether foreign elements are SVG's here: the outermost one since HTML decides for all in it (13.2.6.5)."""
+        root: bytes = b""
+        name: bytes
+        for name in reversed(self._open):
+            if name in _HTML_INSIDE:
+                break
+            root = name
+        return root == b"svg"
 
     @cython.cfunc
     def _leave_foreign(self) -> None:
@@ -436,9 +455,10 @@ class _Tokenizer:
         if name == b"p" or name == b"br":
             self._leave_foreign()
             return
+        other: bytes = name.upper()
         place: cython.Py_ssize_t = len(self._open) - 1
         while place >= 0:
-            if self._open[place] == name:
+            if self._open[place] == name or self._open[place] == other:
                 del self._open[place:]
                 return
             if self._open[place] == b"#template":

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from comity.signals import encodings
 from comity.signals._tags import MAX_TAGS, tags
-from comity.signals.link_header import parse_link_headers
+from comity.signals.content_type import extract
+from comity.signals.link_header import parse_link_headers, relation_types
 from comity.urls import Base, normalise
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
@@ -46,6 +48,20 @@ class Alternate:
     type: str | None = None
 
 
+class LicenseLink(NamedTuple):
+    """A link to a licence (`rel=license`), as `usage.from_links` takes it.
+
+    Attributes:
+        rel: its relation types, lower-cased, a space between them.
+        type: the media type it states, lower-cased, without parameters; empty where it states none.
+        url: absolute, in normal form.
+    """
+
+    rel: str
+    type: str
+    url: str
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What one page says.
@@ -60,7 +76,7 @@ class Page:
         metas: (name, content) of every named meta, in order, name lower-cased, content as written.
         alternates: every `rel=alternate`.
         encoding: the character encoding, by the Encoding standard's name.
-        license_links: every `rel=license`.
+        license_links: every `rel=license`, of the page and of its `Link` headers.
         truncated: True where a limit cut the links short.
     """
 
@@ -73,18 +89,22 @@ class Page:
     metas: tuple[tuple[str, str], ...] = ()
     alternates: tuple[Alternate, ...] = ()
     encoding: str = "utf-8"
-    license_links: tuple[str, ...] = ()
+    license_links: tuple[LicenseLink, ...] = ()
     truncated: bool = False
 
 
 def read_page(body: bytes, url: str, content_type: str | None = None, link_headers: Sequence[str] = ()) -> Page:
     """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its `Link` headers.
 
+    Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
+    type"); one that holds no media type says nothing.
+
     Raises:
         InvalidURL: `url`, not the page, is not an absolute http or https URL.
     """
     reader = _Reader(normalise(url))
-    if content_type is None or content_type.partition(";")[0].strip().lower() in ("", *_HTML_TYPES):
+    stated = extract(content_type) if content_type else None
+    if stated is None or stated.essence in _HTML_TYPES:
         reader.read_html(body, content_type)
     reader.read_headers(link_headers)
     return reader.page()
@@ -101,7 +121,7 @@ class _Reader:
         self.links: dict[str, tuple[str, ...]] = {}
         self.metas: list[tuple[str, str]] = []
         self.alternates: dict[Alternate, None] = {}
-        self.licenses: dict[str, None] = {}
+        self.licenses: dict[LicenseLink, None] = {}
         self.canonical: str | None = None
         self.title: str | None = None
         self.language: str | None = None
@@ -123,7 +143,7 @@ class _Reader:
                 if href is None:
                     href = attributes.get("xlink:href")
                 if href is not None:
-                    self._link(href, attributes.get("rel"))
+                    self._link(href, attributes.get("rel"), attributes.get("type", ""))
             elif name == "link":
                 if "href" in attributes:
                     self._typed(attributes["href"], attributes.get("rel", ""), attributes)
@@ -185,13 +205,13 @@ class _Reader:
             return None
         return url
 
-    def _link(self, reference: str, rel: str | None) -> None:
+    def _link(self, reference: str, rel: str | None, media_type: str = "") -> None:
         url = self._resolve(reference)
         if url is None:
             return
-        tokens = tuple(dict.fromkeys(rel.lower().split())) if rel else ()
+        tokens = relation_types(rel) if rel else ()
         if "license" in tokens:
-            self._license(url)
+            self._license(url, tokens, media_type)
         known = self.links.get(url)
         if known is None:
             if len(self.links) >= MAX_LINKS:
@@ -203,14 +223,15 @@ class _Reader:
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
 
-    def _license(self, url: str) -> None:
-        if len(self.licenses) < MAX_LINKS and url not in self.licenses:
-            self.licenses[url] = None
-            self.room -= len(url)
+    def _license(self, url: str, tokens: tuple[str, ...], media_type: str) -> None:
+        link = LicenseLink(" ".join(tokens), _essence(media_type), url)
+        if len(self.licenses) < MAX_LINKS and link not in self.licenses:
+            self.licenses[link] = None
+            self.room -= len(url) + len(link.rel) + len(link.type)
 
     def _typed(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
-        tokens = rel.lower().split()
+        tokens = relation_types(rel)
         if not tokens:
             return
         if not _FOLLOWED.isdisjoint(tokens):
@@ -220,7 +241,7 @@ class _Reader:
         if "alternate" in tokens and "stylesheet" not in tokens and len(self.alternates) < MAX_LINKS:
             url = self._resolve(reference)
             if url is not None:
-                kind = attributes.get("type", "").partition(";")[0].strip().lower()
+                kind = _essence(attributes.get("type", ""))
                 language = attributes.get("hreflang", "").strip().lower()
                 alternate = Alternate(url, language or None, kind or None)
                 if alternate not in self.alternates:
@@ -229,4 +250,8 @@ class _Reader:
         if "license" in tokens:
             url = self._resolve(reference)
             if url is not None:
-                self._license(url)
+                self._license(url, tokens, attributes.get("type", ""))
+
+
+def _essence(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()

@@ -27,7 +27,9 @@ _MAX_SECTIONS: Final = 1000
 _MAX_TEXT: Final = 64 * 1024
 _MAX_LOOSE: Final = 5
 
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+# CommonMark, 4.5: what follows the backticks of an opening fence holds none.
+_FENCE = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,}+)")
+_FENCE_END = re.compile(r" {0,3}(`{3,}+|~{3,}+)[ \t]*$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _BULLET = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]+[*_]{0,3}")
 # Matched where an item begins, never searched for, and possessive: one pass over the line, whatever stands there.
@@ -195,13 +197,14 @@ class _Reading:
         self._kept = 0
 
     def take(self, line: str, number: int) -> None:
-        fence = _FENCE.match(line)
-        if fence and self._fence in ("", fence[1]):
-            self._fence = "" if self._fence else fence[1]
-        elif self._fence:
-            pass  # code is no list of links
+        if self._fence:  # code is no list of links
+            end = _FENCE_END.match(line)
+            if end and end[1].startswith(self._fence):
+                self._fence = ""
+        elif fence := _FENCE.match(line):
+            self._fence = fence[1]
         elif heading := _HEADING.match(line):
-            self._head(len(heading[1]), (heading[2] or "").strip().rstrip("#").rstrip())
+            self._head(len(heading[1]), _title(heading[2] or ""))
             return
         elif bullet := _BULLET.match(line):
             link = _LINK.match(line, bullet.end()) or _BARE_LINK.match(line, bullet.end())
@@ -239,6 +242,13 @@ class _Reading:
         start = _BEFORE_NOTES.match(line, link.end())
         notes = line[start.end() if start else link.end() :].strip()
         self.sections[-1][1].append(LlmsLink((parts.get("name") or "").strip(), url, notes, number))
+
+
+def _title(text: str) -> str:
+    """A heading without its closing sequence, which white space must precede (CommonMark, 4.2): `C#` has none."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else text
 
 
 def _checked(reference: str, base: str | None) -> str | None:

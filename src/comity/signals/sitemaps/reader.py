@@ -37,6 +37,7 @@ class SitemapReader:
         self._limits = limits or Limits()
         self._unpacker = Unpacker(self._limits)
         self._form: XmlEntries | LineEntries | None = None
+        self._closed = False
         self._size = 0
         self._fruitful = 0  # size when an entry was last completed
 
@@ -47,15 +48,18 @@ class SitemapReader:
 
     @property
     def skipped(self) -> int:
-        """How many entries were left out: no URL in them, or one over the limit."""
+        """How many entries were left out: no URL in them, one over the limit, or several."""
         return self._form.skipped if self._form else 0
 
     def feed(self, chunk: bytes) -> list[Entry]:
-        """Take the next bytes, any number of them; return the entries complete by now (they come block by block)."""
+        """Take the next bytes, any number of them; return the entries complete by now (they come block by block).
+
+        After `close`, or a whole `read`, bytes are ignored.
+        """
         return list(self._entries(self._unpacker.feed(chunk)))
 
     def close(self) -> list[Entry]:
-        """Say that no more bytes come; return the entries left."""
+        """Say that no more bytes come; return the entries left. Saying it again, or after `read`, changes nothing."""
         return list(self._close())
 
     def read(self, chunks: bytes | Iterable[bytes]) -> Iterator[Entry]:
@@ -68,8 +72,9 @@ class SitemapReader:
 
     def _close(self) -> Iterator[Entry]:
         yield from self._entries(self._unpacker.close())
-        if self.stopped_at:
+        if self.stopped_at or self._closed:
             return
+        self._closed = True
         try:
             if self._form is None:
                 raise Stop("nothing in it")
@@ -79,7 +84,7 @@ class SitemapReader:
         yield from self._found()
 
     def _entries(self, blocks: Iterator[bytes]) -> Iterator[Entry]:
-        while not self.stopped_at:
+        while not self.stopped_at and not self._closed:
             try:
                 block = next(blocks, None)
                 if block is None:

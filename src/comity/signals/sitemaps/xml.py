@@ -53,9 +53,18 @@ _LEAVES: Final = frozenset(
         "news:title", "news:name", "news:language", "news:publication_date",
         "video:title", "video:description", "video:thumbnail_loc", "video:content_loc", "video:player_loc",
         "video:duration", "video:publication_date",
-        "link", "guid", "pubDate", "dc:date", "id", "updated", "published",
+        "link", "pubDate", "dc:date", "id", "updated", "published",
     }
 )  # fmt: skip
+
+_ADDRESSES: Final = frozenset({"loc", "link", "guid", "image:loc"})
+# Stands for an address that is not one text: with elements in it, or stated twice. XML can hold no such character.
+_UNCLEAR: Final = "\0"
+_NO_LINK: Final = "guid, not a link"
+
+
+class _DeclaredElsewhere(Exception):
+    """The document type has ended, and it refers to declarations outside of the document."""
 
 
 class XmlEntries:
@@ -79,7 +88,9 @@ class XmlEntries:
         self._mark = mark
         self._begun = False
         self._before = Position(0, 0)  # bytes and line ends passed over before the first `<`
+        self._typed = False  # a document type declared elsewhere has been passed over
         self._depth = 0
+        self._deepest = 0  # depth of the element that began last: one that ends elsewhere has others in it
         self._own = ""
         # Element name, namespace before it -> what to do: at its start, with its text, at its end.
         self._openers: dict[str, Callable[[dict[str, str]], None] | None] = {}
@@ -92,13 +103,17 @@ class XmlEntries:
         self._news: list[News] = []
         self._videos: list[Video] = []
         self._alternates: list[Alternate] = []
+        self._prolog: list[bytes] | None = []  # what the parser has been given, until the outermost element
+        self._parser = self._new_parser()
+
+    def _new_parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text.append
         parser.StartDoctypeDeclHandler = self._doctype
-        self._parser = parser
+        return parser
 
     @property
     def position(self) -> Position:
@@ -127,16 +142,35 @@ class XmlEntries:
         return bare
 
     def _parse(self, text: bytes, last: bool) -> None:
+        if self._prolog is not None:
+            self._prolog.append(text)
         try:
             self._parser.Parse(text, last)
+            if self._depth:
+                self._prolog = None
+        except _DeclaredElsewhere:
+            self._parse_rest(last)
         except expat.ExpatError as error:
             raise Stop(f"damaged XML: {expat.ErrorString(error.code)}") from None
+
+    def _parse_rest(self, last: bool) -> None:
+        """Go on behind a document type that is declared elsewhere, with a parser that knows nothing of it.
+
+        Nothing is read there, and the parser that knows of it would drop references to its entities without a word.
+        """
+        index, line = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber
+        rest = b"".join(self._prolog or ())[index + 1 :]
+        self._typed = True
+        self._before = Position(self._before.byte + index + 1, self._before.line + line - 1)
+        self._prolog = []
+        self._parser = self._new_parser()
+        self._parse(rest, last)
 
     # -- expat's callbacks: kept small, they run some ten times per entry
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._text.clear()
-        self._depth += 1
+        self._deepest = self._depth = self._depth + 1
         if self._depth > _DEPTH:
             raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
         try:
@@ -147,18 +181,29 @@ class XmlEntries:
             opener(attributes)
 
     def _end(self, name: str) -> None:
-        self._depth -= 1
+        depth = self._depth
+        self._depth = depth - 1
         leaf = self._leaves.get(name)
         if leaf is not None:
-            self._fields[leaf] = "".join(self._text)
+            text = "".join(self._text) if depth == self._deepest else _UNCLEAR
+            known = self._fields.setdefault(leaf, text)
+            if known != text and leaf in _ADDRESSES and known.strip() != text.strip():
+                self._fields[leaf] = _UNCLEAR
             return
         closer = self._closers.get(name)
         if closer is not None:
             closer()
 
-    def _doctype(self, _name: str, _system: str | None, _public: str | None, internal: int) -> None:
+    def _doctype(self, _name: str, system: str | None, public: str | None, internal: int) -> None:
         if internal:
             raise Stop("a document type with declarations of its own (entities) is refused")
+        if self._typed:
+            raise Stop("a second document type")
+        if system or public:
+            self._parser.EndDoctypeDeclHandler = self._doctype_end
+
+    def _doctype_end(self) -> None:
+        raise _DeclaredElsewhere
 
     # -- names
 
@@ -185,6 +230,8 @@ class XmlEntries:
             opener = self._alternate
         elif key == "link" and self.kind == "atom":
             opener = self._atom_link
+        elif key == "guid":
+            opener, self._leaves[name] = self._guid, key
         elif key == "source" and self.kind == "atom":
             opener, self._closers[name] = self._open_source, self._close_source
         elif key == "image:image":
@@ -212,7 +259,8 @@ class XmlEntries:
             self._forget()
 
     def _alternate(self, attributes: dict[str, str]) -> None:
-        if attributes.get("rel", "alternate").strip().lower() != "alternate":
+        rel = attributes.get("rel", "alternate")
+        if rel != "alternate" and rel.strip().lower() != "alternate":
             return
         href = attributes.get("href", "").strip()
         hreflang = attributes.get("hreflang", "").strip()
@@ -222,6 +270,10 @@ class XmlEntries:
     def _atom_link(self, attributes: dict[str, str]) -> None:
         if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
             self._fields.setdefault("link", attributes["href"])
+
+    def _guid(self, attributes: dict[str, str]) -> None:
+        if attributes.get("isPermaLink", "true").strip().lower() == "false":
+            self._fields[_NO_LINK] = ""
 
     def _open_source(self, _attributes: dict[str, str]) -> None:
         self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
@@ -260,7 +312,7 @@ class XmlEntries:
         loc = fields.get("link", "").strip()
         if not loc:  # RSS 2.0: a guid is the permanent link unless it says otherwise
             guid = fields.get("guid", "").strip()
-            loc = guid if guid.startswith(("http://", "https://")) else ""
+            loc = guid if _NO_LINK not in fields and guid.startswith(("http://", "https://")) else ""
         if self._usable(loc):
             date = fields.get("pubDate") or fields.get("dc:date")
             lastmod, precision = parse_feed(date.strip()) if date else (None, None)
@@ -305,7 +357,8 @@ class XmlEntries:
     # -- one entry's pieces
 
     def _take(self, key: str) -> str | None:
-        return self._fields.pop(key, "").strip() or None
+        text = self._fields.pop(key, "").strip()
+        return text if text and text != _UNCLEAR else None
 
     def _forget(self) -> None:
         self._images.clear()
@@ -314,7 +367,7 @@ class XmlEntries:
         self._alternates.clear()
 
     def _usable(self, loc: str) -> bool:
-        if loc and len(loc) <= self._limits.loc:
+        if loc and len(loc) <= self._limits.loc and loc != _UNCLEAR:
             if self._total == self._limits.entries:
                 raise Stop(f"more than {self._limits.entries:,} entries")
             self._total += 1
