@@ -76,9 +76,7 @@ class Crawler:
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
-        self.on_page: Callable[[CrawledPage], None] | None = (
-            None  # told of each page once it is committed; set before `run`
-        )
+        self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
