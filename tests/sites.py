@@ -42,7 +42,7 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -92,6 +92,13 @@ class Site:
         site = web.TCPSite(self._runner, self.address, 0, ssl_context=self.tls)
         await site.start()
         self.port = self._runner.addresses[0][1]
+
+    async def _close(self) -> None:
+        await self._runner.cleanup()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/favicon.ico" and request.headers.get("Sec-Fetch-Dest") == "image":

@@ -190,6 +190,10 @@ def test_the_guard_knows_the_edges_of_every_network() -> None:
         "::ffff:8.8.8.8",
     ):
         assert guard.refusal(address) is None, address
+    nat64 = ("64:ff9b:1:a9fe:a9:fe00:808:808", "64:ff9b:1:7f00:0:100:808:808", "64:ff9b:1:808:8:8:7f00:1")
+    tunnels = ("::ffff:0:127.0.0.1", "2001:4860::5efe:7f00:1", "2001:4860::200:5efe:a00:1")
+    for address in (*nat64, *tunnels):
+        assert guard.refusal(address) is not None, address
     for address in ("10.255.255.255", "172.31.255.255", "100.127.255.255", "fdff::1", "2002:a00:1::", "64:ff9b::a00:1"):
         assert guard.refusal(address) is not None, address
 

@@ -3,8 +3,10 @@
 import asyncio
 import gzip
 import itertools
+import json
 import multiprocessing
 import sqlite3
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -12,10 +14,13 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from clocks import FakeClock
 from sites import Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
+from comity.policy import RobotsResult
+from comity.store import Cache
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0.0, backoff=0.01, allow_addresses=LOOPBACK)
@@ -153,6 +158,8 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"headers": {"Authorization": "Basic x"}}, "would be sent to every host"),
         ({"headers": {"Cookie": "a=b"}}, "would be sent to every host"),
         ({"headers": {"X y": "z"}}, "headers: 'X y'"),
+        ({"headers": {"User-Agent": "Googlebot"}}, "headers: User-Agent cannot be set: Policy.agent says who asks"),
+        ({"headers": {"Host": "evil.example"}}, "headers: Host cannot be set"),
         ({"headers": {"X": "a\r\nY: b"}}, "headers: 'X'"),
         ({"cache_pages": True}, "cache_pages"),
         ({"verify_tls": "no"}, "verify_tls"),
@@ -257,14 +264,15 @@ def test_credentials_and_cookies_stay_with_their_origin(site: Site) -> None:
         site.set("/back", status=302, headers={"Location": "/here"})
         settings = ClientSettings(auth={site.url("/"): ("me", "secret")})
         with Client(QUICK, settings) as client:
-            client.get(site.url("/to"), headers={"Cookie": "a=b", "X-Kept": "1"})
+            client.get(site.url("/to"), headers={"Cookie": "a=b", "X-Api-Key": "k", "Accept-Language": "de"})
             client.get(site.url("/back"), headers={"Cookie": "a=b"})
         first, there = site.seen[1].headers, other.seen[-1].headers
         assert first["Authorization"].startswith("Basic ")
         assert first["Cookie"] == "a=b"
         assert "Authorization" not in there
         assert "Cookie" not in there
-        assert there["X-Kept"] == "1"
+        assert "X-Api-Key" not in there
+        assert there["Accept-Language"] == "de"
         assert site.seen[-1].path == "/here"
         assert site.seen[-1].headers["Cookie"] == "a=b", "only what the caller sent, and no cookie of the site's own"
         assert not any("session" in seen.headers.get("Cookie", "") for seen in site.seen)
@@ -497,3 +505,221 @@ def test_pages_are_asked_for_on_condition_that_they_changed(site: Site, tmp_path
         client.clear_cache()
         with pytest.raises(comity.RobotsDisallowed):
             client.get(site.url("/fresh"))
+
+
+# What a hostile reader found
+
+
+def test_a_probe_that_fails_opens_the_circuit_again_and_a_healthy_host_closes_it(site: Site) -> None:
+    statuses(site, "/p", 503)
+    with Client(QUICK.with_changes(breaker_failures=1, breaker_recovery=0.2, backoff=0.0)) as client:
+        assert client.get(site.url("/p")).status == 503
+        time.sleep(0.25)
+        assert client.get(site.url("/p")).status == 503, "the probe, which is not tried again"
+        with pytest.raises(comity.CircuitOpen):
+            client.get(site.url("/p"))
+        time.sleep(0.25)
+        statuses(site, "/p", 200)
+        assert client.get(site.url("/p")).status == 200
+        assert client.get(site.url("/p")).status == 200
+
+
+def test_a_stream_that_fails_counts_for_the_circuit(site: Site) -> None:
+    async def drop(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    site.set("/boom", drop)
+    with Client(QUICK.with_changes(breaker_failures=2, breaker_recovery=0.2, backoff=0.0)) as client:
+        for _ in range(2):
+            with pytest.raises(comity.FetchError), client.stream(site.url("/boom")):
+                pass
+        with pytest.raises(comity.CircuitOpen), client.stream(site.url("/boom")):
+            pass
+        time.sleep(0.25)
+        with pytest.raises(comity.FetchError), client.stream(site.url("/boom")):
+            pass
+        time.sleep(0.25)
+        site.set("/well", "here")
+        assert client.get(site.url("/well")).ok
+
+
+def test_what_was_meant_for_one_caller_is_kept_for_nobody(site: Site, tmp_path: Path) -> None:
+    async def mine(request: web.Request) -> web.StreamResponse:
+        who = request.headers.get("Cookie") or request.headers.get("Authorization") or "nobody"
+        return web.Response(text=f"for {who}", headers={"Cache-Control": "max-age=600"})
+
+    site.set("/me", mine)
+    site.set("/private", "x", headers={"Cache-Control": "private, max-age=600"})
+    cache: dict[str, Any] = {"cache": str(tmp_path / "cache"), "cache_pages": True}
+    with Client(QUICK, ClientSettings(**cache, auth={site.url("/"): ("me", "secret")})) as client:
+        client.get(site.url("/me"))
+    with Client(QUICK, ClientSettings(**cache)) as client:
+        client.get(site.url("/me"), headers={"Cookie": "session=alice"})
+        assert client.get(site.url("/me")).body == b"for nobody"
+        assert client.get(site.url("/me")).from_cache
+        client.get(site.url("/private"))
+        assert not client.get(site.url("/private")).from_cache
+
+
+def test_a_copy_of_robots_txt_decides_for_a_day_at_most(site: Site) -> None:
+    clock = FakeClock()
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 864000\n", headers={"Cache-Control": "max-age=60"})
+    policy = Policy(min_interval=0.0, allow_addresses=LOOPBACK)
+
+    async def use() -> None:
+        async with AsyncClient(policy, clock=clock) as client:
+            with pytest.raises(comity.Postponed):
+                await client.get(site.url("/secret"))
+            site.set("/robots.txt", "User-agent: *\nDisallow: /secret\n")
+            clock.now += 11 * 86_400
+            with pytest.raises(comity.RobotsDisallowed):
+                await client.get(site.url("/secret"))
+
+    asyncio.run(use())
+    assert site.paths() == ["/robots.txt", "/robots.txt"]
+
+
+def test_gzip_members_follow_one_another(site: Site) -> None:
+    body = gzip.compress(b"User-agent: *\n") + gzip.compress(b"Disallow: /secret\n") + bytes(7)
+    site.set("/robots.txt", body, headers={"Content-Encoding": "gzip"})
+    with Client(QUICK) as client:
+        assert not client.is_allowed(site.url("/secret"))
+
+
+def test_a_client_that_is_closed_leaves_no_thread_waiting(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 30\n")
+    ended: list[BaseException] = []
+
+    def get() -> None:
+        try:
+            client.get(site.url("/b"))
+        except BaseException as error:
+            ended.append(error)
+
+    client = Client(QUICK.with_changes(robots_fetch_counts=False))
+    with client:
+        client.get(site.url("/a"))
+        thread = threading.Thread(target=get, daemon=True)
+        thread.start()
+        time.sleep(0.3)
+    thread.join(5)
+    assert [str(error) for error in ended] == ["the client was closed during the call"]
+    with pytest.raises(RuntimeError, match="use the client as a context manager"):
+        client.get(site.url("/a"))
+
+
+def test_a_client_can_be_opened_again_and_a_call_to_a_closed_one_spoils_nothing(site: Site) -> None:
+    site.set("/a", "here")
+
+    async def use() -> None:
+        client = AsyncClient(Policy(min_interval=0.05, allow_addresses=LOOPBACK))
+        for _ in range(2):
+            async with client:
+                assert (await asyncio.wait_for(client.get(site.url("/a")), 5)).ok
+            with pytest.raises(RuntimeError, match="not open"):
+                await client.get(site.url("/a"))
+
+    asyncio.run(use())
+    with Client(QUICK) as client, pytest.raises(RuntimeError, match="open already"), client:
+        pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"origin": "http://other.example"},
+        {"headers": []},
+        {"status": 10**400},
+        {"status": "200"},
+        {"fetched_at": "soon"},
+        {"redirects": None},
+    ],
+)
+def test_a_damaged_row_is_no_row(site: Site, tmp_path: Path, change: dict[str, Any]) -> None:
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    site.set("/a", "here", headers={"ETag": '"1"'})
+    with Client(QUICK, settings) as client:
+        client.get(site.url("/a"))
+    with sqlite3.connect(tmp_path / "cache") as db:
+        (record,) = db.execute("SELECT record FROM robots").fetchone()
+        db.execute("UPDATE robots SET record = ?", (json.dumps({**json.loads(record), **change}),))
+        db.execute("UPDATE page SET headers = '[[', fresh_until = 'soon'")
+    with Client(QUICK, settings) as client:
+        assert client.get(site.url("/a")).ok
+
+
+def test_a_robots_txt_that_redirects_keeps_the_pace_of_each_host(site: Site) -> None:
+    for place, target in (("/robots.txt", "/1"), ("/1", "/2"), ("/2", "/3")):
+        site.set(place, status=301, headers={"Location": target})
+    site.set("/3", "User-agent: *\nDisallow: /no\n")
+    site.set("/a", "here")
+    with Client(Policy(min_interval=0.1, allow_addresses=LOOPBACK)) as client:
+        assert client.get(site.url("/a")).ok
+        assert not client.is_allowed(site.url("/no"))
+    assert site.paths() == ["/robots.txt", "/1", "/2", "/3", "/a"]
+    assert min(site.intervals()) >= 0.1
+
+
+def test_many_hosts_whose_robots_txt_lies_on_one_host_come_there_one_by_one(site: Site) -> None:
+    site.set("/shared.txt", "")
+    with Site("127.0.0.2") as other:
+        other.set("/robots.txt", status=301, headers={"Location": site.url("/shared.txt")})
+        names = {f"h{number}.example": "127.0.0.2" for number in range(8)}
+
+        async def use() -> None:
+            policy = Policy(min_interval=0.05, allow_addresses=LOOPBACK)
+            async with AsyncClient(policy, ClientSettings(resolve=names)) as client:
+                await asyncio.gather(*(client.check(f"http://{name}:{other.port}/") for name in names))
+
+        asyncio.run(use())
+    assert site.paths() == ["/shared.txt"] * 8
+    assert min(site.intervals()) >= 0.05
+
+
+def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:
+    async def slow(_: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(3)
+        return web.Response()
+
+    site.set("/slow", slow)
+
+    async def use() -> float:
+        policy = Policy(min_interval=0.01, allow_addresses=LOOPBACK)
+        async with AsyncClient(policy, ClientSettings(max_wait=0.3)) as client:
+            await client.check(site.url("/"))
+            waiting = asyncio.ensure_future(client.get(site.url("/slow")))
+            await asyncio.sleep(0.1)
+            started = time.monotonic()
+            with pytest.raises(comity.Postponed, match="had no turn"):
+                await client.get(site.url("/other"))
+            waiting.cancel()
+            return time.monotonic() - started
+
+    assert asyncio.run(use()) < 1.5
+
+
+def test_another_process_s_new_file_is_not_set_aside(site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    ours = Cache(path)
+    path.rename(tmp_path / "gone")
+    theirs = Cache(path)
+    policy = Policy()
+    theirs.keep_robots(RobotsResult.unreachable("http://a", "http://a/robots.txt", "x", policy=policy, fetched_at=0.0))
+    ours._set_aside(sqlite3.DatabaseError("malformed"))
+    assert ours.robots("http://a", policy) is not None
+    assert sorted(each.name for each in tmp_path.iterdir() if "damaged" in each.name) == []
+    ours.close()
+    theirs.close()
+
+
+def test_a_fresh_page_from_the_file_waits_for_no_turn(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 30\n")
+    site.set("/a", "here", headers={"Cache-Control": "max-age=600"})
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    with Client(QUICK.with_changes(robots_fetch_counts=False), settings) as client:
+        client.get(site.url("/a"))
+        started = time.monotonic()
+        assert client.get(site.url("/a")).from_cache
+        assert time.monotonic() - started < 2

@@ -2,7 +2,16 @@
 
 from enum import IntEnum
 
-from comity.errors import ComityError, FetchError, InvalidSetting, InvalidURL, RobotsUnreachable, StorageError
+from comity.errors import (
+    ComityError,
+    FetchError,
+    InvalidSetting,
+    InvalidURL,
+    Postponed,
+    RobotsUnreachable,
+    StorageError,
+    TooManyRedirects,
+)
 
 
 class Exit(IntEnum):
@@ -24,6 +33,6 @@ def code_of(error: ComityError) -> Exit:
         return Exit.USAGE
     if isinstance(error, StorageError):
         return Exit.NO_ROOM if error.args[0].startswith("no room") else Exit.OUTPUT
-    if isinstance(error, RobotsUnreachable | FetchError):
+    if isinstance(error, RobotsUnreachable | Postponed | FetchError) and not isinstance(error, TooManyRedirects):
         return Exit.NOT_READY
     return Exit.FATAL

@@ -2,6 +2,8 @@
 
 from comity.policy import Policy
 
+LONG_AGO = 3600.0  # seconds
+
 
 class Circuit:
     """closed -> open after `Policy.breaker_failures` -> half-open after `breaker_recovery` -> a probe decides."""
@@ -21,6 +23,12 @@ class Circuit:
         if self.probing:
             return now + self._policy.breaker_recovery
         return self.open_until if now < self.open_until else None
+
+    def idle(self, now: float) -> bool:
+        """Whether forgetting this host loses nothing that still matters."""
+        if self.open_until is None:
+            return not self.failures
+        return not self.probing and now > self.open_until + LONG_AGO
 
     def started(self) -> None:
         """A request begins; on a circuit that was open it is the probe."""

@@ -78,6 +78,7 @@ class Gate:
         self._paces: dict[str, Pace] = {}
         self._circuits: dict[str, Circuit] = {}
         self._addresses: dict[str, str] = {}
+        self._robots_at: dict[str, str] = {}  # origin -> whose pace counts the request for robots.txt under way
         self._sweep_at = SWEEP
         self._questions = tuple(question.answer for question in QUESTIONS if question.when(policy))
         self._breaks = policy.breaker_failures > 0
@@ -150,6 +151,7 @@ class Gate:
             if ready is None or ready > asking.now:
                 return Wait(ready, asking.key)
             pace.started(asking.now)
+            self._robots_at[origin] = asking.key
         known.fetching = True
         return FetchRobots(origin, origin + "/robots.txt", known.result)
 
@@ -182,10 +184,12 @@ class Gate:
     def robots_arrived(self, result: RobotsResult, now: float) -> RobotsResult:
         """What came of a FetchRobots step. Gives back what is in force now."""
         in_force = self._robots.store(result, now)
-        if self.policy.robots_fetch_counts:
-            self._pace_of(urls.host(result.origin + "/")).interval = self._robots.of(result.origin).must().delay
+        key = self._robots_at.pop(result.origin, None)
+        if key is not None:
+            if key == self.key(urls.host(result.origin + "/")):
+                self._pace(key).interval = self._robots.of(result.origin).must().delay
             asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
-            self._pace_of(urls.host(result.origin + "/")).answered(
+            self._pace(key).answered(
                 now,
                 good=result.kind != "unreachable",
                 retry_after=asked_for if result.status in BUSY else None,
@@ -195,14 +199,29 @@ class Gate:
     def robots_abandoned(self, step: FetchRobots, now: float) -> None:
         """The driver gave a FetchRobots step up (it was cancelled); the next caller is told to fetch."""
         self._robots.of(step.origin).fetching = False
-        if self.policy.robots_fetch_counts:
-            self._pace_of(urls.host(step.url)).abandoned(now)
+        if (key := self._robots_at.pop(step.origin, None)) is not None:
+            self._pace(key).abandoned(now)
 
     def robots_withdrawn(self, step: FetchRobots) -> None:
         """A FetchRobots step was not carried out: nothing was sent."""
         self._robots.of(step.origin).fetching = False
-        if self.policy.robots_fetch_counts:
-            self._pace_of(urls.host(step.url)).withdrawn()
+        if (key := self._robots_at.pop(step.origin, None)) is not None:
+            self._pace(key).withdrawn()
+
+    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Wait | None:
+        """A robots.txt redirects to `url`, which is asked in its own host's turn: None means now, else ask again."""
+        if not self.policy.robots_fetch_counts:
+            return None
+        if (key := self._robots_at.pop(step.origin, None)) is not None:
+            self._pace(key).answered(now)
+        key = self.key(urls.host(url))
+        pace = self._pace(key)
+        ready = pace.ready_at(max(self.policy.min_interval, pace.interval))
+        if ready is None or ready > now:
+            return Wait(ready, key)
+        pace.started(now)
+        self._robots_at[step.origin] = key
+        return None
 
     def robots_known(self, result: RobotsResult, now: float, *, age: float) -> None:
         """A fresh robots.txt that was fetched `age` seconds ago, by another process or an earlier run."""
@@ -246,6 +265,11 @@ class Gate:
     def timed_out(self, go: Go, now: float) -> None:
         """A request that was abandoned, or whose answer had begun, took too long."""
         self._pace(go.key).failed(now)
+
+    def may_retry(self, go: Go) -> bool:
+        """Whether a call that failed may be tried again: the probe of an open circuit decides at once."""
+        circuit = self._circuits.get(go.key)
+        return circuit is None or not circuit.probing
 
     def finished(self, go: Go, now: float, *, good: bool | None) -> None:
         """A whole call, with its retries, came to its end; the circuit breaker counts these.
@@ -298,6 +322,9 @@ class Gate:
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""
         self._paces = {key: pace for key, pace in self._paces.items() if not pace.idle(now)}
+        self._circuits = {key: circuit for key, circuit in self._circuits.items() if not circuit.idle(now)}
+        if len(self._addresses) > SWEEP:
+            self._addresses.clear()
         self._sweep_at = max(SWEEP, 2 * len(self._paces))
 
     def _key(self, host: str) -> str | None:
@@ -310,9 +337,6 @@ class Gate:
                 return registrable(host)
             case _:
                 return self._addresses.get(host)
-
-    def _pace_of(self, host: str) -> Pace:
-        return self._pace(self.key(host))
 
     def _pace(self, key: str) -> Pace:
         pace = self._paces.get(key)

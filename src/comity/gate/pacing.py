@@ -46,8 +46,7 @@ class Pace:
 
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
-        waits = self.under_way or self.backoff or self.latency * self._policy.adaptive
-        return not waits and now >= max(self.next_start, self._last_head + LONG_AGO)
+        return not self.under_way and now >= max(self.next_start, self._last_head + LONG_AGO)
 
     def started(self, now: float) -> None:
         self.under_way += 1

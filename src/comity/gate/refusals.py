@@ -23,6 +23,16 @@ def postponed(url: str, seconds: float) -> Postponed:
     )
 
 
+def no_turn(url: str, waited: float) -> Postponed:
+    """The error for a call that waited for other requests to its host as long as it may."""
+    return Postponed(
+        f"{url} had no turn within {waited:.3g} s: other requests to its host are still on their way",
+        url=url,
+        seconds=0.0,
+        hint="try again later, or raise max_wait",
+    )
+
+
 def error_of(step: steps.Refuse | steps.Closed | steps.CircuitOpen, url: str, now: float) -> ComityError:
     """The error for a step that ends a call."""
     if isinstance(step, steps.Refuse):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.policy import Policy, RobotsResult, Ruling, standing
+from comity.policy.settings import DAY
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000
@@ -15,13 +16,14 @@ OVERHEAD: Final = 2048  # bytes that an origin costs beside its file
 class Known:
     """One origin. `ruling` None: never asked; `fetching`: asked, and the answer is on its way.
 
-    `unused`: no question has been decided by this copy yet. Such a copy is used however short its life, or a site
-    whose files are stale on arrival would be asked for robots.txt for ever and for nothing else.
+    `unused`: no question has been decided by this copy yet. Such a copy is used however short its life, for a day at
+    most, or a site whose files are stale on arrival would be asked for robots.txt for ever and for nothing else.
     """
 
     result: RobotsResult | None = None
     ruling: Ruling | None = None
     fresh_until: float = -math.inf
+    arrived_at: float = -math.inf
     fetching: bool = False
     unused: bool = False
 
@@ -32,7 +34,9 @@ class Known:
 
     def usable(self, now: float) -> bool:
         """Whether a question may be decided by this copy; a stale one serves while its successor is on its way."""
-        return self.ruling is not None and (now < self.fresh_until or self.fetching or self.unused)
+        if self.ruling is None:
+            return False
+        return now < self.fresh_until or ((self.fetching or self.unused) and now < self.arrived_at + DAY)
 
 
 class RobotsCache:
@@ -67,6 +71,7 @@ class RobotsCache:
         self._bytes -= _cost(known)
         result = standing(self._policy, known.result, answer)
         known.fetching = False
+        known.arrived_at = now - age
         known.fresh_until = now + (result.expires_at - answer.fetched_at) - age
         known.result = result
         known.ruling = Ruling(self._policy, result)
@@ -83,7 +88,7 @@ class RobotsCache:
             known.result = known.ruling = None
 
     def results(self) -> dict[str, RobotsResult]:
-        return {origin: known.result for origin, known in self._known.items() if known.result is not None}
+        return {origin: known.result for origin, known in dict(self._known).items() if known.result is not None}
 
     def _make_room(self) -> None:
         while len(self._known) > MOST_ORIGINS or self._bytes > MOST_BYTES:

@@ -49,9 +49,12 @@ _CARRIERS = (
     (ipaddress.IPv6Network("::ffff:0:0/96"), 0),
     (ipaddress.IPv6Network("::/96"), 0),
     (ipaddress.IPv6Network("64:ff9b::/96"), 0),
-    (ipaddress.IPv6Network("64:ff9b:1::/48"), 0),
+    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),
     (ipaddress.IPv6Network("2002::/16"), 80),
 )
+
+_NAT64_LOCAL = ipaddress.IPv6Network("64:ff9b:1::/48")
+_ISATAP = (0x00005EFE, 0x02005EFE)  # RFC 5214, 6.1: an interface identifier that ends in an IPv4 address
 
 
 class AddressGuard:
@@ -85,23 +88,29 @@ class AddressGuard:
             return "it is not an IP address"
         if any(parsed in network for network in self._allowed if network.version == parsed.version):
             return None
-        inner = _carried(parsed)
-        if inner is not None:
-            if any(inner in network for network in self._allowed if network.version == 4):
-                return None
-            network = _network_of(inner)
-            return None if network is None else f"it carries {inner}, which is in {network} and not public"
+        carried = _carried(parsed)
+        if any(inner in network for inner in carried for network in self._allowed if network.version == 4):
+            return None
+        for inner in carried:
+            if (network := _network_of(inner)) is not None:
+                return f"it carries {inner}, which is in {network} and not public"
         network = _network_of(parsed)
         return None if network is None else f"it is in {network}, which is not public"
 
 
-def _carried(address: IPv4 | IPv6) -> IPv4 | None:
+def _carried(address: IPv4 | IPv6) -> list[IPv4]:
+    """The IPv4 addresses that an IPv6 address may lead to; more than one where the network leaves open which."""
     if isinstance(address, IPv4) or int(address) < 2:
-        return None
-    for network, shift in _CARRIERS:
-        if address in network:
-            return IPv4((int(address) >> shift) & 0xFFFFFFFF)
-    return None
+        return []
+    bits = int(address)
+    found = [IPv4((bits >> shift) & 0xFFFFFFFF) for network, shift in _CARRIERS if address in network]
+    if address in _NAT64_LOCAL:  # RFC 6052, 2.2: the prefix may be 48, 56, 64 or 96 bits long; bits 64 to 71 are zero
+        packed = address.packed
+        found += [IPv4(packed[6:8] + packed[9:11]), IPv4(packed[7:8] + packed[9:12]), IPv4(packed[9:13])]
+        found.append(IPv4(bits & 0xFFFFFFFF))
+    if (bits >> 32) & 0xFFFFFFFF in _ISATAP:
+        found.append(IPv4(bits & 0xFFFFFFFF))
+    return found
 
 
 def _network_of(address: IPv4 | IPv6) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -23,13 +24,14 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
-from comity.gate.refusals import error_of, postponed, refusal
+from comity.gate.refusals import error_of, no_turn, postponed, refusal
 from comity.gate.retry_after import retry_after
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
+from comity.net.deadlines import Deadlines
 from comity.net.response import Response, StreamedResponse
 from comity.net.robots import fetch_robots
-from comity.net.settings import PERSONAL, ClientSettings, checked_headers
+from comity.net.settings import SHARED, ClientSettings, checked_headers
 from comity.net.transport import Answer, Transport, timed_out
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.store import Cache, Page
@@ -80,8 +82,15 @@ class AsyncClient:
     @property
     def _sending(self) -> Transport:
         if self._transport is None:
-            raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
+            raise RuntimeError("the client is not open: async with comity.AsyncClient(...) as client")
         return self._transport
+
+    def _deadlines(self, go: Go) -> Deadlines:
+        """The time-outs of the open client; a permission that comes when it is closed is given back."""
+        if self._transport is None:
+            self._gate.withdrawn(go)
+            self._report(go.key)
+        return self._sending.deadlines
 
     # Questions
 
@@ -177,33 +186,44 @@ class AsyncClient:
         passed: list[str] = []
         while True:
             go = await self._permission(url)
+            good: bool | None = False
             try:
-                with self._sending.deadlines.within(self.settings.timeout):
-                    answer, fetched_at = await self._open(go, "GET", url, headers)
-            except TimeoutError:
-                self._gate.timed_out(go, self._clock.monotonic())
-                raise timed_out(url, self.settings.timeout) from None
-            response = StreamedResponse(
-                url=url,
-                status=answer.status,
-                headers=answer.headers,
-                go=go,
-                fetched_at=fetched_at,
-                redirects=tuple(passed),
-                reason=answer.reason,
-                http_version=answer.http_version,
-                request_headers=answer.sent,
-            )
-            response._answer, response._limit = answer, self.settings.max_body
-            try:
-                if response.location is None:
-                    self._check_type(answer)
-                    yield response
-                    return
+                answer, fetched_at = await self._head_of(go, url, headers)
+                try:
+                    response = StreamedResponse(
+                        url=url,
+                        status=answer.status,
+                        headers=answer.headers,
+                        go=go,
+                        fetched_at=fetched_at,
+                        redirects=tuple(passed),
+                        reason=answer.reason,
+                        http_version=answer.http_version,
+                        request_headers=answer.sent,
+                    )
+                    response._answer, response._limit = answer, self.settings.max_body
+                    good = answer.status < 500
+                    if response.location is None:
+                        self._check_type(answer)
+                        yield response
+                        return
+                finally:
+                    answer.close()
+            except asyncio.CancelledError:
+                good = None
+                raise
             finally:
-                answer.close()
-                self._gate.finished(go, self._clock.monotonic(), good=answer.status < 500)
+                self._gate.finished(go, self._clock.monotonic(), good=good)
             url, headers = self._next_hop(url, response.location, passed, headers)
+
+    async def _head_of(self, go: Go, url: str, headers: Mapping[str, str]) -> tuple[Answer, float]:
+        """The head of a stream, in time."""
+        try:
+            with self._deadlines(go).within(self.settings.timeout):
+                return await self._open(go, "GET", url, headers)
+        except TimeoutError:
+            self._gate.timed_out(go, self._clock.monotonic())
+            raise timed_out(url, self.settings.timeout) from None
 
     async def retrieve(self, url: str, **options: Any) -> Any:
         """The page for a reader that is a program: as Markdown, with evidence; see `comity.retrieve.retrieve`."""
@@ -248,38 +268,56 @@ class AsyncClient:
             raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
         passed.append(url)
         if headers and urls.origin(target) != urls.origin(url):
-            headers = {name: value for name, value in headers.items() if name.lower() not in PERSONAL}
+            headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
         return target, headers
 
     async def _try(
         self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], *, tries: int
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
-        cached = self._cached(method, url, headers)
-        for left in range(tries - 1, -1, -1):
-            go = await self._permission(url)
-            if cached is not None:
-                if cached.fresh_until > self._clock.wall():
-                    self._gate.withdrawn(go)
-                    self._report(go.key)
-                    return _from_cache(cached, go, redirects)
-                headers = {**headers, **cached.validators}
-            try:
-                response = await self._send(go, method, url, headers, redirects)
-            except FetchError as error:
-                final = isinstance(error, TooLarge | UnwantedType)
-                if final or not left or self._too_long(go.key):
-                    self._gate.finished(go, self._clock.monotonic(), good=final)
-                    raise
-                continue
-            except BaseException:
-                self._gate.finished(go, self._clock.monotonic(), good=None)
-                raise
-            if response.status in RETRIED and left and not self._too_long(go.key):
-                continue
-            self._gate.finished(go, self._clock.monotonic(), good=response.status < 500)
-            return self._kept(method, response, cached)
-        raise AssertionError("unreachable: the last try returns or raises")
+        keeps = self._cache is not None and self._keeps(method, url, headers)
+        cached = self._cache.page(url) if keeps and self._cache is not None else None
+        if cached is not None:
+            if cached.fresh_until > self._clock.wall():
+                return _from_cache(cached, await self._nothing_to_send(url), redirects)
+            headers = {**headers, **cached.validators}
+        gate, clock = self._gate, self._clock
+        go: Go | None = None
+        good: bool | None = None  # what the call says about its host
+        try:
+            while True:
+                tries -= 1
+                go = await self._permission(url)
+                try:
+                    response = await self._send(go, method, url, headers, redirects)
+                except FetchError as error:
+                    good = isinstance(error, TooLarge | UnwantedType)
+                    if good or not self._once_more(go, tries):
+                        raise
+                else:
+                    good = response.status < 500
+                    if response.status not in RETRIED or not self._once_more(go, tries):
+                        return self._kept(response, cached, keeps=keeps)
+        except asyncio.CancelledError:
+            good = None
+            raise
+        finally:
+            if go is not None:
+                gate.finished(go, clock.monotonic(), good=good)
+
+    def _once_more(self, go: Go, tries: int) -> bool:
+        """Whether a call that failed is worth another try."""
+        return tries > 0 and self._gate.may_retry(go) and not self._too_long(go.key)
+
+    async def _nothing_to_send(self, url: str) -> Go:
+        """A Go for what needs no request: only the verdict counts, no turn is taken."""
+        ruling = self.ruling_now(url)
+        if ruling is None:
+            await self.check(url)
+            ruling = self.ruling_now(url)
+        if ruling is None or not ruling.allows(url):
+            raise refusal(await self.check(url))
+        return Go(url, self._gate.key(urls.host(url)), ruling)
 
     async def _send(
         self, go: Go, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...]
@@ -287,7 +325,7 @@ class AsyncClient:
         settings = self.settings
         sent = self._clock.monotonic()
         try:
-            with self._sending.deadlines.within(settings.timeout):
+            with self._deadlines(go).within(settings.timeout):
                 answer, fetched_at = await self._open(go, method, url, headers)
                 try:
                     self._check_type(answer)
@@ -360,6 +398,7 @@ class AsyncClient:
 
     async def _permission(self, url: str) -> Go:
         """A Go for a URL, when its turn has come. Who waits for a host waits in line; refusals do not wait."""
+        self._sending  # noqa: B018 - before the gate is asked
         if not self._lines or self._gate.key(urls.host(url)) not in self._lines:
             step = self._gate.ask(url, self._clock.monotonic())
             if isinstance(step, Go):
@@ -407,15 +446,35 @@ class AsyncClient:
     async def _take(self, step: Resolve | FetchRobots | Wait, url: str, limit: float | None) -> None:
         match step:
             case FetchRobots():
-                await self._fetch_robots(step)
+                await self._fetch_robots(step, limit)
             case Resolve():
-                self._gate.resolved(step.host, await self._sending.address_of(step.host))
+                self._gate.resolved(step.host, await self._address_of(step.host))
             case Wait(until=None):
-                await self._reports.setdefault(step.key, asyncio.Event()).wait()
+                await self._next_report(step.key, url, limit)
             case Wait(until=float() as until):
                 if limit is not None and until > limit:
                     raise postponed(url, until - self._clock.monotonic())
                 await self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
+
+    async def _address_of(self, host: str) -> str:
+        try:
+            with self._sending.deadlines.within(self.settings.timeout):
+                return await self._sending.address_of(host)
+        except TimeoutError:
+            return host  # a pace of its own
+
+    async def _next_report(self, key: str, url: str, limit: float | None) -> None:
+        """Until something is reported about a host."""
+        event = self._reports.setdefault(key, asyncio.Event())
+        if limit is None:
+            await event.wait()
+            return
+        left = limit - self._clock.monotonic()
+        try:
+            async with asyncio.timeout(max(left, 0.0)):
+                await event.wait()
+        except TimeoutError:
+            raise no_turn(url, self.settings.max_wait or 0.0) from None
 
     def _limit(self) -> float | None:
         """Until when this call may wait."""
@@ -433,7 +492,7 @@ class AsyncClient:
 
     # robots.txt
 
-    async def _fetch_robots(self, step: FetchRobots) -> None:
+    async def _fetch_robots(self, step: FetchRobots, limit: float | None) -> None:
         clock, gate = self._clock, self._gate
         key = gate.key(urls.host(step.url))
         kept = None if self._cache is None else self._cache.robots(step.origin, self.policy)
@@ -446,18 +505,31 @@ class AsyncClient:
         if kept is not None and step.cached is None:
             step = replace(step, cached=kept)
             gate.robots_held(kept)
+        asked = [step.url]  # what was asked so far, the last of it is under way
         try:
-            answer = await fetch_robots(step, self._sending, self.policy, self.settings, clock)
+            answer = await fetch_robots(
+                step, self._sending, self.policy, self.settings, clock, partial(self._hop, step, asked, limit)
+            )
         except BaseException:
             gate.robots_abandoned(step, clock.monotonic())
-            self._report(key)
             raise
-        gate.epoch = clock.wall() - clock.monotonic()
-        in_force = gate.robots_arrived(answer, clock.monotonic())
-        self._report(key)
+        else:
+            gate.epoch = clock.wall() - clock.monotonic()
+            in_force = gate.robots_arrived(answer, clock.monotonic())
+        finally:
+            for url in (step.url, asked[-1]):
+                self._report(gate.key(urls.host(url)))
         if self._cache is not None:
             self._cache.keep_robots(in_force)
         self._tell(in_force)
+
+    async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> None:
+        """Wait for the turn of the host that a robots.txt redirects to."""
+        while (wait := self._gate.robots_redirected(step, url, self._clock.monotonic())) is not None:
+            self._report(self._gate.key(urls.host(asked[-1])))
+            await self._take(wait, url, limit)
+        self._report(self._gate.key(urls.host(asked[-1])))
+        asked.append(url)
 
     def _tell(self, result: RobotsResult) -> None:
         if self.on_robots is not None:
@@ -465,14 +537,14 @@ class AsyncClient:
 
     # Pages kept from earlier
 
-    def _cached(self, method: str, url: str, headers: Mapping[str, str]) -> Page | None:
-        if self._cache is None or not self.settings.cache_pages or method != "GET" or headers:
-            return None
-        return self._cache.page(url)
+    def _keeps(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
+        """Whether the answer to such a request may be shared: what is meant for one caller may not."""
+        personal = headers or urls.origin(url) in self.settings.auth
+        return self.settings.cache_pages and method == "GET" and not personal
 
-    def _kept(self, method: str, response: Response, cached: Page | None) -> Response:
+    def _kept(self, response: Response, cached: Page | None, *, keeps: bool) -> Response:
         """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
-        if self._cache is None or not self.settings.cache_pages or method != "GET":
+        if self._cache is None or not keeps:
             return response
         if response.status == 304 and cached is not None:
             page = cached.renewed(response.headers, response.fetched_at)

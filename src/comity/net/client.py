@@ -6,6 +6,7 @@ It runs an AsyncClient on a loop of its own in one background thread, so there i
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -45,6 +46,8 @@ class Client:
         return self._client.settings
 
     def __enter__(self) -> Self:
+        if self._loop is not None:
+            raise RuntimeError("the client is open already")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="comity", daemon=True)
         self._thread.start()
@@ -59,6 +62,7 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._loop is not None:
+            self._run(_cancel_all())  # calls of other threads end with an error
             self._run(self._client.__aexit__(kind, error, trace))
             self._run(self._loop.shutdown_default_executor())
             self._stop()
@@ -134,9 +138,19 @@ class Client:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise RuntimeError("the client was closed during the call") from None
         except BaseException:
             future.cancel()  # the caller was interrupted: leave nothing running
             raise
+
+
+async def _cancel_all() -> None:
+    """End every other task of this loop."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 class Stream:

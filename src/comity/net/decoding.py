@@ -26,7 +26,7 @@ class Decoder:
         bits = _CODINGS.get(coding.strip().lower())
         if bits is None:
             raise FetchError(f"{url} is encoded as {coding!r:.60}, which was not asked for", url=url)
-        self._raw = bits == 15
+        self._deflate = self._raw = bits == 15
         self._inflater = zlib.decompressobj(bits)
         self._url = url
         self._max_ratio = max_ratio
@@ -42,7 +42,11 @@ class Decoder:
         """
         self._received += len(data)
         parts = []
-        while data and room >= 0 and not self._inflater.eof:
+        while data and room >= 0:
+            if self._inflater.eof:  # RFC 1952, 2.2: members follow one another; what is none of them is padding
+                if self._deflate or not data.startswith(b"\x1f\x8b"):
+                    break
+                self._inflater = zlib.decompressobj(31)
             try:
                 part = self._inflater.decompress(data, min(room + 1, _STEP))
             except zlib.error as error:
@@ -51,7 +55,7 @@ class Decoder:
                 self._raw = False  # some servers send deflate without its zlib header
                 self._inflater = zlib.decompressobj(-15)
                 continue
-            data = self._inflater.unconsumed_tail
+            data = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
             room -= len(part)
             self._decoded += len(part)
             if self._decoded > _GRACE and self._decoded > self._received * self._max_ratio:

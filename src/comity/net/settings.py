@@ -10,6 +10,8 @@ from comity.errors import InvalidSetting, InvalidURL
 
 MIB = 1024 * 1024
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
+SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
+OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +19,7 @@ class ClientSettings:
     """Limits and habits of the HTTP client.
 
     Attributes:
-        timeout: seconds for one request from connecting to the last byte.
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head.
         connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
             set both or none.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
@@ -116,6 +118,9 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
         )
         if not good:
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
+        if name.lower() in OURS:
+            why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
+            raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
 
 
 def _types(values: object) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 import sqlite3
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -18,12 +19,13 @@ from comity.policy import Policy, RobotsResult
 from comity.policy.outcome import freshness
 
 VERSION: Final = 1
-BUSY: Final = 5.0  # seconds that another process may hold the file
+BUSY: Final = 0.25  # seconds that another process may hold the file
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
                                  fetched_at REAL NOT NULL, fresh_until REAL NOT NULL, body BLOB NOT NULL);
 """
+DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 T = TypeVar("T")
 
 
@@ -51,7 +53,7 @@ class Page:
         lowered = {name.lower(): value for name, value in headers}
         control = lowered.get("cache-control", "").lower()
         varies = lowered.get("vary", "accept-encoding").strip().lower()
-        if status != 200 or "no-store" in control or varies != "accept-encoding":
+        if status != 200 or "no-store" in control or "private" in control or varies != "accept-encoding":
             return None
         fresh_until = _fresh_until(lowered, fetched_at)
         if fresh_until <= fetched_at and not {"etag", "last-modified"} & set(lowered):
@@ -95,6 +97,7 @@ class Cache:
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._warned = False
+        self._inode = 0
         self._open()
 
     def close(self) -> None:
@@ -108,9 +111,10 @@ class Cache:
         if row is None:
             return None
         try:
-            return _result(json.loads(row[0]), bytes(row[1]), policy)
-        except (ValueError, KeyError, TypeError):
-            return None  # written by a version that knew other fields
+            result = _result(json.loads(row[0]), bytes(row[1]), policy)
+        except DAMAGE:
+            return None  # written by a version that knew other fields, or by nobody of ours
+        return result if result.origin == origin else None
 
     def keep_robots(self, result: RobotsResult) -> None:
         record = json.dumps(
@@ -142,8 +146,11 @@ class Cache:
         )
         if row is None:
             return None
-        headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
-        return Page(url, row[0], headers, bytes(row[2]), row[3], row[4])
+        try:
+            headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
+            return Page(url, int(row[0]), headers, bytes(row[2]), float(row[3]), float(row[4]))
+        except DAMAGE:
+            return None
 
     def keep_page(self, page: Page) -> None:
         values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
@@ -164,7 +171,14 @@ class Cache:
         except OSError as error:
             self._warn(f"{self._path} cannot be used as a cache ({error.strerror}): going on without")
 
+    def _inode_now(self) -> int:
+        try:
+            return self._path.stat().st_ino
+        except OSError:
+            return 0
+
     def _connected(self) -> sqlite3.Connection:
+        self._inode = self._inode_now()
         db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -178,11 +192,16 @@ class Cache:
         except BaseException:
             db.close()
             raise
+        self._inode = self._inode_now()
         return db
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         """Begin a new file; the damaged one keeps its content under another name."""
         self.close()
+        if self._inode_now() not in (0, self._inode):  # another process has begun a new one already
+            with suppress(sqlite3.Error):
+                self._db = self._connected()
+            return
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
             number += 1
@@ -202,7 +221,9 @@ class Cache:
             return None
         try:
             return work(self._db)
-        except sqlite3.OperationalError as error:  # full, locked for long, read-only
+        except sqlite3.OperationalError as error:  # full, locked, read-only
+            if "locked" in str(error):
+                return None
             self._warn(f"{self._path} cannot be used for now ({error}): going on without")
         except sqlite3.DatabaseError as error:
             self._set_aside(error)
@@ -229,7 +250,7 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
         result = RobotsResult.from_response(
             record["origin"],
             record["url"],
-            int(record["status"]),
+            _status(record["status"]),
             body,
             headers={str(name): str(value) for name, value in record["headers"].items()},
             error=record["error"],
@@ -245,3 +266,9 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
         unreachable_since=float(record["unreachable_since"]),
         expires_at=float(record["expires_at"]),
     )
+
+
+def _status(value: Any) -> int:
+    if not isinstance(value, int) or not 100 <= value <= 599:
+        raise ValueError(f"{value!r:.20} is no HTTP status")
+    return value
