@@ -6,6 +6,8 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from comity import urls
 from comity.crawl import records
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
 from comity.crawl.hosts import Host, Hosts
+from comity.crawl.ledger import Ledger
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sink import JsonLines
 from comity.crawl.stats import Stats
@@ -74,6 +77,7 @@ class Crawler:
         self._client: AsyncClient
         self._frontier: Frontier
         self._sink: JsonLines
+        self._ledger: Ledger
 
     @property
     def stopped(self) -> bool:
@@ -92,8 +96,10 @@ class Crawler:
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             JsonLines(self.folder, self._frontier.recall("lengths", {})) as self._sink,
         ):
+            self._ledger = Ledger(partial(self._sink.add, "ledger"), self._frontier.recall("ledger"), self._clock)
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
+                self._client.on_exchange = self._ledger.request
                 self._start()
                 try:
                     await self._loop()
@@ -101,6 +107,7 @@ class Crawler:
                     for task in self._tasks:
                         task.cancel()
                     await asyncio.gather(*self._tasks, return_exceptions=True)
+                self._ledger.seal(stopped=self._stopping)
                 self._commit()
         return self.stats
 
@@ -111,6 +118,7 @@ class Crawler:
         self.seeds = self.seeds or self._frontier.recall("seeds", [])
         self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
         self._frontier.remember("seeds", self.seeds)
+        self._ledger.begin(self.policy, version=version("comity"), seeds=self.seeds)
         for seed in self.seeds:
             self._discover(seed, depth=0)
         self._commit()
@@ -334,11 +342,15 @@ class Crawler:
         self._batch.settled.append((state, entry.id))
 
     def _refuse(self, entry: Entry, decision: Decision) -> None:
-        self._sink.add("refusals", records.refusal(decision, depth=entry.depth))
+        self._write_refusal(records.refusal(decision, depth=entry.depth))
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
         self._settle(State.REFUSED, entry)
+
+    def _write_refusal(self, record: dict[str, Any]) -> None:
+        self._sink.add("refusals", record)
+        self._ledger.refusal(record["url"], record["decision"])
 
     def _fail(self, entry: Entry, why: str, status: int | None = None) -> None:
         attempts = entry.attempts + 1
@@ -358,6 +370,7 @@ class Crawler:
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._sink.add("robots", records.robots(result))
+        self._ledger.robots(result)
 
     def _commit(self) -> None:
         """Make everything so far durable and give hosts with new URLs their turn."""
@@ -365,10 +378,15 @@ class Crawler:
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
-                self._sink.add("refusals", record)
+                self._write_refusal(record)
             self.stats.refused += len(refusals)
             self.stats.found += new
-            return {"lengths": self._sink.flush(), "stats": self.stats.to_dict(), "scope": sorted(self._scope)}
+            return {
+                "lengths": self._sink.flush(),
+                "ledger": self._ledger.mark(),
+                "stats": self.stats.to_dict(),
+                "scope": sorted(self._scope),
+            }
 
         self._frontier.commit(batch, write)
         for name in {found.host for found in batch.found if found.state < State.DONE}:

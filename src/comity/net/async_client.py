@@ -21,6 +21,7 @@ from comity.errors import (
 from comity.gate import FetchRobots, Gate, Go, Refuse, Wait
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
+from comity.net.exchange import Exchange
 from comity.net.response import Response
 from comity.net.settings import ClientSettings
 from comity.net.transport import RawAnswer, Transport
@@ -49,6 +50,7 @@ class AsyncClient:
         self._transport: Transport | None = None
         self._reports: dict[str, asyncio.Event] = {}
         self.on_robots: Callable[[RobotsResult], None] | None = None  # told of each robots.txt as it arrives
+        self.on_exchange: Callable[[Exchange], None] | None = None  # told of each request when it is over
 
     async def __aenter__(self) -> Self:
         self._transport = Transport(self.settings, AddressGuard(self.policy.allow_addresses), self.policy.agent)
@@ -141,15 +143,13 @@ class AsyncClient:
         sent = self._clock.monotonic()
         heard: list[float] = []
 
-        def on_head(status: int, headers: CIMultiDictProxy[str]) -> None:
+        def on_head(status: int, later: float | None) -> None:
             heard.append(self._clock.wall())
-            now = self._clock.monotonic()
-            later = retry_after(headers.get("Retry-After"), heard[0]) if status in (429, 503) else None
-            self._gate.answered(go, now, status=status, retry_after=later)
+            self._gate.answered(go, self._clock.monotonic(), status=status, retry_after=later)
             self._report(go.host)
 
         try:
-            answer = await self._send(method, url, timeout=self.settings.timeout, on_head=on_head)
+            answer = await self._send(method, url, timeout=self.settings.timeout, decision=go.decision, on_head=on_head)
         finally:
             if not heard:
                 self._gate.answered(go, self._clock.monotonic())
@@ -212,7 +212,15 @@ class AsyncClient:
         while True:
             try:
                 left = max(deadline - self._clock.monotonic(), 0.001)
-                answer = await self._send("GET", url, timeout=left, max_body=self.settings.max_robots_body, cut=True)
+                answer = await self._send(
+                    "GET",
+                    url,
+                    timeout=left,
+                    max_body=self.settings.max_robots_body,
+                    cut=True,
+                    origin=step.origin,
+                    paced=self.policy.robots_fetch_counts and not passed,
+                )
             except ComityError as error:
                 return RobotsResult.unreachable(
                     step.origin, url, str(error), fetched_at=self._clock.wall(), redirects=tuple(passed)
@@ -250,12 +258,55 @@ class AsyncClient:
         timeout: float,
         max_body: int | None = None,
         cut: bool = False,
-        on_head: Callable[[int, CIMultiDictProxy[str]], None] | None = None,
+        origin: str | None = None,
+        paced: bool = True,
+        decision: Decision | None = None,
+        on_head: Callable[[int, float | None], None] | None = None,
     ) -> RawAnswer:
+        """Send one request and tell `on_exchange` of it; `on_head` is given the status and what Retry-After asks."""
         if self._transport is None:
             raise RuntimeError("use the client as a context manager: async with comity.AsyncClient(...) as client")
         limit = self.settings.max_body if max_body is None else max_body
-        return await self._transport.send(method, url, timeout=timeout, max_body=limit, cut=cut, on_head=on_head)
+        head: float | None = None
+        status: int | None = None
+        later: float | None = None
+        body: bytes | None = None
+        problem: str | None = "given up"
+
+        def heard(code: int, headers: CIMultiDictProxy[str]) -> None:
+            nonlocal head, status, later
+            head, status = self._clock.monotonic(), code
+            if code in (429, 503):
+                later = retry_after(headers.get("Retry-After"), self._clock.wall())
+            if on_head is not None:
+                on_head(code, later)
+
+        sent = self._clock.monotonic()
+        try:
+            answer = await self._transport.send(method, url, timeout=timeout, max_body=limit, cut=cut, on_head=heard)
+            body, problem = answer.body, None
+            return answer
+        except ComityError as error:
+            problem = str(error)
+            raise
+        finally:
+            if self.on_exchange is not None:
+                self.on_exchange(
+                    Exchange(
+                        url=url,
+                        method=method,
+                        origin=origin,
+                        decision=decision,
+                        paced=paced,
+                        sent=sent,
+                        head=head,
+                        end=self._clock.monotonic(),
+                        status=status,
+                        body=body,
+                        error=problem,
+                        retry_after=later,
+                    )
+                )
 
 
 def refusal(decision: Decision) -> RobotsDisallowed:
