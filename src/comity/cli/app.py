@@ -194,6 +194,20 @@ def crawl(
     )
 
 
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--hash", "noted", metavar="HEX", help="The last hash as you noted it elsewhere.")
+@_json
+def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
+    """Did a finished crawl keep to the rules? Checks its ledger offline and names the record where it did not.
+
+    Exit code 0: everything holds, 1: something does not.
+    """
+    from comity.cli import prove as command
+
+    return command.show(folder, noted=noted, as_json=as_json)
+
+
 def main() -> None:
     """Entry point of the `comity` command."""
     try:

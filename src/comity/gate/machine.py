@@ -57,6 +57,7 @@ class Gate:
         step = self._judge(url, now)
         if isinstance(step, Decision):
             self._robots.used(url)
+            self._pace(urls.host(url)).interval = step.delay  # so that `ready_at` knows it before the first request
         return step
 
     def known(self, url: str, now: float) -> Decision | None:

@@ -7,14 +7,20 @@ two requests closer than the interval, whatever the network did to the first of 
 
 
 class Pace:
-    """The state of one host: its earliest next start and the requests on their way."""
+    """The state of one host: its last answer, how long to leave it alone, and the requests on their way."""
 
-    __slots__ = ("interval", "next_start", "under_way")
+    __slots__ = ("_answered", "_held", "interval", "under_way")
 
     def __init__(self) -> None:
-        self.next_start = float("-inf")
+        self._answered = float("-inf")
+        self._held = float("-inf")
         self.under_way = 0
         self.interval = 0.0
+
+    @property
+    def next_start(self) -> float:
+        """The earliest next start. It counts with the interval known now: a robots.txt may have just raised it."""
+        return max(self._held, self._answered + self.interval)
 
     def ready_at(self, now: float, interval: float) -> float | None:
         """The time at which a request may start (at most `now`: at once); None: not before the next answer."""
@@ -29,8 +35,8 @@ class Pace:
     def answered(self, now: float) -> None:
         """The head of an answer arrived, or the request failed for good."""
         self.under_way -= 1
-        self.next_start = max(self.next_start, now + self.interval)
+        self._answered = max(self._answered, now)
 
     def hold_until(self, until: float) -> None:
         """Not before `until`, whatever the interval (Retry-After)."""
-        self.next_start = max(self.next_start, until)
+        self._held = max(self._held, until)

@@ -1,0 +1,59 @@
+"""Intervals: whether a request went to its host before its time, judged by the times in the ledger alone.
+
+An interval counts from the head of the previous answer (or its failure) to the next request's start. Records stand
+in the order in which requests ended, so with several under way at once the previous ones are those sent before.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from comity.crawl.prove.lines import Record
+
+TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
+_MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
+
+
+@dataclass(slots=True)
+class _Host:
+    run: int
+    answers: list[tuple[float, float]] = field(default_factory=list)  # (sent, head)
+    hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
+
+
+class Paces:
+    """All hosts of a ledger."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, _Host] = {}
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def check(self, record: Record, run: int) -> Iterator[str]:
+        """What is wrong with the time of a request; takes it up for the ones that follow."""
+        sent, interval = record["sent"], record["interval"]
+        answered = record["end"] if record["head"] is None else record["head"]
+        if not sent - TOLERANCE <= answered <= record["end"] + TOLERANCE:
+            yield "its times are not in order"
+        host = self._hosts.setdefault(record["host"], _Host(run))
+        if interval is None:  # takes no part in the pacing of its host
+            return
+        before = max((head for start, head in host.answers if start <= sent), default=None)
+        if before is not None and sent < before + interval - TOLERANCE:
+            gone = max(sent - before, 0.0)
+            yield f"it was sent {gone:.3f} s after the previous answer of {record['host']}, not {interval:g} s"
+        if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:
+            yield f"it was sent {host.hold[1] - sent:.3f} s before the time that Retry-After named"
+        if interval > 0 and host.run == run and host.answers:
+            kept = record["kept"]
+            if kept is None or before is None or abs(kept - (sent - before)) > TOLERANCE:
+                yield f"it says that {kept} s were kept, its times say {sent - (before or sent):.3f} s"
+        host.run = run
+        if all(head <= sent for _, head in host.answers):
+            host.answers = [(sent, answered)]
+        else:
+            host.answers = [*host.answers[1 - _MOST_UNDER_WAY :], (sent, answered)]
+        if record["purpose"] == "content" and record["retry_after"] is not None:
+            until = answered + record["retry_after"]
+            if host.hold is None or until > host.hold[1]:
+                host.hold = (answered, until)
