@@ -39,7 +39,7 @@ class Paces:
         if interval is None:  # takes no part in the pacing of its host
             return
         before = max((head for start, head in host.answers if start <= sent), default=None)
-        if before is not None and sent < before + interval - TOLERANCE:
+        if interval > 0 and before is not None and sent < before + interval - TOLERANCE:
             gone = max(sent - before, 0.0)
             yield f"it was sent {gone:.3f} s after the previous answer of {record['host']}, not {interval:g} s"
         if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:

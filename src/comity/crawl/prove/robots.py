@@ -4,6 +4,7 @@ the time of the request that cites it.
 
 import base64
 import hashlib
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from comity.policy.settings import DAY
 
 FILE = "robots.jsonl"
 _PARSED = 128  # robots.txt files held parsed
-_COPIES = 16  # answers of one origin held
+_COPIES = 64  # answers of one origin held
 
 _SHAPE: dict[str, tuple[type, ...]] = {
     "origin": (str,),
@@ -96,6 +97,7 @@ class StoredFiles:
 class _Copy:
     number: int
     record: Record
+    since: float  # when it was asked for
     used: bool = False
 
 
@@ -106,6 +108,7 @@ class Evidence:
         self._files = files
         self._copies: dict[str, list[_Copy]] = {}
         self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt
+        self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
         self._late: dict[str, list[tuple[int, float]]] = {}  # origin -> requests by a stale copy, to be explained
 
     def asked(self, record: Record) -> Iterator[str]:
@@ -117,6 +120,8 @@ class Evidence:
         if record["verdict"] is not None:
             yield "it has a verdict, which a request for robots.txt does not need"
         self._asked[origin] = record
+        if url == f"{origin}/robots.txt":
+            self._since[origin] = record["sent"]
         # A stale copy serves while its successor is on its way.
         late = self._late.pop(origin, [])
         if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
@@ -138,7 +143,7 @@ class Evidence:
         elif (result.kind, result.status, result.url) != (record["outcome"], record["status"], record["url"]):
             yield f"it says {record['outcome']}, {FILE} says {result.kind}, status {result.status}"
         copies = self._copies.setdefault(origin, [])
-        copies.append(_Copy(number, record))
+        copies.append(_Copy(number, record, self._since.get(origin, math.inf)))
         if len(copies) > _COPIES:
             good = max((i for i, copy in enumerate(copies) if copy.record["outcome"] == "read"), default=-1)
             del copies[1 if good == 0 else 0]
@@ -189,8 +194,10 @@ class Evidence:
         if copy.record["at"] > sent + TOLERANCE:
             yield f"it was sent before the robots.txt it cites had arrived (record {copy.number})"
         last = copy.record
+        fetching = False
         for later in copies[place + 1 :]:
             if later.record["at"] >= sent - TOLERANCE:
+                fetching = later.since <= sent + TOLERANCE
                 break
             # While a site is unreachable its last good copy stays in force (RFC 9309, 2.3.1.4).
             if later.record["outcome"] != "unreachable" or copy.record["outcome"] != "read":
@@ -202,8 +209,8 @@ class Evidence:
         else:
             life = DAY if policy.cache_life is None else policy.cache_life
         # A copy may serve once however short its life, or it would have been asked for in vain.
-        if sent - last["at"] > life + TOLERANCE and copy.used:
-            self._late.setdefault(record["host"] and copy.record["origin"], []).append((number, sent))
+        if sent - last["at"] > life + TOLERANCE and copy.used and not fetching:
+            self._late.setdefault(copy.record["origin"], []).append((number, sent))
         copy.used = True
 
 
