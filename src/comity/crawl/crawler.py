@@ -6,7 +6,6 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Iterable
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,8 @@ class Crawler:
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             JsonLines(self.folder, self._frontier.recall("lengths", {})) as self._sink,
+            Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
         ):
-            self._ledger = Ledger(partial(self._sink.add, "ledger"), self._frontier.recall("ledger"), self._clock)
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
                 self._client.on_exchange = self._ledger.request
@@ -383,7 +382,7 @@ class Crawler:
             self.stats.found += new
             return {
                 "lengths": self._sink.flush(),
-                "ledger": self._ledger.mark(),
+                "ledger": self._ledger.flush(),
                 "stats": self.stats.to_dict(),
                 "scope": sorted(self._scope),
             }

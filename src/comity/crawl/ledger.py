@@ -1,23 +1,27 @@
 """The ledger: one record for every request sent and every refusal, each chained to the one before by its hash.
 
-It writes down what the client and the gate did and decides nothing. `prove.py` checks it without trusting it, and
-docs/ledger.md says what each field means.
+It writes down what the client and the gate did, into a file of its own whatever the output's format, and decides
+nothing. `prove` checks it without trusting it; docs/ledger.md says what each field means.
 """
 
+import base64
 import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 from comity import urls
+from comity.crawl.appended import AppendedFile
 from comity.net import Clock
 from comity.net.exchange import Exchange
 from comity.policy import Decision, Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
 _DIGITS = 6  # of times in seconds
+_MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 Record = dict[str, Any]
 
@@ -28,18 +32,20 @@ def canonical(record: Mapping[str, Any]) -> bytes:
 
 
 class Ledger:
-    """Chains records and hands them to the crawl's output.
+    """Chains records and appends them to a file. Use it as a context manager.
 
     Times are Unix time, but run on the monotonic clock from the start of the run on, so that no setting of the
     machine's clock can make an interval look shorter or longer than it was.
 
     Args:
-        append: takes a finished record, in order.
-        mark: what `mark` gave when output was last committed; None for a new ledger.
+        mark: what `flush` gave when the frontier last committed; None for a new ledger.
+
+    Raises:
+        StorageError: the file cannot be opened or is shorter than what was committed.
     """
 
-    def __init__(self, append: Callable[[Record], None], mark: Mapping[str, Any] | None, clock: Clock) -> None:
-        self._append = append
+    def __init__(self, path: Path, mark: Mapping[str, Any] | None, clock: Clock) -> None:
+        self._file = AppendedFile(path, mark["length"] if mark else 0)
         self._count: int = mark["count"] if mark else 0
         self._hash: str = mark["hash"] if mark else START
         self._offset = clock.wall() - clock.monotonic()
@@ -47,10 +53,17 @@ class Ledger:
         self._policy = Policy()
         self._answered: dict[str, float] = {}  # host -> head of its last answer, monotonic
         self._intervals: dict[str, float] = {}  # host -> the interval last demanded
+        self._bodies: set[str] = set()
 
-    def mark(self) -> dict[str, Any]:
-        """How many records there are and the hash of the last: to be stored where the output's lengths are."""
-        return {"count": self._count, "hash": self._hash}
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def flush(self) -> dict[str, Any]:
+        """Make every record durable; what this returns belongs into the frontier's transaction."""
+        return {"length": self._file.flush(), "count": self._count, "hash": self._hash}
 
     def begin(self, policy: Policy, *, version: str, seeds: Sequence[str]) -> None:
         """The record that heads a run, the first and each that resumes it."""
@@ -102,6 +115,12 @@ class Ledger:
 
     def robots(self, result: RobotsResult) -> None:
         """What came of asking for a robots.txt; from here on requests may name it as their evidence."""
+        body = None
+        if result.sha256 is not None and result.sha256 not in self._bodies:
+            if len(self._bodies) >= _MOST_BODIES:
+                self._bodies.clear()
+            self._bodies.add(result.sha256)
+            body = base64.b64encode(result.body).decode("ascii")
         self._add(
             {
                 "kind": "robots",
@@ -112,6 +131,7 @@ class Ledger:
                 "status": result.status,
                 "robots_sha256": result.sha256,
                 "robots_at": round(result.fetched_at, 3),
+                "body_base64": body,
             }
         )
 
@@ -135,8 +155,9 @@ class Ledger:
     def _add(self, record: Record) -> None:
         self._count += 1
         record |= {"n": self._count, "prev": self._hash}
-        self._hash = hashlib.sha256(canonical(record)).hexdigest()
-        self._append({**record, "hash": self._hash})
+        data = canonical(record)
+        self._hash = hashlib.sha256(data).hexdigest()
+        self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
     def _now(self) -> float:
         return self._wall(self._clock.monotonic())

@@ -1,4 +1,4 @@
-"""Output as JSON Lines: pages, refusals, failures, redirects, the robots.txt files met and the ledger, one file each.
+"""Output as JSON Lines: pages, refusals, failures, redirects and the robots.txt files met, one file each.
 
 Records are appended in memory and made durable together with the frontier: `flush` writes them, asks the disk to
 keep them, and returns the lengths reached, which the frontier stores in the same transaction as the URLs' new state.
@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Literal, Self
 
 from comity.errors import StorageError
 
-Channel = Literal["pages", "refusals", "failures", "redirects", "robots", "ledger"]
-CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "failures", "redirects", "robots", "ledger")
+Channel = Literal["pages", "refusals", "failures", "redirects", "robots"]
+CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "failures", "redirects", "robots")
 
 
 class JsonLines:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Record, read, wrong_field
+from comity.crawl.prove.lines import Line, Record, read, wrong_field
 
 FILE = "ledger.jsonl"
 START = "0" * 64
@@ -54,14 +54,15 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
         "status": _COUNT_OR_NONE,
         "robots_sha256": _TEXT_OR_NONE,
         "robots_at": _TIME,
+        "body_base64": _TEXT_OR_NONE,
     },
     "refusal": {"at": _TIME, "url": _TEXT, "host": _TEXT, **_EVIDENCE},
     "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
 }
 
 
-def records(folder: Path, proof: Proof) -> Iterator[tuple[int, Record]]:
-    """The records of the ledger that can be read, with their line numbers; what breaks the chain goes to `proof`."""
+def records(folder: Path, proof: Proof) -> Iterator[Line]:
+    """The records of the ledger that can be read; what breaks the chain goes to `proof`."""
     before, kind = START, None
     number = 0
     for line in read(folder / FILE):
@@ -85,7 +86,7 @@ def records(folder: Path, proof: Proof) -> Iterator[tuple[int, Record]]:
             proof.add(FILE, number, "the seal does not fit the records before it")
         before, kind = record["hash"], record["kind"]
         proof.hash = before
-        yield number, record
+        yield line
     if number == 0:
         proof.add(FILE, None, "it is empty")
     elif kind != "seal":

@@ -22,6 +22,13 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     "redirects": {"url": _TEXT, "status": _STATUS},
     "failures": {"url": _TEXT, "status": (int, type(None))},
     "refusals": {"url": _TEXT, "decision": (dict,)},
+    "robots": {
+        "url": _TEXT,
+        "origin": _TEXT,
+        "fetched_at": (float,),
+        "sha256": (str, type(None)),
+        "body_base64": _TEXT,
+    },
 }
 
 
@@ -40,11 +47,14 @@ class Asked:
         self._db.close()
 
     def add(self, number: int, record: Record) -> None:
-        """Take up a request for content, or a refusal."""
+        """Take up a request for content, a refusal, or what came of asking for a robots.txt."""
         if record["kind"] == "refusal":
             self._add(number, _refusal(record["url"], record), refusal=True)
             return
         url, status = record["url"], record["status"]
+        if record["kind"] == "robots":
+            self._add(number, ("robots", record["origin"], url, record["robots_at"], record["robots_sha256"]))
+            return
         for key in {
             ("failures", url, None),
             ("failures", url, status),
@@ -78,12 +88,15 @@ class Asked:
                 key: tuple[Any, ...] = ("pages", url, record["status"], record["sha256"])
             case "refusals":
                 key = _refusal(url, record["decision"])
+            case "robots":
+                key = ("robots", record["origin"], url, round(record["fetched_at"], 3), record["sha256"])
             case _:
                 key = (channel, url, record["status"])
         if not self._take(key):
-            what = "refusal" if channel == "refusals" else "request"
+            what = {"refusals": "refusal", "robots": "robots.txt"}.get(channel, "request")
             return f"the ledger has no {what} that fits it, for {url[:200]}"
-        if "body_base64" in record and _body_hash(record["body_base64"]) != record.get("sha256"):
+        body, sha256 = record.get("body_base64"), record.get("sha256")
+        if body is not None and (body or sha256 is not None) and _body_hash(body) != sha256:
             return "its body was changed: the hash is another one"
         return None
 

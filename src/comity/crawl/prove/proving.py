@@ -10,7 +10,7 @@ from comity import urls
 from comity.crawl.prove import chain, robots
 from comity.crawl.prove.chain import FILE
 from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Record, load
+from comity.crawl.prove.lines import Line, Record, load
 from comity.crawl.prove.outputs import Asked
 from comity.crawl.prove.pace import TOLERANCE, Paces
 from comity.errors import ComityError, StorageError
@@ -20,7 +20,7 @@ _FRONTIER = "frontier.sqlite"
 
 
 def prove(folder: Path, *, noted: str | None = None) -> Proof:
-    """Check a finished crawl against its ledger and its stored robots.txt files.
+    """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
     Args:
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
@@ -34,10 +34,8 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
     if not (folder / FILE).exists():
         proof.add(FILE, None, "it is missing")
         return proof
-    with robots.StoredFiles(folder, proof) as files, Asked() as asked:
-        _Walk(proof, files, asked).walk(folder)
-        for number in files.uncited():
-            proof.add(robots.FILE, number, "the ledger does not have this robots.txt")
+    with robots.Bodies(folder / FILE) as bodies, Asked() as asked:
+        _Walk(proof, bodies, asked).walk(folder)
         _check_mark(folder, proof)
         if noted is not None and noted.strip().lower() != proof.hash:
             proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
@@ -48,23 +46,24 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
 class _Walk:
     """One pass over the ledger."""
 
-    def __init__(self, proof: Proof, files: robots.StoredFiles, asked: Asked) -> None:
+    def __init__(self, proof: Proof, bodies: robots.Bodies, asked: Asked) -> None:
         self._proof = proof
-        self._evidence = robots.Evidence(files)
+        self._evidence = robots.Evidence(bodies)
         self._asked = asked
         self._paces = Paces()
         self._policy: Policy | None = None
         self._time = -math.inf
 
     def walk(self, folder: Path) -> None:
-        for number, record in chain.records(folder, self._proof):
-            for what in self._check(number, record):
-                self._proof.add(FILE, number, what)
+        for line in chain.records(folder, self._proof):
+            for what in self._check(line):
+                self._proof.add(FILE, line.number, what)
         for number, what in self._evidence.never_explained():
             self._proof.add(FILE, number, what)
         self._proof.hosts = len(self._paces)
 
-    def _check(self, number: int, record: Record) -> list[str]:
+    def _check(self, line: Line) -> list[str]:
+        number, record = line.number, line.record
         kind = record["kind"]
         if kind == "run":
             return self._begin(record)
@@ -77,7 +76,8 @@ class _Walk:
             return problems
         if kind == "robots":
             self._proof.robots += 1
-            return problems + list(self._evidence.arrived(number, record, self._policy))
+            self._asked.add(number, record)
+            return problems + list(self._evidence.arrived(line, self._policy))
         problems.extend(_wrong_address(record))
         if problems and record["url"] != "" and not urls.is_http(record["url"]):
             return problems

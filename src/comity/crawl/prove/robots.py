@@ -1,5 +1,5 @@
-"""The evidence: each decision made again from the stored robots.txt, and each robots.txt known, and not too old, at
-the time of the request that cites it.
+"""The evidence: each decision made again from the robots.txt in the ledger, and each robots.txt known, and not too
+old, at the time of the request that cites it.
 """
 
 import base64
@@ -11,86 +11,65 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Line, Record, load, read, wrong_field
+from comity import parse
+from comity.crawl.prove.lines import Line, Record, load
 from comity.crawl.prove.pace import TOLERANCE
-from comity.errors import ComityError
+from comity.errors import ComityError, StorageError
 from comity.policy import Decision, Policy, RobotsResult, decide
+from comity.policy.outcome import Kind
 from comity.policy.settings import DAY
+from comity.robots import Robots
 
-FILE = "robots.jsonl"
+REDIRECTS = (301, 302, 303, 307, 308)
 _PARSED = 128  # robots.txt files held parsed
 _COPIES = 64  # answers of one origin held
 
-_SHAPE: dict[str, tuple[type, ...]] = {
-    "origin": (str,),
-    "url": (str,),
-    "outcome": (str,),
-    "status": (int, type(None)),
-    "fetched_at": (float,),
-    "redirects": (list,),
-    "sha256": (str, type(None)),
-    "body_base64": (str,),
-}
 
+class Bodies:
+    """The robots.txt files in the ledger, found by hash. They are read again when they are needed."""
 
-class StoredFiles:
-    """The records of robots.jsonl, found by origin and time. Bodies are read again when they are needed."""
-
-    def __init__(self, folder: Path, proof: Proof) -> None:
-        self._path = folder / FILE
-        self._places: dict[tuple[str, float, str | None], tuple[int, int]] = {}  # -> (line number, offset)
-        self._hops: set[tuple[str, str]] = set()
-        self._cited: set[int] = set()
-        self._results: OrderedDict[tuple[int, str], RobotsResult | None] = OrderedDict()
-        self._file: BinaryIO | None = None
-        if not self._path.exists():
-            proof.add(FILE, None, "it is missing")
-            return
-        for line in read(self._path):
-            problem = line.problem or _problem(line.record)
-            if problem is not None:
-                proof.add(FILE, line.number, problem)
-            else:
-                self._take_up(line)
-        self._file = self._path.open("rb")
+    def __init__(self, path: Path) -> None:
+        self._offsets: dict[str, int] = {}
+        self._parsed: OrderedDict[tuple[str, str], Robots | None] = OrderedDict()
+        try:
+            self._file: BinaryIO = path.open("rb")
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
-    def is_hop(self, origin: str, url: str) -> bool:
-        """Whether asking for an origin's robots.txt led to a URL."""
-        return (origin, url) in self._hops
+    def add(self, line: Line) -> str | None:
+        """Take up the body in a record of a robots.txt; what is wrong with it."""
+        sha256 = line.record["robots_sha256"]
+        body = body_of(line.record)
+        if line.record["body_base64"] is None:
+            return None if sha256 is None or sha256 in self._offsets else "its body is missing"
+        if body is None:
+            return "its body is not base64"
+        found = hashlib.sha256(body).hexdigest()
+        if found != sha256:
+            return f"its body was changed: the hash is {found}, not {sha256}"
+        self._offsets.setdefault(found, line.offset)
+        return None
 
-    def result(self, copy: Record, policy: Policy) -> RobotsResult | None:
-        """What the ledger's record of a robots.txt stands for, parsed anew; None where the file has no such one."""
-        place = self._places.get((copy["origin"], copy["robots_at"], copy["robots_sha256"]))
-        if place is None or self._file is None:
-            return None
-        number, offset = place
-        self._cited.add(number)
-        key = (number, policy.dialect)
-        if key not in self._results:
+    def parsed(self, sha256: str, dialect: str) -> Robots | None:
+        """The file with that hash, parsed anew; None where the ledger does not have it."""
+        key = (sha256, dialect)
+        if key not in self._parsed:
+            offset = self._offsets.get(sha256)
+            if offset is None:
+                return None
             self._file.seek(offset)
-            self._results[key] = _result(load(self._file.readline())[0], policy.dialect)
-            if len(self._results) > _PARSED:
-                self._results.popitem(last=False)
-        self._results.move_to_end(key)
-        return self._results[key]
-
-    def uncited(self) -> Iterator[int]:
-        """Numbers of records that no record of the ledger stands for."""
-        yield from sorted({number for number, _ in self._places.values()} - self._cited)
-
-    def _take_up(self, line: Line) -> None:
-        record = line.record
-        key = (record["origin"], round(record["fetched_at"], 3), record["sha256"])
-        self._places[key] = (line.number, line.offset)
-        self._hops.update((record["origin"], str(url)) for url in (*record["redirects"], record["url"]))
+            body = body_of(load(self._file.readline())[0])
+            self._parsed[key] = parse(body, dialect) if body is not None else None
+            if len(self._parsed) > _PARSED:
+                self._parsed.popitem(last=False)
+        self._parsed.move_to_end(key)
+        return self._parsed[key]
 
 
 @dataclass(slots=True)
@@ -104,8 +83,8 @@ class _Copy:
 class Evidence:
     """What was known of each origin when: follows the ledger, and judges the requests in it."""
 
-    def __init__(self, files: StoredFiles) -> None:
-        self._files = files
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
         self._copies: dict[str, list[_Copy]] = {}
         self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt
         self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
@@ -114,7 +93,8 @@ class Evidence:
     def asked(self, record: Record) -> Iterator[str]:
         """A request for a robots.txt."""
         origin, url = record["origin"], record["url"]
-        if origin is None or (url != f"{origin}/robots.txt" and not self._files.is_hop(origin, url)):
+        before = self._asked.get(origin or "")
+        if url != f"{origin}/robots.txt" and (before is None or before["status"] not in REDIRECTS):
             yield f"{url[:200]} is no robots.txt of {origin}"
             return
         if record["verdict"] is not None:
@@ -127,9 +107,11 @@ class Evidence:
         if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
             self._late[origin] = rest
 
-    def arrived(self, number: int, record: Record, policy: Policy) -> Iterator[str]:
+    def arrived(self, line: Line, policy: Policy) -> Iterator[str]:
         """What came of asking for a robots.txt."""
-        origin = record["origin"]
+        record, origin = line.record, line.record["origin"]
+        if (problem := self._bodies.add(line)) is not None:
+            yield problem
         asked = self._asked.get(origin)
         if asked is None or asked["url"] != record["url"]:
             yield f"no request for this robots.txt of {origin} stands before it"
@@ -137,11 +119,10 @@ class Evidence:
             yield f"it says status {record['status']}, the request for it {asked['status']}"
         elif record["robots_sha256"] is not None and asked["sha256"] != record["robots_sha256"]:
             yield f"it says hash {record['robots_sha256']}, the request for it {asked['sha256']}"
-        result = self._files.result(record, policy)
-        if result is None:
-            yield f"{FILE} holds no robots.txt of {origin} with this hash and time"
-        elif (result.kind, result.status, result.url) != (record["outcome"], record["status"], record["url"]):
-            yield f"it says {record['outcome']}, {FILE} says {result.kind}, status {result.status}"
+        result = self._result(record, policy)
+        if result.kind != record["outcome"]:
+            yield f"it says {record['outcome']}, its status and body say {result.kind}"
+        number = line.number
         copies = self._copies.setdefault(origin, [])
         copies.append(_Copy(number, record, self._since.get(origin, math.inf)))
         if len(copies) > _COPIES:
@@ -158,27 +139,23 @@ class Evidence:
             if place is None:
                 what = "the robots.txt it cites" if copies else f"any robots.txt of {origin}"
                 return None, [f"it stands before {what} was known"]
-            result = self._files.result(copies[place].record, policy)
-            if result is None:
-                return None, [f"the robots.txt it cites is not in {FILE}"]
+            result = self._result(copies[place].record, policy)
             if record["kind"] == "request":
                 problems.extend(self._time(number, record, copies, place, policy))
         try:
             decision = decide(policy, record["url"], result)
         except ComityError as error:
             return None, [str(error)]
-        said = tuple(record[name] for name in ("verdict", "line", "rule", "robots_sha256"))
-        rule, source = decision.rule, decision.source
-        found = (
-            decision.verdict,
-            rule.line if rule else None,
-            rule.text if rule else None,
-            source.sha256 if source else None,
-        )
+        rule = decision.rule
+        found = {
+            "verdict": decision.verdict,
+            "line": rule.line if rule else None,
+            "rule": rule.text if rule else None,
+        }
         problems.extend(
-            f"it says {name} {mine!r}, robots.txt and policy say {theirs!r}"
-            for name, mine, theirs in zip(("verdict", "line", "rule", "robots_sha256"), said, found, strict=True)
-            if mine != theirs
+            f"it says {name} {record[name]!r}, robots.txt and policy say {value!r}"
+            for name, value in found.items()
+            if record[name] != value
         )
         return decision, problems
 
@@ -187,6 +164,27 @@ class Evidence:
         for late in self._late.values():
             for number, _ in late:
                 yield number, "the robots.txt it cites was too old"
+
+    def _result(self, copy: Record, policy: Policy) -> RobotsResult:
+        """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
+        status, sha256 = copy["status"], copy["robots_sha256"]
+        robots = None
+        kind: Kind
+        if status is None or status == 429 or status >= 500:
+            kind = "unreachable"
+        elif not 200 <= status < 300:
+            kind = "unavailable"
+        else:
+            robots = self._bodies.parsed(sha256 or "", policy.dialect)
+            kind = "read" if robots is not None and robots.parsable else "unparsable"
+        return RobotsResult(
+            origin=copy["origin"],
+            url=copy["url"],
+            kind=kind,
+            fetched_at=copy["robots_at"],
+            status=status,
+            robots=robots if kind == "read" else None,
+        )
 
     def _time(self, number: int, record: Record, copies: list[_Copy], place: int, policy: Policy) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""
@@ -218,33 +216,9 @@ def _is(copy: Record, cited: Record) -> bool:
     return bool(copy["robots_at"] == cited["robots_at"] and copy["robots_sha256"] == cited["robots_sha256"])
 
 
-def _problem(record: Record) -> str | None:
-    """What is wrong with a record of robots.jsonl by itself."""
-    name = wrong_field(record, _SHAPE)
-    if name is not None:
-        return f"its field {name!r} is missing or damaged"
-    body = _body(record)
-    if body is None:
-        return "its body is not base64"
-    found = hashlib.sha256(body).hexdigest() if record["sha256"] is not None else None
-    if found != record["sha256"]:
-        return f"its body was changed: the hash is {found}, not {record['sha256']}"
-    if record["sha256"] is None and body:
-        return "it has a body and no hash"
-    return None
-
-
-def _body(record: Record) -> bytes | None:
+def body_of(record: Record) -> bytes | None:
+    """The body in a record, None where there is none or it is not base64."""
     try:
         return base64.b64decode(record["body_base64"], validate=True)
-    except ValueError:
+    except (KeyError, TypeError, ValueError):
         return None
-
-
-def _result(record: Record, dialect: str) -> RobotsResult | None:
-    if wrong_field(record, _SHAPE) is not None or (body := _body(record)) is None:
-        return None
-    origin, url, at = record["origin"], record["url"], record["fetched_at"]
-    if record["status"] is None:
-        return RobotsResult.unreachable(origin, url, "no answer", fetched_at=at)
-    return RobotsResult.from_response(origin, url, record["status"], body, fetched_at=at, dialect=dialect)
