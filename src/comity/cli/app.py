@@ -157,6 +157,7 @@ def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
 @_allow_address
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
 @_json
 def crawl(
@@ -170,6 +171,7 @@ def crawl(
     resume: bool,
     no_robots: bool,
     allow_address: tuple[str, ...],
+    report: Path | None,
     demo: bool,
     as_json: bool,
 ) -> Exit:
@@ -189,6 +191,7 @@ def crawl(
         no_robots=no_robots,
         allow_addresses=allow_address,
         resume=resume,
+        report=report,
         demo=demo,
         as_json=as_json,
     )
@@ -206,6 +209,23 @@ def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
     from comity.cli import prove as command
 
     return command.show(folder, noted=noted, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    help="The file to write.  [report.html]",
+)
+def report(folder: Path, output: Path) -> Exit:
+    """Make one HTML page that shows how a crawl went: for people, on screen and on paper."""
+    from comity.cli import report as command
+
+    return command.report(folder, output)
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ def crawl(
     no_robots: bool,
     allow_addresses: tuple[str, ...],
     resume: bool,
+    report: Path | None,
     demo: bool,
     as_json: bool,
 ) -> Exit:
@@ -63,6 +64,10 @@ def crawl(
         crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
+    if report is not None:
+        from comity.crawl.report import write
+
+        write(folder, report)
     return _sum_up(crawler, stats, as_json=as_json)
 
 
