@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine fuzz clean
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-frontier fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -33,6 +33,13 @@ lint: $(VENV)/linted ## formatting, lint and types
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
+	$(BIN)/python benchmarks/client.py
+
+URLS ?= 1000000
+bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
+	$(BIN)/python benchmarks/frontier.py $(URLS)
 
 SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour

@@ -37,7 +37,7 @@ PIECES = (
     *("a", "b", "page", "index.html", "a:b", "1:2", "+a:", "C:", "C|/", ";p=1"),
     *("Über", "日本", "ß", "\x00", "\x7f", "\ud800", "\U0001f600", "\u200d", "\xad", "。"),
     *("../", "./", "..", "/..", "/.", "//", "///", "/../", ".hidden", "..a", "..."),
-    *("%2e", "%2E%2e", "%2", "%zz", "%41"),
+    *("%2e", "%2E", "%2E%2e", "%2E%2E/", "/%2E/", ".%2E", "%2", "%zz", "%41"),
     *("http:", "https:", "HTTP:", "https://", "http://", "hTTps://"),
     *("ftp://", "mailto:", "javascript:", "data:", "file:"),
     *("example.com", "EXAMPLE.com", "www.example.org", "xn--bcher-kva", "xn--a", "3com"),
@@ -48,11 +48,71 @@ PIECES = (
 )
 
 
+SCHEMES = ("http://", "https://", "//", "HTTP://", "http:", "https:/")
+HOSTS = (
+    *(
+        "example.com",
+        "EXAMPLE.com",
+        "a-b.example",
+        "a_b.example",
+        "a--b",
+        "a",
+        "a.",
+        "a..b",
+        ".a",
+        "3com",
+        "1.example.2x",
+    ),
+    *(
+        "xn--bcher-kva.example",
+        "xn--0.pt",
+        "a.xn--",
+        "xn--zn7c.com",
+        "ex%61mple.com",
+        "bücher.example",
+        "user@h",
+        "u:p@h",
+    ),
+    *(
+        "127.0.0.1",
+        "127.0.0.256",
+        "127.0.0.01",
+        "127.1",
+        "1.2.3.4.5",
+        "0x7f.1",
+        "0.0.0.0",
+        "[::1]",
+        "[1::2::3]",
+        "a b",
+        "",
+    ),
+)
+PORTS = ("", "", "", ":", ":80", ":443", ":8080", ":080", ":0", ":65535", ":65536", ":99999999999", ":8a")
+ENDS = (
+    "",
+    "/",
+    "?",
+    "#",
+    "/a/b.html",
+    "/a?b=c#d",
+    "?q#f",
+    "#f",
+    "\\a",
+    "/a/../b",
+    "/%2E%2E/a",
+    "/.well-known/x",
+    "/a b",
+)
+
+
 def references(count: int, seed: int) -> Iterator[str]:
     """References as pages write them, and worse; the same for the same seed."""
     rng = random.Random(seed)
-    for _ in range(count):
-        yield "".join(rng.choices(PIECES, k=rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12))))
+    for number in range(count):
+        if number % 3 == 0:
+            yield rng.choice(SCHEMES) + rng.choice(HOSTS) + rng.choice(PORTS) + rng.choice(ENDS)
+        else:
+            yield "".join(rng.choices(PIECES, k=rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12))))
 
 
 def truth(reference: str, base: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,7 @@ class Site:
     def __init__(self, address: str = "127.0.0.1") -> None:
         self.address = address
         self.port = 0
+        self.tls: ssl.SSLContext | None = None
         self.seen: list[Seen] = []
         self._pages: dict[str, Handler | tuple[int, dict[str, str], bytes]] = {}
         self._loop = asyncio.new_event_loop()
@@ -65,6 +67,11 @@ class Site:
         data = body.encode() if isinstance(body, str) else body
         self._pages[path] = (status, {"Content-Type": kind, **(headers or {})}, data)
 
+    def clear(self) -> None:
+        """Forget every page and every request seen."""
+        self._pages.clear()
+        self.seen.clear()
+
     def link(self, path: str, *targets: str) -> None:
         """Serve a page that links to targets."""
         anchors = "".join(f'<a href="{target}">{target}</a>' for target in targets)
@@ -82,11 +89,13 @@ class Site:
     async def _open(self) -> None:
         self._runner = web.ServerRunner(web.Server(self._answer), access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.address, 0)
+        site = web.TCPSite(self._runner, self.address, 0, ssl_context=self.tls)
         await site.start()
         self.port = self._runner.addresses[0][1]
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/favicon.ico" and request.headers.get("Sec-Fetch-Dest") == "image":
+            return web.Response(status=404)  # a browser's own wish, which no page and no route handler knows of
         self.seen.append(Seen(time.monotonic(), request.method, request.path_qs, dict(request.headers)))
         page = self._pages.get(request.path_qs)
         if page is None:

@@ -12,6 +12,8 @@ ROOT = Path(comity.__file__).parent
 FLOORS = {
     "errors": 0,
     "urls": 0,
+    "domains": 0,
+    "http_date": 0,
     "_compiled": 0,
     "_cython": 0,
     "robots": 1,
@@ -23,6 +25,8 @@ FLOORS = {
     "crawl": 5,
     "bulk": 5,
     "integrations": 5,
+    "retrieve": 5,
+    "configuration": 6,
     "cli": 6,
     "web": 6,
     "mcp": 6,

@@ -62,7 +62,7 @@ def test_a_long_delay_is_waited_for_without_waiting(site: Site, clock: FakeClock
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 3600\n")
 
     async def use() -> None:
-        async with AsyncClient(Policy(allow_addresses=LOOPBACK), clock=clock) as client:
+        async with AsyncClient(Policy(allow_addresses=LOOPBACK), ClientSettings(max_wait=None), clock=clock) as client:
             for number in range(3):
                 await client.get(site.url(f"/{number}"))
 

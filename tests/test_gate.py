@@ -1,17 +1,25 @@
 """The gate tells the next step from URLs, answers and the time; it does no I/O and reads no clock."""
 
+from pathlib import Path
+
 from comity import urls
-from comity.gate import FetchRobots, Gate, Go, Refuse, Wait
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate.machine import diagram
+from comity.gate.retry_after import retry_after
 from comity.policy import Policy, RobotsResult
 
 URL = "http://a.example/page"
 
 
 def robots(
-    body: bytes = b"", status: int = 200, origin: str = "http://a.example", headers: dict[str, str] | None = None
+    body: bytes = b"",
+    status: int = 200,
+    origin: str = "http://a.example",
+    headers: dict[str, str] | None = None,
+    policy: Policy | None = None,
 ) -> RobotsResult:
     return RobotsResult.from_response(
-        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, dialect="rfc9309", headers=headers
+        origin, origin + "/robots.txt", status, body, fetched_at=1.8e9, policy=policy or Policy(), headers=headers
     )
 
 
@@ -19,7 +27,7 @@ def opened(policy: Policy, body: bytes = b"", now: float = 0.0, **more: object) 
     """A gate that knows the robots.txt of a.example since `now`."""
     gate = Gate(policy)
     assert isinstance(gate.ask(URL, now), FetchRobots)
-    gate.robots_arrived(robots(body, **more), now)  # type: ignore[arg-type]
+    gate.robots_arrived(robots(body, policy=policy, **more), now)  # type: ignore[arg-type]
     return gate
 
 
@@ -124,7 +132,9 @@ def test_an_unreachable_robots_txt_is_remembered_for_a_while_and_asked_again() -
 
 def test_the_last_good_copy_stays_in_force_while_the_site_is_unreachable() -> None:
     gate = opened(Policy(min_interval=0), b"User-agent: *\nDisallow: /no")
-    assert isinstance(gate.ask(URL, 0.0), Go)
+    step = gate.ask(URL, 0.0)
+    assert isinstance(step, Go)
+    gate.answered(step, 0.0, status=200)
     assert isinstance(gate.ask(URL, 90_000.0), FetchRobots)
     gate.robots_arrived(robots(status=500), 90_000.0)
     assert isinstance(gate.ask("http://a.example/no", 90_001.0), Refuse)
@@ -148,3 +158,98 @@ def test_retry_after_holds_the_host_off() -> None:
     assert isinstance(step, Go)
     gate.answered(step, 1.0, status=429, retry_after=120.0)
     assert gate.ask(URL, 2.0) == Wait(121.0, "a.example")
+
+
+def test_the_document_draws_the_table_as_it_is() -> None:
+    drawn = (Path(__file__).parents[1] / "docs" / "gate.md").read_text("utf-8")
+    assert f"```mermaid\n{diagram()}\n```" in drawn
+
+
+# covers: L13
+def test_both_forms_of_retry_after_are_read_and_cut_to_the_cap() -> None:
+    assert retry_after("120", 0.0) == 120.0
+    assert retry_after("Thu, 01 Jan 1970 00:02:00 GMT", 60.0) == 60.0
+    assert retry_after("Thu, 01 Jan 1970 00:02:00 GMT", 600.0) == 0.0
+    for wrong in (None, "", "soon", "-5", "1e9", "12 minutes"):
+        assert retry_after(wrong, 0.0) is None
+    gate = opened(Policy(min_interval=1, max_retry_after=10.0))
+    step = gate.ask(URL, 1.0)
+    assert isinstance(step, Go)
+    gate.answered(step, 1.0, status=503, retry_after=9_999.0)
+    assert gate.ask(URL, 2.0) == Wait(11.0, "a.example")
+
+
+# covers: L12
+def test_a_circuit_opens_after_failed_calls_and_one_probe_decides() -> None:
+    gate = opened(Policy(min_interval=0, backoff=0, breaker_failures=2, breaker_recovery=30))
+
+    def call(now: float, *, good: bool) -> None:
+        step = gate.ask(URL, now)
+        assert isinstance(step, Go)
+        gate.answered(step, now, status=200 if good else 500)
+        gate.finished(step, now, good=good)
+
+    call(0.0, good=False)
+    call(1.0, good=True)
+    call(2.0, good=False)
+    call(3.0, good=False)
+    assert gate.ask(URL, 4.0) == CircuitOpen(33.0, "a.example")
+    assert isinstance(gate.ask("http://b.example/", 4.0), FetchRobots), "other hosts are not held up"
+    probe = gate.ask(URL, 33.0)
+    assert isinstance(probe, Go)
+    assert isinstance(gate.ask(URL, 33.0), CircuitOpen), "one probe at a time"
+    gate.answered(probe, 34.0, status=500)
+    gate.finished(probe, 34.0, good=False)
+    assert gate.ask(URL, 35.0) == CircuitOpen(64.0, "a.example")
+    call(64.0, good=True)
+    call(65.0, good=True)
+
+
+def test_a_site_receives_visits_in_its_hours_only() -> None:
+    gate = opened(Policy(min_interval=0), b"User-agent: *\nVisit-time: 0600-0845")
+    assert gate.ask(URL, 0.0) == Closed(6 * 3600.0, "a.example")
+    assert isinstance(gate.ask(URL, 6 * 3600.0), Go)
+    assert isinstance(gate.ask(URL, 9 * 3600.0), Closed)
+    assert isinstance(
+        opened(Policy(min_interval=0, honour=()), b"User-agent: *\nVisit-time: 0600-0845").ask(URL, 0), Go
+    )
+
+
+def test_a_host_that_fails_is_left_alone_for_longer_each_time_and_trusted_again_slowly() -> None:
+    gate = opened(Policy(min_interval=1, backoff=1, max_backoff=8))
+    now, waits = 1.0, []
+    for status in (500, None, 503, 429, 500, 200, 200, 200, 200):
+        step = gate.ask(URL, now)
+        assert isinstance(step, Go)
+        gate.answered(step, now, status=status)
+        waits.append(gate.ready_at("a.example") - now)
+        now = gate.ready_at("a.example")
+    assert waits == [1, 2, 4, 8, 8, 4, 2, 1, 1]
+
+
+def test_a_slow_site_is_left_alone_for_a_multiple_of_its_response_time() -> None:
+    gate = opened(Policy(min_interval=1, adaptive=3))
+    step = gate.ask(URL, 1.0)
+    assert isinstance(step, Go)
+    gate.answered(step, 5.0, status=200)
+    assert gate.ready_at("a.example") == 5.0 + 3 * 4.0
+
+
+def test_hosts_of_one_domain_or_address_share_a_pace_where_the_policy_says_so() -> None:
+    gate = opened(Policy(min_interval=9, pace_by="domain"))
+    assert gate.key("www.example.co.uk") == "example.co.uk"
+    assert gate.ask("http://www.a.example/", 1.0) == Wait(9.0, "a.example")
+    gate = Gate(Policy(min_interval=9, pace_by="address"))
+    assert gate.ask(URL, 0.0) == Resolve("a.example")
+    gate.resolved("a.example", "192.0.2.1")
+    gate.resolved("b.example", "192.0.2.1")
+    assert isinstance(gate.ask(URL, 0.0), FetchRobots)
+    gate.robots_arrived(robots(), 0.0)
+    assert gate.ask("http://b.example/", 1.0) == Wait(9.0, "192.0.2.1")
+
+
+def test_paces_survive_a_restart() -> None:
+    gate = opened(Policy(min_interval=60))
+    later = Gate(gate.policy)
+    later.left_alone(gate.waits(10.0), 1_000.0)
+    assert later.ask(URL, 1_049.9) == Wait(1_050.0, "a.example")

@@ -550,7 +550,7 @@ def test_a_robots_txt_that_is_too_old_is_found(site: Site, tmp_path: Path, clock
     site.link("/1")
     site.link("/2")
     policy = Policy(min_interval=2, cache_life=5, allow_addresses=LOOPBACK)
-    crawl(tmp_path, site.url("/"), policy=policy, clock=clock)
+    crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False)
     assert found(tmp_path) == []
     assert site.paths().count("/robots.txt") == 2, "it is asked for again when its life is over"
     records = read(tmp_path)

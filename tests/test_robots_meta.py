@@ -79,6 +79,13 @@ def test_a_scope_after_a_date_is_still_a_scope(scope: str) -> None:
         ("2010-06-25T15:00:00+02:00", datetime(2010, 6, 25, 13, tzinfo=UTC)),
         ("2010-06-25T15:00:00.5Z", datetime(2010, 6, 25, 15, 0, 0, 500_000, tzinfo=UTC)),
         ("20100625T150000Z", datetime(2010, 6, 25, 15, tzinfo=UTC)),
+        ("2011-06", datetime(2011, 6, 1, tzinfo=UTC)),
+        ("2011", datetime(2011, 1, 1, tzinfo=UTC)),
+        ("2011-06-25 15:00 UTC", datetime(2011, 6, 25, 15, tzinfo=UTC)),
+        ("2011-06-25 15:00:30 gmt", datetime(2011, 6, 25, 15, 0, 30, tzinfo=UTC)),
+        ("2011-06-25T24:00:00Z", datetime(2011, 6, 26, tzinfo=UTC)),
+        ("2011-12-31 24:00", datetime(2012, 1, 1, tzinfo=UTC)),
+        ("2011-06-25T24:00:00+02:00", datetime(2011, 6, 25, 22, tzinfo=UTC)),
     ],
 )
 @pytest.mark.parametrize(
@@ -173,6 +180,48 @@ def test_restrictive_beats_permissive_wherever_it_stands() -> None:
 def test_missing_commas_are_forgiven(content: str) -> None:
     found = meta(("robots", content))
     assert (found.noindex, found.nofollow) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "max-snippet:20; noindex",
+        "max-snippet:20 noindex",
+        "max-snippet: 20 noindex nofollow",
+        "noindex max-snippet:20",
+        "noindex; max-snippet : 20",
+        "mybot: noindex max-snippet:20",
+        "max-image-preview: none noindex max-snippet:20",
+        "max-snippet:20 max-video-preview:-1 noindex",
+        "please noindex now max-snippet:20",
+        "unavailable_after: 2030-01-01 noindex; max-snippet:20",
+        "unavailable_after: Sat, 25 Jun 2030 15:00:00 GMT noindex max-snippet:20",
+    ],
+)
+def test_whatever_parts_directives_none_is_lost(value: str) -> None:
+    for found in (header(value), meta(("robots", value))):
+        assert (found.noindex, found.max_snippet) == (True, 20)
+        assert ("unavailable_after" in value) == (found.unavailable_after is not None)
+
+
+@pytest.mark.parametrize("value", ["max-snippet: noindex", "unavailable_after: noindex", "max-image-preview: noindex"])
+def test_a_directive_in_the_place_of_a_value_is_still_one(value: str) -> None:
+    assert header(value).noindex
+    assert "unreadable_value" in codes(header(value))
+
+
+@pytest.mark.parametrize("value", ["rating: adult", "fancy: shiny", "otherbot:", "a: b: c", "otherbot: fancy: noindex"])
+def test_a_key_that_is_not_followed_by_a_directive_is_no_agent_and_is_said(value: str) -> None:
+    found = header(f"{value}, noindex")
+    assert found.noindex
+    assert codes(found) == ["noindex", "unknown_directive"]
+    assert repr(found.directives[0].text) in found.warnings[-1].message
+
+
+def test_an_unknown_directive_for_another_agent_is_not_warned_of() -> None:
+    found = header("otherbot: noindex, rating: adult, nofollow")
+    assert (found.noindex, found.nofollow, found.warnings) == (False, False, ())
+    assert [(d.name, d.value, d.agent) for d in found.directives][1] == ("rating", "adult", "otherbot")
 
 
 def test_in_a_meta_a_colon_opens_no_scope() -> None:

@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import comity.robots
 from comity.errors import InvalidSetting
 from comity.signals import usage
+from comity.signals.links import read_page
 from comity.signals.usage import Statement, Usage, aipref, content_signal, paths, rsl, rsl_licence, tdmrep
 
 AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
@@ -52,6 +54,32 @@ def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any])
 def test_a_content_usage_field_in_several_lines_is_one_dictionary() -> None:
     found = usage.from_headers([("Content-Usage", "train-ai=n, search=n"), ("content-usage", "search=y")])
     assert answers(found) == ("allowed", "unknown", "disallowed")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "foo=@99999999999999",
+        "foo=@-999999999999999",
+        "foo=1;at=@999999999999999",
+        "foo=(@253402300800 @1)",
+        'foo="@x\\""',
+    ],
+)
+def test_a_date_beyond_the_calendar_is_valid_syntax_and_spoils_nothing(before: str) -> None:
+    # RFC 9651, 4.2.9 fails for what is no Integer only.
+    found = usage.from_headers([("Content-Usage", f"{before}, train-ai=n")])
+    assert answers(found) == ("unknown", "unknown", "disallowed")
+
+
+@pytest.mark.parametrize("value", ["foo=@9999999999999999", "foo=@1.5", "foo=@", "foo=@99999999999999.5"])
+def test_a_date_that_is_no_integer_makes_the_whole_value_unknown(value: str) -> None:
+    found = usage.from_headers([("Content-Usage", f"{value}, train-ai=n")])
+    assert [each.purpose for each in found.statements] == [""]
+
+
+def test_a_date_inside_a_string_is_left_alone() -> None:
+    assert aipref.read('foo="@99999999999999", train-ai=n')[0].value == "disallowed"
 
 
 def test_what_was_ignored_is_still_shown_with_the_reason() -> None:
@@ -158,6 +186,26 @@ def test_header_beats_file_and_meta_beats_header() -> None:
     assert [(each.url, each.applies) for each in together.licences] == [("https://e/p", False), ("https://e/q", True)]
 
 
+def test_a_policy_is_given_by_an_absolute_url_or_said_not_to_be() -> None:
+    file = tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/policy.json"}]')
+    parts = [
+        usage.from_tdmrep(file, URL),
+        usage.from_headers([("TDM-Policy", "policy.json")], url=URL),
+        usage.from_metas([("tdm-policy", "//e.example/p")], url=URL),
+        usage.from_tdmrep(file, "/a/page.html"),
+        usage.from_headers([("TDM-Policy", "policy.json")]),
+        usage.from_metas([("tdm-policy", "javascript:1")], url=URL),
+    ]
+    assert [(each.url, each.note) for part in parts for each in part.licences] == [
+        ("https://example.com/policy.json", ""),
+        ("https://example.com/a/policy.json", ""),
+        ("https://e.example/p", ""),
+        ("/policy.json", "not an absolute URL"),
+        ("policy.json", "not an absolute URL"),
+        ("javascript:1", "not an absolute URL"),
+    ]
+
+
 def test_absence_and_errors_closer_to_the_content_reset_nothing() -> None:
     site = usage.from_tdmrep(
         tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://e/p"}]'), URL
@@ -251,6 +299,24 @@ def test_html_links_name_rsl_licences() -> None:
         ("next", rsl.MEDIA_TYPE, "/n"),
     ]
     assert [each.url for each in usage.from_links(links, URL)] == ["https://example.com/l.xml"]
+
+
+def test_from_the_bytes_of_a_page_to_its_rsl_licences() -> None:
+    body = b"""<base href=/docs/><link rel="License x" type="application/RSL+xml; v=1" href="l.xml">
+        <link rel=license href="l.xml"><link rel=license type=text/html href=cc><a rel=license type=application/rsl+xml
+        href=/a.xml>terms</a><link rel=license type=application/rsl+xml href="l.xml?2">"""
+    page = read_page(body, URL, "text/html", ["</h.xml>; rel=license; type=application/rsl+xml"])
+    assert [(each.url, each.source, each.note) for each in usage.from_links(page.license_links)] == [
+        ("https://example.com/docs/l.xml", "link license", ""),
+        ("https://example.com/a.xml", "link license", ""),
+        ("https://example.com/docs/l.xml?2", "link license", ""),
+        ("https://example.com/h.xml", "link license", ""),
+    ]
+
+
+def test_a_link_header_about_another_page_licenses_nothing_here() -> None:
+    value = "</l.xml>; rel=license; type=application/rsl+xml; anchor=/other"
+    assert usage.from_headers([("Link", value)], url=URL).licences == ()
 
 
 RSL = b"""<?xml version="1.0"?>
@@ -389,7 +455,16 @@ def test_usage_serialises_to_json() -> None:
     assert (data["train-ai"], data["search"]) == ("disallowed", "unknown")
     assert data["statements"][0]["source"] == "robots.txt line 4"
     assert data["licences"] == [
-        {"url": "https://e/l", "source": "robots.txt line 1", "vocabulary": "rsl", "applies": True}
+        {
+            "url": "https://e/l",
+            "source": "robots.txt line 1",
+            "vocabulary": "rsl",
+            "origin": "robots.txt",
+            "name": "License",
+            "line": 1,
+            "applies": True,
+            "note": "",
+        }
     ]
 
 
@@ -572,6 +647,57 @@ def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
     found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
     assert found.allows("train-ai") == "disallowed"
     assert len({each.line for each in found.statements}) == 256
+
+
+def size_per_url(body: bytes, url: str = URL) -> int:
+    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(url, crawlable=True)
+    return len(json.dumps(found.to_dict()))
+
+
+def test_what_one_url_carries_is_bounded_whatever_the_robots_txt_repeats() -> None:
+    agents = b"".join(b"User-agent: agent%d\n" % n for n in range(20_000)) + b"User-agent: *\n"
+    keys = b", ".join(b"k%d=1" % n for n in range(33))
+    assert size_per_url(agents + b"Content-Usage: train-ai=n, %s\n" % keys * 250) < 500_000
+    assert size_per_url(b"User-agent: *\n" + b"Content-Usage: /%s train-ai=n\n" % (b"*" * 2_000) * 200) < 500_000
+    headers = [("Content-Signal", ", ".join(f"{n}{n}{n}" for n in range(start, start + 32))) for start in range(200)]
+    assert len(usage.from_headers(headers).statements) == 33
+
+
+def test_the_user_agents_of_a_long_group_are_cut() -> None:
+    body = b"".join(b"User-agent: agent%d\n" % n for n in range(99)) + b"User-agent: *\nContent-Usage: train-ai=n\n"
+    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(URL, crawlable=True)
+    group = found.statements[0].group
+    assert group is not None
+    assert (len(group), group[:16], group[-1]) == (201, "agent0, agent1, ", "…")
+
+
+def test_statements_about_unknown_keys_are_few_and_the_others_are_counted() -> None:
+    usages = [(n, f"a{n}=1, b{n}=1", "*") for n in range(1, 101)] + [(101, "train-ai=n", "*")]
+    found = usage.from_robots(URL, content_usage=usages)
+    assert found.allows("train-ai") == "disallowed"
+    assert len(found.statements) == 34
+    assert found.statements[-1].note.startswith("168 more statements were left out")
+    assert found.statements[-1].purpose == ""
+
+
+def test_what_is_left_out_changes_no_answer() -> None:
+    late = usage.from_robots(URL, content_usage=records(*[(n, "train-ai=y") for n in range(400)], (400, "train-ai=n")))
+    assert late.allows("train-ai") == "disallowed"
+    assert len([each for each in late.statements if each.purpose]) == 257
+    covering = [(n, f"/{'*' * (n % 90)}a{'*' * (90 - n % 90)} train-ai=y") for n in range(400)]
+    equally_long = usage.from_robots("/a", content_usage=records(*covering, (400, f"/a{'*' * 90} train-ai=n")))
+    assert equally_long.allows("train-ai") == "disallowed"
+
+
+def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> None:
+    keys = b", ".join(b"k%d=1" % n for n in range(33))
+    body = b"User-agent: *\n" + b"Content-Usage: %s\n" % keys * 2_200
+    start = time.process_time()
+    asked_often = usage.for_agent(comity.robots.parse(body), "MyBot")
+    prepared = time.process_time()
+    for number in range(1_000):
+        asked_often.for_url(f"https://example.com/{number}", crawlable=True)
+    assert time.process_time() - prepared < max(0.2, prepared - start)
 
 
 def test_the_documentation_shows_what_really_happens() -> None:

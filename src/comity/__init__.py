@@ -7,19 +7,37 @@ from comity import _compiled
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
-    from comity.crawl import Crawler, CrawlSettings
+    from comity.configuration import load as load_settings
+    from comity.crawl import (
+        CrawledPage,
+        Crawler,
+        CrawlSettings,
+        Expanded,
+        Expander,
+        Sink,
+        Source,
+        crawl,
+        crawl_index_page,
+        crawl_page,
+        crawl_pages,
+    )
     from comity.errors import (
         AddressBlocked,
+        CircuitOpen,
         ComityError,
         FetchError,
+        InvalidRecord,
         InvalidSetting,
         InvalidURL,
+        PluginError,
+        Postponed,
         RobotsDisallowed,
         RobotsUnreachable,
         StorageError,
         Timeout,
         TooLarge,
         TooManyRedirects,
+        UnwantedType,
     )
     from comity.net import AsyncClient, Client, ClientSettings, Response
     from comity.policy import Decision, Policy
@@ -29,16 +47,21 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "comity.errors": (
         "AddressBlocked",
+        "CircuitOpen",
         "ComityError",
         "FetchError",
+        "InvalidRecord",
         "InvalidSetting",
         "InvalidURL",
+        "PluginError",
+        "Postponed",
         "RobotsDisallowed",
         "RobotsUnreachable",
         "StorageError",
         "Timeout",
         "TooLarge",
         "TooManyRedirects",
+        "UnwantedType",
     ),
     "comity.robots": (
         "Dialect",
@@ -58,34 +81,58 @@ _PUBLIC = {
     ),
     "comity.crawl": (
         "CrawlSettings",
+        "CrawledPage",
         "Crawler",
+        "Expanded",
+        "Expander",
+        "Sink",
+        "Source",
+        "crawl_index_page",
+        "crawl_page",
+        "crawl_pages",
     ),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+_RENAMED = {"load_settings": ("comity.configuration", "load")}
 
 __all__ = [
     "AddressBlocked",
     "AsyncClient",
+    "CircuitOpen",
     "Client",
     "ClientSettings",
     "ComityError",
     "CrawlSettings",
+    "CrawledPage",
     "Crawler",
     "Decision",
     "Dialect",
+    "Expanded",
+    "Expander",
     "FetchError",
+    "InvalidRecord",
     "InvalidSetting",
     "InvalidURL",
     "Match",
+    "PluginError",
     "Policy",
+    "Postponed",
     "Response",
     "Robots",
     "RobotsDisallowed",
     "RobotsUnreachable",
+    "Sink",
+    "Source",
     "StorageError",
     "Timeout",
     "TooLarge",
     "TooManyRedirects",
+    "UnwantedType",
+    "crawl",
+    "crawl_index_page",
+    "crawl_page",
+    "crawl_pages",
+    "load_settings",
     "parse",
 ]
 
@@ -95,12 +142,16 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
-    home = _HOMES.get(name)
+    if name == "crawl":  # the subpackage, which can be called
+        from importlib import import_module
+
+        return import_module("comity.crawl")
+    home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(home), own)
     globals()[name] = value
     return value
 

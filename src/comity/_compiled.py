@@ -14,11 +14,13 @@ from types import ModuleType
 
 MODULES: tuple[str, ...] = (
     "urls",
+    "signals._tags",
     "robots._scan",
     "robots._path",
     "robots._pattern",
     "robots._match",
     "robots._first",
+    "crawl.frontier._words",
 )
 
 

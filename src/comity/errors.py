@@ -29,6 +29,10 @@ class InvalidSetting(ComityError, ValueError):
     """A setting has a value that is not allowed; the message names the field and the allowed values."""
 
 
+class InvalidRecord(ComityError, ValueError):
+    """A record of ours that was read back is damaged; the message names the field."""
+
+
 class RobotsDisallowed(ComityError):
     """Policy and robots.txt say no; nothing was fetched.
 
@@ -53,6 +57,46 @@ class Timeout(FetchError):
     """No answer within the configured time."""
 
 
+class BadStatus(FetchError):
+    """The page itself was answered with an HTTP status that brings no page.
+
+    Attributes:
+        status: the HTTP status.
+    """
+
+    def __init__(self, message: str, *, url: str, status: int, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.status = status
+
+
+class UnsupportedContent(ComityError):
+    """What came is neither HTML nor Markdown nor plain text."""
+
+
+class NoCandidate(ComityError):
+    """Of all URLs that could have been retrieved none was allowed and answered.
+
+    Attributes:
+        considered: what became of each, as `comity.retrieve.Considered`.
+    """
+
+    def __init__(self, message: str, *, url: str, considered: tuple[Any, ...] = (), hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.considered = considered
+
+
+class ExtractionFailed(ComityError):
+    """The page cannot be turned into Markdown: it is built to exhaust a parser, or took too long."""
+
+
+class PartFailed(ComityError):
+    """A fetcher, extractor or chooser of the caller's own raised an error, or answered what cannot be used."""
+
+
+class MissingExtra(ComityError):
+    """A library that an optional part of comity needs is not installed; the message names the extra."""
+
+
 class TooLarge(FetchError):
     """The response is over a configured limit and was cut off."""
 
@@ -61,8 +105,32 @@ class TooManyRedirects(FetchError):
     """More redirect hops than the policy allows, or a redirect loop."""
 
 
+class UnwantedType(FetchError):
+    """The response is of a content type that the settings do not accept; its body was not read."""
+
+
+class Postponed(ComityError):
+    """Nothing was sent: the host is not to be asked for longer than the settings let a call wait.
+
+    Attributes:
+        seconds: how long from now.
+    """
+
+    def __init__(self, message: str, *, url: str, seconds: float, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.seconds = seconds
+
+
+class CircuitOpen(Postponed):
+    """The host failed too often in a row: for a while nothing is sent to it."""
+
+
 class AddressBlocked(ComityError):
     """The address really connected to is not public and the operator has not allowed it (`allow_addresses`)."""
+
+
+class PluginError(ComityError):
+    """A plug-in failed at its work: a source or an expander. A sink's failure is a StorageError."""
 
 
 class StorageError(ComityError):

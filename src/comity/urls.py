@@ -113,6 +113,7 @@ class Base:
 
     url = cython.declare(str, visibility="readonly")
     _plain: cython.bint
+    _normal: str
     _root: cython.Py_ssize_t
     _origin: str
     _directory: str
@@ -120,14 +121,19 @@ class Base:
 
     def __init__(self, url: str) -> None:
         self.url = _scalars(url)
-        end: cython.Py_ssize_t = _authority_end(url) if _LOOK else -1
-        # Anything that is not plainly in normal form is left to ada-url, reference by reference.
-        self._plain = _LOOK and end >= 0 and _plain(url) is url
-        if self._plain:
-            query: cython.Py_ssize_t = url.find("?", end)
-            self._root = end
-            self._origin = url[:end]
-            self._path = url if query < 0 else url[:query]
+        normal: str | None = None
+        if _LOOK:
+            normal = _plain(self.url)
+            if normal is None:
+                normal = _judged(self.url, None)
+        # What is relative to anything but http and https is left to ada-url, reference by reference.
+        self._plain = normal is not None
+        if normal is not None:
+            self._normal = normal
+            self._root = normal.index("/", 8)
+            self._origin = normal[: self._root]
+            query: cython.Py_ssize_t = normal.find("?", self._root)
+            self._path = normal if query < 0 else normal[:query]
             self._directory = self._path[: self._path.rfind("/") + 1]
 
     @cython.ccall
@@ -139,7 +145,7 @@ class Base:
         if not self._plain:
             return _judged(reference, self.url)
         if size == 0:
-            return self.url
+            return self._normal
         first: cython.Py_UCS4 = reference[0]
         if first == "/":
             if size > 1 and reference[1] == "/":
@@ -149,7 +155,7 @@ class Base:
                 if end >= 0:
                     found = self._origin + (reference if end == size else reference[:end])
         elif first == "#":
-            return self.url
+            return self._normal
         elif first == "?":
             end = _query_end(reference, 1)
             if end >= 0:

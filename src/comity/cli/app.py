@@ -5,12 +5,15 @@ traceback.
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from comity.cli.exits import Exit, code_of
 from comity.errors import ComityError
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
 
 Command = Callable[..., Any]
 
@@ -26,12 +29,22 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
     return decorate
 
 
+_config = click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
+)
+_preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
 _agent = click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'.")
 _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_dialect = click.option("--dialect", metavar="NAME", default="rfc9309", help="How robots.txt is read.  [rfc9309]")
+_dialect = click.option("--dialect", metavar="NAME", help="How robots.txt is read.  [rfc9309]")
+_purpose = click.option(
+    "--purpose",
+    metavar="NAME",
+    multiple=True,
+    help="Say what the site states about a use: search, ai-input or train-ai.",
+)
 _question = _together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     _agent,
@@ -41,9 +54,33 @@ _question = _together(
         type=click.Path(path_type=Path),
         help="Judge by this robots.txt instead of asking the site.",
     ),
+    _preset,
     _dialect,
+    _purpose,
+    _config,
     _allow_address,
     _json,
+)
+
+_limits = _together(
+    click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
+    click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),
+    click.option("--max-seconds", metavar="S", type=float, help="Start nothing after S seconds."),
+    click.option("--max-pages-per-host", metavar="N", type=int, help="Keep at most N pages of each host."),
+    click.option("--max-bytes-per-host", metavar="N", type=int, help="As --max-bytes, for each host by itself."),
+    click.option("--max-seconds-per-host", metavar="S", type=float, help="As --max-seconds, for each host by itself."),
+    click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts."),
+    click.option(
+        "--scope", metavar="NAME", help="How far to go around the URLs: host, domain, prefix (folder) or any.  [host]"
+    ),
+    click.option(
+        "--include", metavar="PATTERN", multiple=True, help="Crawl only what matches, such as '/blog/*.html$'."
+    ),
+    click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, such as '*?print='."),
+    click.option("--follow-nofollow", is_flag=True, default=None, help="Follow links marked nofollow too."),
+    click.option(
+        "--duplicates", metavar="NAME", help="Mark pages that repeat others: exact, near (text too) or off.  [exact]"
+    ),
 )
 
 
@@ -69,39 +106,103 @@ def app() -> None:
     """What a program asks before it touches a web site: may I fetch this, how fast, and who said so?"""
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    """The settings that were named on the command line; what was not is left to environment, file and defaults."""
+    return {name: value for name, value in options.items() if value is not None and value != ()}
+
+
 @app.command()
 @_question
-def check(
-    url: tuple[str, ...],
-    agent: str | None,
-    robots: Path | None,
-    dialect: str,
-    allow_address: tuple[str, ...],
-    as_json: bool,
-) -> Exit:
+def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
     Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
     """
     from comity.cli import check as command
 
-    return command.check(url, command.policy(agent, dialect, allow_address), robots, as_json=as_json)
+    loaded = _loaded(**options)
+    return command.check(url, loaded.policy, loaded.client, robots, as_json=as_json)
 
 
 @app.command()
 @_question
-def explain(
-    url: tuple[str, ...],
-    agent: str | None,
-    robots: Path | None,
-    dialect: str,
-    allow_address: tuple[str, ...],
-    as_json: bool,
-) -> Exit:
+def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """Why may these URLs be fetched, or not? Names the line that decides and the rules it beat."""
     from comity.cli import check as command
 
-    return command.explain(url, command.policy(agent, dialect, allow_address), robots, as_json=as_json)
+    loaded = _loaded(**options)
+    return command.explain(url, loaded.policy, loaded.client, robots, as_json=as_json)
+
+
+@app.command()
+@click.argument("url", metavar="URL")
+@click.option(
+    "--strategy",
+    type=click.Choice(("prefer", "force", "disabled")),
+    default="prefer",
+    help="Whether a URL that the site's llms.txt offers for the page is taken: if possible, or nothing else, or never.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
+)
+@_agent
+@_preset
+@_purpose
+@_config
+@_allow_address
+@_json
+def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+    """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
+
+    Exit code 0: done, 1: not to be had, 2: disallowed, 3: the site could not be reached.
+    """
+    from comity.cli import fetch as command
+
+    loaded = _loaded(**options)
+    return command.fetch(url, loaded.policy, loaded.client, strategy=strategy, output=output, as_json=as_json)
+
+
+@app.command()
+@click.argument("url", metavar="URL...", nargs=-1, required=True)
+@_agent
+@_preset
+@_dialect
+@_config
+@_allow_address
+@_json
+def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
+    """What the sites of these URLs say: robots.txt, llms.txt, sitemaps, how their content may be used.
+
+    Exit code 3: a robots.txt could not be reached.
+    """
+    from comity.cli import inspect as command
+
+    loaded = _loaded(**options)
+    return command.inspect(url, loaded.policy, loaded.client, as_json=as_json)
+
+
+def _loaded(
+    *,
+    config: Path | None,
+    allow_address: tuple[str, ...],
+    purpose: tuple[str, ...] = (),
+    **options: Any,
+) -> "Configuration":
+    from comity.configuration import load
+
+    return load(config, **_given(allow_addresses=allow_address, purposes=purpose, **options))
+
+
+@app.command()
+@_preset
+@_config
+@_json
+def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
+    """The settings in force and where each came from: a variable, comity.toml, a preset or the default."""
+    from comity.cli import settings as command
+    from comity.configuration import load
+
+    return command.show(load(config, **_given(preset=preset)), as_json=as_json)
 
 
 _file = click.Path(path_type=Path, allow_dash=True)
@@ -111,14 +212,14 @@ _file = click.Path(path_type=Path, allow_dash=True)
 @click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_file)
 @_dialect
 @_json
-def lint(file: tuple[Path, ...], dialect: str, as_json: bool) -> Exit:
+def lint(file: tuple[Path, ...], dialect: str | None, as_json: bool) -> Exit:
     """What is wrong, useless or surprising in robots.txt files ('-' reads standard input).
 
     Exit code 2: there are errors.
     """
     from comity.cli import lint as command
 
-    return command.lint(file, dialect, as_json=as_json)
+    return command.lint(file, dialect or "rfc9309", as_json=as_json)
 
 
 @app.command()
@@ -126,14 +227,14 @@ def lint(file: tuple[Path, ...], dialect: str, as_json: bool) -> Exit:
 @click.argument("new", metavar="NEW", type=_file)
 @_dialect
 @_json
-def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
+def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     """Which agents gained or lost which paths between two robots.txt files.
 
     Exit code 0: both mean the same, 2: they differ.
     """
     from comity.cli import lint as command
 
-    return command.compare(old, new, dialect, as_json=as_json)
+    return command.compare(old, new, dialect or "rfc9309", as_json=as_json)
 
 
 @app.command()
@@ -145,56 +246,86 @@ def diff(old: Path, new: Path, dialect: str, as_json: bool) -> Exit:
     type=click.Path(path_type=Path),
     help="Folder for the results.  [crawl-HOST-TIME]",
 )
-@click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages.")
-@click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts.")
 @click.option(
-    "--concurrency", metavar="N", type=int, default=16, help="Requests under way at once, over all hosts.  [16]"
+    "--format",
+    "form",
+    metavar="F",
+    type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
+    help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
 )
+@click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
+@click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
+@click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
+@_limits
+@click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
 @click.option(
-    "--delay", metavar="S", type=float, help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]"
+    "--delay",
+    "min_interval",
+    metavar="S",
+    type=float,
+    help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
 )
 @_agent
+@_preset
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
 @_allow_address
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
+@_config
 @_json
 def crawl(
     url: tuple[str, ...],
     output: Path | None,
-    max_pages: int | None,
-    max_depth: int | None,
-    concurrency: int,
-    delay: float | None,
-    agent: str | None,
+    form: str | None,
+    sink: str | None,
+    source: str | None,
+    expander: str | None,
     resume: bool,
     no_robots: bool,
-    allow_address: tuple[str, ...],
     report: Path | None,
     demo: bool,
     as_json: bool,
+    **options: Any,
 ) -> Exit:
-    """Crawl the hosts of the given URLs, robots.txt first.
+    """Crawl the sites of the given URLs, robots.txt first.
 
     Exit code 0: done, 2: some pages failed, 3: nothing could be reached.
     """
     from comity.cli import crawl as command
-    from comity.crawl import CrawlSettings
 
+    if sink is not None and form is not None:
+        raise click.UsageError("--format and --sink exclude each other")
+    loaded = _loaded(**options, mode="ignore" if no_robots else None)
     return command.crawl(
         url,
         folder=output,
-        settings=CrawlSettings(max_pages=max_pages, max_depth=max_depth, concurrency=concurrency),
-        agent=agent,
-        delay=delay,
-        no_robots=no_robots,
-        allow_addresses=allow_address,
+        configuration=loaded,
         resume=resume,
         report=report,
         demo=demo,
         as_json=as_json,
+        sink=sink or form,
+        source=source,
+        expander=expander,
     )
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--host", metavar="H", help="The queue of this host only.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, help="At most so many hosts, or URLs.  [10]"
+)
+@_json
+def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
+    """What a crawl has still before it: URLs by state, the hosts with most of them, which come next.
+
+    Reads only; the crawl may be running.
+    """
+    from comity.cli import frontier as command
+
+    return command.show(folder, host=host, limit=limit, as_json=as_json)
 
 
 @app.command()

@@ -10,19 +10,16 @@ from typing import Any
 from comity import urls
 from comity.cli.exits import Exit
 from comity.errors import StorageError
+from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity.robots import Match
 
 
-def policy(agent: str | None, dialect: str, allow_addresses: Sequence[str]) -> Policy:
-    """The policy that the options ask for."""
-    default = Policy(dialect=dialect, allow_addresses=tuple(allow_addresses))
-    return default.with_changes(agent=agent) if agent is not None else default
-
-
-def check(targets: Sequence[str], policy: Policy, robots: Path | None, *, as_json: bool) -> Exit:
+def check(
+    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
+) -> Exit:
     """Print one verdict a URL."""
-    decisions = [decision for decision, _ in _judge(targets, policy, robots)]
+    decisions = [decision for decision, _ in _judge(targets, policy, settings, robots)]
     if as_json:
         print(json.dumps([decision.to_dict() for decision in decisions], indent=2))
     else:
@@ -32,9 +29,11 @@ def check(targets: Sequence[str], policy: Policy, robots: Path | None, *, as_jso
     return _exit(decisions)
 
 
-def explain(targets: Sequence[str], policy: Policy, robots: Path | None, *, as_json: bool) -> Exit:
+def explain(
+    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
+) -> Exit:
     """Print why, with the rules that lost."""
-    judged = _judge(targets, policy, robots)
+    judged = _judge(targets, policy, settings, robots)
     if as_json:
         print(json.dumps([{**decision.to_dict(), **_match(match)} for decision, match in judged], indent=2))
     else:
@@ -42,19 +41,25 @@ def explain(targets: Sequence[str], policy: Policy, robots: Path | None, *, as_j
     return _exit([decision for decision, _ in judged])
 
 
-def _judge(targets: Sequence[str], policy: Policy, robots: Path | None) -> list[tuple[Decision, Match | None]]:
+def _judge(
+    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None
+) -> list[tuple[Decision, Match | None]]:
     normal = [urls.normalise(target) for target in targets]
     judged: list[tuple[Decision, Match | None]] = []
-    with _results(policy, robots) as result_of:
+    with _results(policy, settings, robots) as result_of:
         for url in normal:
             result = result_of(url)
-            match = result.robots.explain(url, policy.agent) if result.robots is not None else None
+            match = (
+                result.robots.explain(url, policy.agent) if result is not None and result.robots is not None else None
+            )
             judged.append((decide(policy, url, result), match))
     return judged
 
 
 @contextmanager
-def _results(policy: Policy, robots: Path | None) -> Iterator[Callable[[str], RobotsResult]]:
+def _results(
+    policy: Policy, settings: ClientSettings, robots: Path | None
+) -> Iterator[Callable[[str], RobotsResult | None]]:
     if robots is not None:
         try:
             body = robots.read_bytes()
@@ -63,18 +68,18 @@ def _results(policy: Policy, robots: Path | None) -> Iterator[Callable[[str], Ro
 
         def from_file(url: str) -> RobotsResult:
             return RobotsResult.from_response(
-                urls.origin(url), str(robots), 200, body, fetched_at=time.time(), dialect=policy.dialect
+                urls.origin(url), str(robots), 200, body, fetched_at=time.time(), policy=policy
             )
 
         yield from_file
         return
     from comity.net import Client
 
-    with Client(policy) as client:
+    with Client(policy, settings) as client:
 
-        def from_site(url: str) -> RobotsResult:
+        def from_site(url: str) -> RobotsResult | None:
             client.check(url)
-            return client.inspect()[urls.origin(url)]
+            return client.inspect().get(urls.origin(url))
 
         yield from_site
 
@@ -110,6 +115,7 @@ def _story(decision: Decision, match: Match | None) -> str:
         if match.rule is not None:
             lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
         lines.extend(f"  beaten    line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
+    lines.extend(f"  usage     {decision.usage.explain(purpose)}" for purpose in decision.purposes)
     if decision.delay:
         lines.append(f"  delay     {decision.delay:g} s between requests")
     return "\n".join(lines)

@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -16,10 +16,10 @@ from rich.text import Text
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.crawl import Crawler, CrawlSettings, Stats
+from comity.configuration import Configuration
+from comity.crawl import Crawler, Stats
+from comity.crawl.sinks.guarded import FORMATS
 from comity.errors import FetchError, InvalidSetting, StorageError
-from comity.net import ClientSettings
-from comity.policy import Policy
 
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
@@ -28,40 +28,45 @@ def crawl(
     seeds: Sequence[str],
     *,
     folder: Path | None,
-    settings: CrawlSettings,
-    agent: str | None,
-    delay: float | None,
-    no_robots: bool,
-    allow_addresses: tuple[str, ...],
+    configuration: Configuration,
     resume: bool,
     report: Path | None,
     demo: bool,
     as_json: bool,
+    sink: str | None = None,
+    source: str | None = None,
+    expander: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
-    changes: dict[str, Any] = {"allow_addresses": allow_addresses}
-    if agent is not None:
-        changes["agent"] = agent
-    if no_robots:
-        changes["mode"] = "ignore"
-    if delay is not None:
-        changes["min_interval"] = delay
-    client_settings = ClientSettings(connections=max(settings.concurrency, 1))
+    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    policy, settings = configuration.policy, configuration.crawl
+    client_settings = configuration.client
+    if client_settings.connections < settings.concurrency:
+        client_settings = replace(client_settings, connections=settings.concurrency)
     with ExitStack() as stack:
         if demo:
             from comity.demo import serve
 
             site = stack.enter_context(serve())
             seeds = list(site.seeds)
-            changes["allow_addresses"] = (*allow_addresses, "127.0.0.0/8")
-            changes.setdefault("min_interval", DEMO_DELAY)
-            client_settings = ClientSettings(connections=settings.concurrency, resolve=site.resolve)
-        policy = Policy(**changes)
-        if not seeds and not resume:
+            policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+            if configuration.settings["min_interval"].origin == "default":
+                policy = policy.with_changes(min_interval=DEMO_DELAY)
+            client_settings = replace(client_settings, resolve=site.resolve)
+        if not seeds and not resume and source is None:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, resume)
-        crawler = Crawler(normal, folder, policy=policy, settings=settings, client_settings=client_settings)
+        crawler = Crawler(
+            normal,
+            folder,
+            policy=policy,
+            settings=settings,
+            client_settings=client_settings,
+            sink=sink,
+            source=source,
+            expander=expander,
+        )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
     if report is not None:
@@ -75,7 +80,8 @@ def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:
     if folder is None:
         if resume:
             raise InvalidSetting("--resume needs the folder of the crawl: -o DIR")
-        return Path(f"crawl-{urls.host(seeds[0])}-{time.strftime('%Y%m%d-%H%M%S')}")
+        host = f"{urls.host(seeds[0])}-" if seeds else ""
+        return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
     held = (folder / "frontier.sqlite").exists()
     if held and not resume:
         raise StorageError(f"{folder} holds a crawl already", hint="add --resume to go on with it")
@@ -150,16 +156,20 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         print(json.dumps({"folder": str(crawler.folder), **stats.to_dict()}))
     else:
         rows = (
-            ("pages", f"{stats.pages:,}", "pages.jsonl"),
-            ("refused by rule", f"{stats.refused:,}", "refusals.jsonl"),
-            ("failed", f"{stats.failed:,}", "failures.jsonl"),
-            ("redirects", f"{stats.redirects:,}", "redirects.jsonl"),
+            ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
+            ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
+            ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
+            ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
+            ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
             ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+        if crawler.limit_reached:
+            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not stats.pages and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")
@@ -167,6 +177,11 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
         return Exit.INTERRUPTED
     return Exit.PARTLY if stats.failed else Exit.DONE
+
+
+def _where(crawler: Crawler, channel: str) -> str:
+    """Which file of the folder holds a channel's records."""
+    return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format
 
 
 def size(count: int) -> str:

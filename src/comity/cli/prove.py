@@ -32,11 +32,19 @@ def _print(proof: Proof) -> None:
     for name, value in (
         ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
         ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
+        ("unproved", _from_cache(proof)),
         ("not there", ", ".join(proof.unchecked)),
         ("last hash", proof.hash),
     ):
         if value:
             console.print(f"{name:10}{_plain(value)}", style="dim")
+
+
+def _from_cache(proof: Proof) -> str:
+    parts = [f"{proof.cached:,} robots.txt"] if proof.cached else []
+    if proof.copies:
+        parts.append(_count(proof.copies, "page"))
+    return f"{' and '.join(parts)} from a cache that this ledger does not cover" if parts else ""
 
 
 def _count(number: int, noun: str) -> str:

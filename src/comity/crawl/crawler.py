@@ -5,42 +5,49 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Iterable
-from importlib.metadata import version
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import records
-from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State
+from comity.crawl.admission import Admission
+from comity.crawl.budget import Spending
+from comity.crawl.duplicates import Duplicates
+from comity.crawl.durable import sync_folder
+from comity.crawl.frontier import Entry, Frontier, Kind
 from comity.crawl.hosts import Host, Hosts
+from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
+from comity.crawl.outcome import Outcome
+from comity.crawl.page import CrawledPage
+from comity.crawl.plugins import Expander, Plugins, Source
+from comity.crawl.reading import Reader
 from comity.crawl.settings import CrawlSettings
-from comity.crawl.sink import JsonLines
+from comity.crawl.sinks import Sink
+from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
-from comity.errors import AddressBlocked, FetchError, RobotsDisallowed, StorageError, TooLarge
+from comity.errors import AddressBlocked, FetchError, PluginError, Postponed, RobotsDisallowed, StorageError, TooLarge
 from comity.net import AsyncClient, ClientSettings, Clock, Response
-from comity.policy import Decision, Policy, RobotsResult
-from comity.signals import sitemaps
-from comity.signals.links import Page, read_page
-from comity.signals.robots_meta import read as read_robots_meta
+from comity.policy import Policy, RobotsResult
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
-COMMIT_BYTES = 64 * 1024 * 1024  # of records
+COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
-RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 LONGEST_BACKOFF = 60.0  # seconds
-MOST_HOPS = 10  # redirects in a row
-HTML = ("text/html", "application/xhtml+xml")
 
 
 class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts.
+        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
         folder: where frontier and output lie; made if need be.
+        sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
+            with, JSON Lines if it is new.
+        source, expander: plug-ins, each as an object or as `MODULE:NAME`.
 
     Raises:
         InvalidURL: a seed is no web address.
@@ -56,6 +63,9 @@ class Crawler:
         settings: CrawlSettings | None = None,
         client_settings: ClientSettings | None = None,
         clock: Clock | None = None,
+        sink: Sink | str | None = None,
+        source: Source | str | None = None,
+        expander: Expander | str | None = None,
     ) -> None:
         self.seeds = [urls.normalise(seed) for seed in seeds]
         self.folder = folder
@@ -63,37 +73,64 @@ class Crawler:
         self.settings = settings or CrawlSettings()
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.on_page: Callable[[CrawledPage], None] | None = (
+            None  # told of each page once it is committed; set before `run`
+        )
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
-        self._scope: set[str] = set()
-        self._batch = Batch()
-        self._recent: set[str] = set()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
         self._broken: BaseException | None = None
-        self._client: AsyncClient
+        self._held = False
+        self._given_sink = sink
+        self._plugins = Plugins(source, expander)
+        self._feeding: asyncio.Task[None] | None = None
+        # Made when the crawl starts:
         self._frontier: Frontier
-        self._sink: JsonLines
+        self._sink: GuardedSink
         self._ledger: Ledger
+        self._client: AsyncClient
+        self._admission: Admission
+        self._spending: Spending
+        self._duplicates: Duplicates
+        self._outcome: Outcome
+        self._intake: Intake
+        self._reader: Reader
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called: URLs may be waiting for a later run."""
         return self._stopping
 
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
+        return self._sink.name
+
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
         self._stopping = True
         self._wake.set()
+
+    def hold(self) -> None:
+        """Start nothing until `go_on`; what is under way is finished and written."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self._held:
+            self._held = False
+            self._wake.set()
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         _make(self.folder)
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            JsonLines(self.folder, self._frontier.recall("lengths", {})) as self._sink,
+            GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
@@ -102,25 +139,54 @@ class Crawler:
                 self._start()
                 try:
                     await self._loop()
+                    self.limit_reached = self._spending.used_up(self._clock.monotonic())
                 finally:
-                    for task in self._tasks:
+                    self.trouble = self._outcome.trouble
+                    under_way = [*self._tasks, self._feeding] if self._feeding else [*self._tasks]
+                    for task in under_way:
                         task.cancel()
-                    await asyncio.gather(*self._tasks, return_exceptions=True)
+                    await asyncio.gather(*under_way, return_exceptions=True)
                 self._ledger.seal(stopped=self._stopping)
-                self._commit()
+                self._commit(final=True)
+                self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
 
     # The loop
 
     def _start(self) -> None:
-        self.stats = Stats(**self._frontier.recall("stats", {}))
-        self.seeds = self.seeds or self._frontier.recall("seeds", [])
-        self._scope = set(self._frontier.recall("scope", [])) | {urls.host(seed) for seed in self.seeds}
-        self._frontier.remember("seeds", self.seeds)
-        self._ledger.begin(self.policy, version=version("comity"), seeds=self.seeds)
+        recall, remember = self._frontier.recall, self._frontier.remember
+        self.seeds = self.seeds or recall("seeds", [])
+        self._plugins.go_on(recall("plugins", {}))
+        remember("seeds", self.seeds)
+        remember("plugins", self._plugins.names)
+        if not self.seeds and self._plugins.source is None:
+            raise StorageError(
+                f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
+            )
+        settings = self.settings
+        today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
+        self._outcome = Outcome(self._frontier, self._sink, self._ledger)
+        self.stats = self._outcome.stats
+        self._ledger.begin(self.policy, self.seeds)
+        self._admission = Admission(settings, self.seeds, today=today, recall=recall)
+        self._spending = Spending(settings.budget, settings.host_budget, recall)
+        self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
+        self._intake = Intake(self._admission, self._client.check_now, self._outcome)
+        self._reader = Reader(
+            settings,
+            self.policy.agent,
+            plugins=self._plugins,
+            duplicates=self._duplicates,
+            admission=self._admission,
+            intake=self._intake,
+            outcome=self._outcome,
+            hands_out=self.on_page is not None,
+        )
         for seed in self.seeds:
-            self._discover(seed, depth=0)
+            self._intake.discover(seed, depth=0, given=True)
         self._commit()
+        if self._plugins.source is not None:
+            self._feeding = asyncio.get_running_loop().create_task(self._feed())
         for name in self._frontier.hosts():
             self._hosts.push(self._hosts.of(name), 0.0)
 
@@ -132,29 +198,41 @@ class Crawler:
             now = self._clock.monotonic()
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
-            idle = not self._tasks and (self._stopping or self._enough() or self._hosts.next_time() is None)
+            idle = self._is_over()
             if idle or now >= next_commit or self._is_much():
                 self._commit()
                 next_commit = now + COMMIT_EVERY
-                if idle and (self._stopping or self._enough() or self._hosts.next_time() is None):
+                if idle and self._is_over():
                     return
-                continue
-            times = [next_commit] if self._batch or self._tasks else []
+                if not self._is_held_up():
+                    continue
+            times = [next_commit] if self._outcome.waiting or self._tasks else []
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
+            if (deadline := self._spending.deadline()) is not None and not self._enough():
+                times.append(deadline)
             await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
+
+    def _is_over(self) -> bool:
+        """Whether nothing is under way and nothing more is to be started."""
+        nothing_left = self._hosts.next_time() is None and self._feeding is None
+        return not self._tasks and (self._stopping or self._enough() or nothing_left)
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
-        batch = self._batch
-        return len(batch.settled) + len(batch.found) >= COMMIT_SIZE or self._sink.pending >= COMMIT_BYTES
+        return self._outcome.size >= COMMIT_SIZE or self._is_held_up()
+
+    def _is_held_up(self) -> bool:
+        """Whether the sink holds so much that no request may be started."""
+        return self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
-        return self._stopping or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        idle = self._stopping or self._held or self._is_held_up()
+        return idle or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
-        return self.settings.max_pages is not None and self.stats.pages + more >= self.settings.max_pages
+        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
 
     async def _sleep(self, seconds: float) -> None:
         """Until something happens, at most `seconds`."""
@@ -174,10 +252,13 @@ class Crawler:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self._hosts.push(host, ready_at)
             return
+        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
+            return
         if not host.queue and not self._refill(host):
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
+        self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visit(host, entry))
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._visited(task, host, entry))
@@ -186,8 +267,8 @@ class Crawler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        settled = {id_ for _, id_ in self._batch.settled}
-        host.queue.extend(self._frontier.waiting(host.name, but_not=host.under_way | settled, most=REFILL))
+        taken = host.under_way | self._outcome.settled()
+        host.queue.extend(self._frontier.waiting(host.name, but_not=taken, most=REFILL))
         host.drained = len(host.queue) < REFILL
         return bool(host.queue)
 
@@ -195,6 +276,8 @@ class Crawler:
         """Have a host come up again, if it has work and room."""
         if host.in_heap or (not host.queue and host.drained):
             return
+        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+            return  # what waits stays in the frontier for a later run with a higher limit
         if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
             if host.under_way:
                 return
@@ -229,174 +312,98 @@ class Crawler:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                self._intake.candidates(self._admission.sitemaps_of(entry.url))
                 if decision.may_fetch:
-                    self._read_sitemaps_of(entry)
                     return entry
-                self._refuse(entry, decision)
+                self._outcome.refused(entry, decision)
                 return None
             response = await self._client.fetch(entry.url)
+            if response.from_cache:
+                self._ledger.copy(response)
             host.delay = response.decision.delay
             return self._answered(host, entry, response)
         except RobotsDisallowed as error:
-            self._refuse(entry, error.decision)
-        except (AddressBlocked, TooLarge) as error:
-            self._fail(entry, str(error))
+            self._outcome.refused(entry, error.decision)
+        except Postponed as error:
+            self._outcome.unsent(entry, str(error))
+        except (AddressBlocked, TooLarge, PluginError) as error:
+            self._outcome.failed(entry, str(error))
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
+        except StorageError:  # the output fails, not the page
+            raise
         except Exception as error:  # one page that defeats us must not end the crawl
-            self._fail(entry, f"cannot be processed: {type(error).__name__}: {error}")
+            self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
 
     def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
         if response.location is not None:
-            target = urls.join(entry.url, response.location)
-            self._sink.add("redirects", records.redirect(response, target, depth=entry.depth))
-            self.stats.redirects += 1
-            self._settle(State.DONE, entry)
-            if target is not None and entry.hops < MOST_HOPS:
-                if entry.depth == 0 and entry.kind is Kind.PAGE:  # example.com -> www.example.com
-                    self._scope.add(urls.host(target))
-                self._discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1)
+            self._reader.redirect(entry, response)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self.stats.sitemaps += 1
-            self._settle(State.DONE, entry)
-            self._read_sitemap(entry, response)
+            self._reader.sitemap(entry, response)
         elif response.ok:
-            if self._enough():
+            if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            read = None
-            if response.content_type in HTML or (not response.content_type and b"<" in response.body[:512]):
-                read = read_page(
-                    response.body,
-                    response.url,
-                    response.headers.get("Content-Type"),
-                    [value for name, value in response.all_headers if name.lower() == "link"],
-                )
-            record = records.page(response, read, depth=entry.depth)
-            if read is not None:
-                self._follow(entry, response, read)
-            self._sink.add("pages", record)
-            self.stats.pages += 1
-            self.stats.body_bytes += len(response.body)
-            self._settle(State.DONE, entry)
+            self._reader.page(entry, response)
+            self._spending.kept(host.name, len(response.body))
+        elif entry.kind is Kind.SITEMAP and self._reader.was_guess(entry):
+            self._outcome.done(entry)
         elif response.status == 429 or response.status >= 500:
-            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response.status)
+            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
-            self._fail(entry, f"HTTP status {response.status}", response.status)
+            self._outcome.failed(entry, f"HTTP status {response.status}", response)
         return None
 
-    def _follow(self, entry: Entry, response: Response, read: Page) -> None:
-        if self.settings.max_depth is not None and entry.depth >= self.settings.max_depth:
-            return
-        tags = [value for name, value in response.all_headers if name.lower() == "x-robots-tag"]
-        if (tags or read.metas) and read_robots_meta(tags, read.metas, agent=self.policy.agent, now=None).nofollow:
-            return
-        for link in read.links:
-            if not link.nofollow:
-                self._discover(link.url, depth=entry.depth + 1)
-
-    def _read_sitemap(self, entry: Entry, response: Response) -> None:
-        host = urls.host(entry.url)
-        for item in sitemaps.read(response.body):
-            target = urls.join(entry.url, item.loc)
-            if target is None:
-                continue
-            if isinstance(item, sitemaps.SitemapRef):
-                if entry.hops < MOST_HOPS:
-                    self._discover(target, depth=entry.depth, kind=Kind.SITEMAP, hops=entry.hops + 1)
-            elif sitemaps.in_scope(target, entry.url, named_by=host):
-                self._discover(target, depth=entry.depth)
-
-    def _read_sitemaps_of(self, entry: Entry) -> None:
-        result = self._client.inspect().get(urls.origin(entry.url))
-        if self.settings.sitemaps and result is not None and result.robots is not None:
-            for sitemap in result.robots.sitemaps:
-                target = urls.join(entry.url, sitemap)
-                if target is not None:
-                    self._discover(target, depth=1, kind=Kind.SITEMAP)
-
-    # What becomes of URLs
-
-    def _discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0) -> None:
-        """Take up a URL that is new and in scope: into the queue if robots.txt allows it."""
-        if url in self._recent:
-            return
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent.add(url)
-        host = urls.host(url)
-        if host not in self._scope:
-            return
-        decision = self._client.check_now(url)
-        refusal = None
-        if decision is None:
-            state = State.UNASKED
-        elif decision.may_fetch:
-            state = State.QUEUED
-        else:
-            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
-        self._batch.found.append(Found(url, host, depth, kind, state, hops, refusal))
-
-    def _settle(self, state: State, entry: Entry) -> None:
-        self._batch.settled.append((state, entry.id))
-
-    def _refuse(self, entry: Entry, decision: Decision) -> None:
-        self._write_refusal(records.refusal(decision, depth=entry.depth))
-        self.stats.refused += 1
-        if decision.verdict == "unknown_unreachable":
-            self.trouble = self.trouble or decision.why
-        self._settle(State.REFUSED, entry)
-
-    def _write_refusal(self, record: dict[str, Any]) -> None:
-        self._sink.add("refusals", record)
-        self._ledger.refusal(record["url"], record["decision"])
-
-    def _fail(self, entry: Entry, why: str, status: int | None = None) -> None:
-        attempts = entry.attempts + 1
-        self._sink.add("failures", records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status))
-        self.stats.failed += 1
-        self.trouble = self.trouble or why
-        self._settle(State.FAILED, entry)
-
-    def _fail_or_retry(self, host: Host, entry: Entry, why: str, status: int | None = None) -> Entry | None:
+    def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
         if entry.attempts >= self.settings.retries:
-            self._fail(entry, why, status)
+            self._outcome.failed(entry, why, response)
             return None
-        attempts = entry.attempts + 1
-        self._batch.retried.append(entry.id)
-        host.not_before = self._clock.monotonic() + min(2.0 ** (attempts - 1), LONGEST_BACKOFF)
-        return Entry(entry.id, entry.url, entry.depth, entry.kind, attempts, entry.hops)
+        host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
+        return self._outcome.retried(entry)
 
     def _robots_seen(self, result: RobotsResult) -> None:
-        self._sink.add("robots", records.robots(result))
-        self._ledger.robots(result)
+        self._outcome.robots(result)
+        self._admission.robots_seen(result)
 
-    def _commit(self) -> None:
-        """Make everything so far durable and give hosts with new URLs their turn."""
-        batch, self._batch = self._batch, Batch()
+    # From one commit to the next
 
-        def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
-            for record in refusals:
-                self._write_refusal(record)
-            self.stats.refused += len(refusals)
-            self.stats.found += new
-            return {
-                "lengths": self._sink.flush(),
-                "ledger": self._ledger.flush(),
-                "stats": self.stats.to_dict(),
-                "scope": sorted(self._scope),
-            }
+    async def _feed(self) -> None:
+        """Take up what the source names, no faster than the frontier takes it."""
+        try:
+            async with aclosing(self._plugins.urls()) as named:
+                async for url in named:
+                    self._intake.from_source(url)
+                    await asyncio.sleep(0)
+                    while self._outcome.size >= COMMIT_SIZE:
+                        self._wake.set()
+                        await asyncio.sleep(0.001)
+        except Exception as error:
+            self._broken = self._broken or error
+        finally:
+            self._feeding = None
+            self._wake.set()
 
-        self._frontier.commit(batch, write)
-        for name in {found.host for found in batch.found if found.state < State.DONE}:
+    def _commit(self, *, final: bool = False) -> None:
+        """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
+        hosts, pages = self._outcome.commit(self._facts, final=final)
+        if self.on_page is not None:
+            for page in pages:
+                self.on_page(page)
+        for name in hosts:
             host = self._hosts.of(name)
             host.drained = False
             self._again(host)
+
+    def _facts(self) -> dict[str, Any]:
+        """What is to be remembered for a later run."""
+        now = self._clock.monotonic()
+        return self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
 
 
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"

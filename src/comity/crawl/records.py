@@ -4,6 +4,8 @@ import base64
 import hashlib
 from typing import Any
 
+from comity.crawl.duplicates import Duplicate
+from comity.crawl.traps import Trap
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings
@@ -12,8 +14,15 @@ from comity.signals.links import Page
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
 
 
-def page(response: Response, read: Page | None, *, depth: int) -> dict[str, Any]:
-    """A page that was fetched: its body and the evidence that it could be."""
+def page(
+    response: Response, read: Page | None, *, depth: int, noindex: bool = False, duplicate: Duplicate | None = None
+) -> dict[str, Any]:
+    """A page that was fetched: its body and the evidence that it could be.
+
+    Args:
+        noindex: whether the page asks to be kept out of indexes.
+        duplicate: what it repeats.
+    """
     record: dict[str, Any] = {
         "url": response.url,
         "status": response.status,
@@ -23,10 +32,14 @@ def page(response: Response, read: Page | None, *, depth: int) -> dict[str, Any]
         "content_type": response.content_type,
         "bytes": len(response.body),
         "sha256": hashlib.sha256(response.body).hexdigest(),
+        "noindex": noindex,
+        "duplicate": duplicate.kind if duplicate else None,
+        "duplicate_of": duplicate.of if duplicate else None,
         "decision": brief(response.decision),
     }
     if read is not None:
         record |= {"encoding": read.encoding, "title": read.title, "links": len(read.links)}
+        record["canonical"] = read.canonical
     if read is not None or response.content_type.startswith(_TEXT):
         encoding = read.encoding if read else encodings.detect(response.body, response.headers.get("Content-Type"))
         record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
@@ -38,6 +51,11 @@ def page(response: Response, read: Page | None, *, depth: int) -> dict[str, Any]
 def refusal(decision: Decision, *, depth: int) -> dict[str, Any]:
     """A URL that was not fetched because robots.txt or the policy forbids it."""
     return {"url": decision.url, "depth": depth, "why": decision.why, "decision": brief(decision)}
+
+
+def trap(url: str, trap: Trap, *, depth: int) -> dict[str, Any]:
+    """A URL that was left out because it leads nowhere."""
+    return {"url": url, "depth": depth, "trap": trap.name, "why": trap.why}
 
 
 def failure(url: str, why: str, *, depth: int, attempts: int, status: int | None = None) -> dict[str, Any]:

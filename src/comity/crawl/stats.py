@@ -11,6 +11,8 @@ class Stats:
     Attributes:
         pages: pages kept.
         refused: URLs that robots.txt or the policy forbids; none was fetched.
+        trapped: URLs left out because they lead nowhere (see traps.py).
+        duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         body_bytes: bytes of the pages' bodies.
@@ -20,6 +22,8 @@ class Stats:
 
     pages: int = 0
     refused: int = 0
+    trapped: int = 0
+    duplicates: int = 0
     failed: int = 0
     redirects: int = 0
     sitemaps: int = 0

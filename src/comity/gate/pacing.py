@@ -3,40 +3,90 @@
 A host with an interval has at most one request on its way. The next may start one interval after the previous
 answer's head arrived: the head proves that the server had the request by then, so the server's own clock never sees
 two requests closer than the interval, whatever the network did to the first of them.
+
+The interval is the largest of what policy and site ask for, of what the site's response time suggests, and of a
+back-off that doubles with each failure and halves with each success.
 """
+
+from comity.policy import Policy
+
+LONG_AGO = 600.0  # seconds
+SMOOTHING = 0.3  # weight of the newest response time
 
 
 class Pace:
-    """The state of one host: its last answer, how long to leave it alone, and the requests on their way."""
+    """The state of one host: its earliest next start and the requests on their way."""
 
-    __slots__ = ("_answered", "_held", "interval", "under_way")
+    __slots__ = ("_last_head", "_policy", "_started", "backoff", "interval", "latency", "next_start", "under_way")
 
-    def __init__(self) -> None:
-        self._answered = float("-inf")
-        self._held = float("-inf")
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._started = self._last_head = float("-inf")
+        self.next_start = float("-inf")
         self.under_way = 0
-        self.interval = 0.0
+        self.interval = 0.0  # seconds asked for by policy and site, when last known
+        self.backoff = 0.0  # seconds
+        self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
+
+    def ready_at(self, interval: float) -> float | None:
+        """The time at which a request may start (if past: at once); None: not before the next answer.
+
+        Args:
+            interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
+        """
+        self.interval = interval
+        if self.under_way and self.wanted > 0.0:
+            return None
+        return max(self.next_start, self._last_head + interval)
 
     @property
-    def next_start(self) -> float:
-        """The earliest next start. It counts with the interval known now: a robots.txt may have just raised it."""
-        return max(self._held, self._answered + self.interval)
+    def wanted(self) -> float:
+        """Seconds to leave after an answer."""
+        return max(self.interval, self.backoff, self._policy.adaptive * self.latency)
 
-    def ready_at(self, now: float, interval: float) -> float | None:
-        """The time at which a request may start (at most `now`: at once); None: not before the next answer."""
-        self.interval = interval
-        if interval > 0.0 and self.under_way:
-            return None
-        return self.next_start
+    def idle(self, now: float) -> bool:
+        """Whether forgetting this host loses nothing: its time has come, and long ago."""
+        waits = self.under_way or self.backoff or self.latency * self._policy.adaptive
+        return not waits and now >= max(self.next_start, self._last_head + LONG_AGO)
 
-    def started(self) -> None:
+    def started(self, now: float) -> None:
         self.under_way += 1
+        self._started = now
 
-    def answered(self, now: float) -> None:
-        """The head of an answer arrived, or the request failed for good."""
+    def answered(self, now: float, *, good: bool = True, retry_after: float | None = None, jitter: float = 1.0) -> None:
+        """The head of an answer arrived, or the request failed for good.
+
+        Args:
+            good: False for 429, 5xx and no answer at all.
+            retry_after: seconds that the site asked us to stay away.
+            jitter: from 0 to 1, how much of the back-off is used this time.
+        """
         self.under_way -= 1
-        self._answered = max(self._answered, now)
+        self._last_head = now
+        if self._policy.adaptive:
+            taken = max(now - self._started, 0.0)
+            self.latency = taken if not self.latency else self.latency + SMOOTHING * (taken - self.latency)
+        first = self._policy.backoff
+        if not good:
+            self.backoff = min(max(first, 2 * self.backoff), self._policy.max_backoff) if first else 0.0
+        elif self.backoff:
+            self.backoff = self.backoff / 2 if self.backoff > first else 0.0
+        wait = max(self.interval, self.backoff * jitter, self._policy.adaptive * self.latency)
+        if retry_after is not None:
+            wait = max(wait, min(retry_after, self._policy.max_retry_after))
+        self.next_start = max(self.next_start, now + wait)
 
-    def hold_until(self, until: float) -> None:
-        """Not before `until`, whatever the interval (Retry-After)."""
-        self._held = max(self._held, until)
+    def failed(self, now: float) -> None:
+        """A request that is no longer on its way has failed."""
+        self.under_way += 1
+        self.answered(now, good=False)
+
+    def withdrawn(self) -> None:
+        """The request was not sent."""
+        self.under_way -= 1
+
+    def abandoned(self, now: float) -> None:
+        """The request may or may not have been sent: it counts, but says nothing about the host."""
+        self.under_way -= 1
+        self._last_head = now
+        self.next_start = max(self.next_start, now + self.wanted)

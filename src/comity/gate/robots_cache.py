@@ -2,39 +2,51 @@
 
 import math
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from typing import Final
 
-from comity import urls
-from comity.policy import Policy, RobotsResult
-from comity.policy.settings import DAY
+from comity.policy import Policy, RobotsResult, Ruling, standing
 
-SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
+MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
+MOST_ORIGINS: Final = 100_000
+OVERHEAD: Final = 2048  # bytes that an origin costs beside its file
 
 
 @dataclass(slots=True)
 class Known:
-    """One origin. `result` None: never asked; `fetching`: asked, and the answer is on its way.
+    """One origin. `ruling` None: never asked; `fetching`: asked, and the answer is on its way.
 
     `unused`: no question has been decided by this copy yet. Such a copy is used however short its life, or a site
     whose files are stale on arrival would be asked for robots.txt for ever and for nothing else.
     """
 
     result: RobotsResult | None = None
+    ruling: Ruling | None = None
     fresh_until: float = -math.inf
     fetching: bool = False
     unused: bool = False
 
+    def must(self) -> Ruling:
+        """The ruling of a copy that is usable."""
+        assert self.ruling is not None
+        return self.ruling
+
     def usable(self, now: float) -> bool:
         """Whether a question may be decided by this copy; a stale one serves while its successor is on its way."""
-        return self.result is not None and (now < self.fresh_until or self.fetching or self.unused)
+        return self.ruling is not None and (now < self.fresh_until or self.fetching or self.unused)
 
 
 class RobotsCache:
-    """Keyed by serialised origin, so that scheme, host and port each tell files apart."""
+    """Keyed by serialised origin, so that scheme, host and port each tell files apart. Bounded: what was stored
+    longest ago is forgotten first, and asked for again when it is needed.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._known: dict[str, Known] = {}
+        self._bytes = 0
+
+    def find(self, origin: str) -> Known | None:
+        return self._known.get(origin)
 
     def of(self, origin: str) -> Known:
         known = self._known.get(origin)
@@ -42,48 +54,44 @@ class RobotsCache:
             known = self._known[origin] = Known()
         return known
 
-    def store(self, result: RobotsResult, now: float) -> None:
-        """Keep an answer. While a site is unreachable its last good copy stays in force (RFC 9309, 2.3.1.4)."""
-        known = self.of(result.origin)
-        known.fetching = False
-        if result.kind == "unreachable":
-            known.fresh_until = now + self._policy.failure_life
-            if known.result is not None and known.result.kind == "read":
-                return
-        else:
-            known.fresh_until = now + self._life(result)
-        known.result = result
-        known.unused = True
+    def store(self, answer: RobotsResult, now: float, *, age: float = 0.0) -> RobotsResult:
+        """Keep an answer, or while a site is unreachable its last good copy (RFC 9309, 2.3.1.4).
 
-    def used(self, url: str) -> None:
-        """A question about this URL was decided."""
-        if self._policy.mode != "ignore":
-            self.of(urls.origin(url)).unused = False
+        Args:
+            age: seconds since it was fetched.
+
+        Returns:
+            What is in force from now on.
+        """
+        known = self._known.pop(answer.origin, None) or Known()
+        self._bytes -= _cost(known)
+        result = standing(self._policy, known.result, answer)
+        known.fetching = False
+        known.fresh_until = now + (result.expires_at - answer.fetched_at) - age
+        known.result = result
+        known.ruling = Ruling(self._policy, result)
+        known.unused = True
+        self._known[answer.origin] = known
+        self._bytes += _cost(known)
+        self._make_room()
+        return result
 
     def clear(self) -> None:
         self._known = {origin: known for origin, known in self._known.items() if known.fetching}
+        self._bytes = 0
         for known in self._known.values():
-            known.result = None
+            known.result = known.ruling = None
 
     def results(self) -> dict[str, RobotsResult]:
         return {origin: known.result for origin, known in self._known.items() if known.result is not None}
 
-    def _life(self, result: RobotsResult) -> float:
-        if self._policy.cache_life is not None:
-            return self._policy.cache_life
-        return freshness(result)
+    def _make_room(self) -> None:
+        while len(self._known) > MOST_ORIGINS or self._bytes > MOST_BYTES:
+            oldest = next((origin for origin, known in self._known.items() if not known.fetching), None)
+            if oldest is None or len(self._known) == 1:
+                return
+            self._bytes -= _cost(self._known.pop(oldest))
 
 
-def freshness(result: RobotsResult) -> float:
-    """Seconds the answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default."""
-    for directive in result.headers.get("cache-control", "").lower().split(","):
-        name, _, value = directive.strip().partition("=")
-        if name in ("no-cache", "no-store"):
-            return SHORTEST
-        if name == "max-age" and value.strip('"').isdigit():
-            return min(max(float(value.strip('"')[:9]), SHORTEST), DAY)
-    try:
-        expires = parsedate_to_datetime(result.headers["expires"]).timestamp()
-    except (KeyError, ValueError, OverflowError):
-        return DAY
-    return min(max(expires - result.fetched_at, SHORTEST), DAY)
+def _cost(known: Known) -> int:
+    return OVERHEAD + 2 * len(known.result.body) if known.result is not None else 0

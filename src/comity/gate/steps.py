@@ -1,34 +1,82 @@
 """The next step, as plain values. Whoever drives the gate carries one out and reports back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from comity.policy import Decision
+from comity.policy import Decision, RobotsResult, Ruling
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Find the IP address of this host, then call `Gate.resolved` (only where the policy paces by address)."""
+
+    host: str
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRobots:
-    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile."""
+    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile.
+
+    Attributes:
+        cached: the copy at hand, whose `validators` spare its transfer if it is still current (then report
+            `cached.renewed(...)`); None where there is none.
+        key: what shares a pace with the origin's host.
+        interval: seconds that were kept to the answer before; None where the request takes no part in the pacing.
+    """
 
     origin: str
     url: str
+    cached: RobotsResult | None = None
+    key: str = field(default="", compare=False)
+    interval: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Ask again at `until` (seconds of the caller's monotonic clock), or, where that is None, after the next report
-    about `host`."""
+    about `key`, which names what shares one pace: the host, unless the policy says otherwise.
+    """
 
     until: float | None
-    host: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
-    """Send the request now, then call `Gate.answered` whatever came of it."""
+class Closed:
+    """The site receives no visits before `until` (Visit-time): nothing a caller should stand and wait for."""
 
-    url: str
-    host: str
-    decision: Decision
+    until: float
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitOpen:
+    """The host failed too often in a row; nothing is sent before `until`. Then one probe decides."""
+
+    until: float
+    key: str
+
+
+class Go:
+    """Send the request now, then call `Gate.answered` whatever came of it.
+
+    Attributes:
+        key: what shares a pace with the URL's host.
+    """
+
+    __slots__ = ("_decision", "_ruling", "key", "url")
+
+    def __init__(self, url: str, key: str, ruling: Ruling) -> None:
+        self.url = url
+        self.key = key
+        self._ruling = ruling
+        self._decision: Decision | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """Why it may be sent: the ruling that was in force, put into words when somebody asks."""
+        if self._decision is None:
+            self._decision = self._ruling.decide(self.url)
+        return self._decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +87,4 @@ class Refuse:
     decision: Decision
 
 
-Step = FetchRobots | Wait | Go | Refuse
+Step = Resolve | FetchRobots | Wait | Closed | CircuitOpen | Go | Refuse

@@ -1,112 +1,137 @@
-"""Stands in for the Ruby gem Robotstxt: its three functions and its parser, in Python, with its rules.
+"""The public methods of Robotstxt, the Ruby gem: `get`, `parse`, `get_allowed`, and a parser that holds one agent.
 
-from comity.integrations import robotstxt
-robotstxt.get_allowed("https://example.com/page", "Crawler")
+Rules are read by the dialect `robotstxt`. Without a file, 401 and 403 disallow the whole site and any other answer, or
+none, allows it; a client of the caller's keeps its own policy.
 """
 
 import codecs
+from email.message import Message
+from typing import Any
+from urllib.parse import quote
+
+import webencodings
 
 import comity
-from comity import urls
+
+_ASCII = "".join(map(chr, range(33, 127)))
 
 
 class Parser:
-    """A robots.txt as one agent sees it."""
+    """A robots.txt, asked for one agent.
 
-    def __init__(self, user_agent: str, robots: comity.Robots) -> None:
-        self.user_agent = user_agent
-        self.robots = robots
+    Attributes:
+        agent: what is sent as User-Agent.
+        robots: the file as comity knows it, with `explain` and all the rest.
+    """
+
+    def __init__(self, body: bytes | str, agent: str, url_charset: str = "utf-8") -> None:
+        self.agent = agent
+        self.robots = comity.parse(body, "robotstxt")
+        self._charset = _charset(url_charset)
+        self._asked = self.robots
+        if self._charset.name != "utf-8":
+            # The engine compares octets: they are brought to the URLs' charset. What it lacks matches no URL.
+            octets, _ = self._charset.codec_info.encode(str(self.robots), "backslashreplace")
+            self._asked = comity.parse(octets, "robotstxt")
 
     def allowed(self, urlish: object) -> bool:
-        """Whether a URL, a bare path or a URL object may be fetched."""
-        return self.robots.allowed(_text(urlish), self.user_agent)
+        """Whether the agent may fetch an absolute URL, a bare path, or a URL object."""
+        url = _text(urlish)
+        if self._charset.name != "utf-8" and not url.isascii():
+            url = quote(url, safe=_ASCII, encoding=self._charset.codec_info.name, errors="backslashreplace")
+        return self._asked.allowed(url, self.agent)
 
     @property
     def sitemaps(self) -> list[str]:
-        """The sitemaps named."""
+        """The sitemaps named in the file."""
         return list(self.robots.sitemaps)
 
 
-def parse(robots_txt: str | bytes, user_agent: str) -> Parser:
-    """Parse a robots.txt for one agent."""
-    return Parser(user_agent, comity.parse(robots_txt, "robotstxt"))
+def parse(text: bytes | str, agent: str) -> Parser:
+    """A parser of a robots.txt at hand."""
+    return Parser(text, agent)
 
 
 def get(
     source: object,
-    user_agent: str,
+    agent: str,
     *,
-    client: comity.Client | None = None,
+    url: object = None,
     num_redirects: int = 5,
     http_timeout: float = 10.0,
     url_charset: str = "utf-8",
-    policy: comity.Policy | None = None,
+    allow_addresses: tuple[str, ...] = (),
 ) -> Parser:
-    """Obtain and parse the robots.txt of a source; of it only scheme, host and port count.
-
-    401 and 403 forbid everything; any other failure, or none, forbids nothing.
+    """Obtain the robots.txt of a site and parse it.
 
     Args:
-        source: an absolute URL or URL object.
-        client: a live client, whose connections are used.
-        num_redirects: hops followed; more counts as no answer.
-        http_timeout: seconds.
-        url_charset: in which URLs are written; the file is converted to it.
-        policy: who asks, and which addresses may be reached; its mode does not matter.
+        source: a URL or URL object, of which scheme, host and port count; or an open `comity.Client`, which is used
+            as it is: its policy, settings and connections.
+        agent: our User-Agent.
+        url: the site, where `source` is a client.
+        num_redirects: hops followed.
+        http_timeout: seconds for the whole request.
+        url_charset: how non-ASCII characters in the URLs to be asked about are encoded.
+        allow_addresses: networks that may be reached although they are not public.
 
     Raises:
-        comity.InvalidURL: the source is no web address.
+        InvalidURL: the source is no web address.
+        InvalidSetting: an option is out of range, or a client comes without `url`.
     """
-    url = urls.origin(urls.normalise(_text(source))) + "/robots.txt"
-    if client is None:
-        asking = (policy or comity.Policy(agent=user_agent)).with_changes(mode="ignore", min_interval=0)
-        settings = comity.ClientSettings(timeout=http_timeout, max_redirects=num_redirects)
-        with comity.Client(asking, settings) as own:
-            return get(source, user_agent, client=own, url_charset=url_charset)
-    try:
-        response = client.get(url)
-    except (comity.FetchError, comity.RobotsDisallowed):
-        return parse(b"", user_agent)
-    if response.status in (401, 403):
-        return parse("User-agent: *\nDisallow: /", user_agent)
-    return parse(_converted(response, url_charset) if response.ok else b"", user_agent)
-
-
-def get_allowed(
-    urlish: object,
-    user_agent: str,
-    *,
-    client: comity.Client | None = None,
-    num_redirects: int = 5,
-    http_timeout: float = 10.0,
-    url_charset: str = "utf-8",
-    policy: comity.Policy | None = None,
-) -> bool:
-    """Whether the robots.txt of a URL's host allows the URL. Arguments as for `get`."""
-    parser = get(
-        urlish,
-        user_agent,
-        client=client,
-        num_redirects=num_redirects,
-        http_timeout=http_timeout,
-        url_charset=url_charset,
-        policy=policy,
+    _charset(url_charset)
+    if isinstance(source, comity.Client):
+        if url is None:
+            raise comity.InvalidSetting(
+                "url: a client is bound to no site; write get(client, agent, url='https://...')"
+            )
+        return _ask(source, _text(url), agent, url_charset)
+    policy = comity.Policy(
+        agent=agent,
+        dialect="robotstxt",
+        on_unavailable="disallow_401_403",
+        on_unreachable="allow",
+        robots_redirects=num_redirects,
+        allow_addresses=allow_addresses,
     )
-    return parser.allowed(urlish)
+    with comity.Client(policy, comity.ClientSettings(timeout=http_timeout)) as client:
+        return _ask(client, _text(source), agent, url_charset)
+
+
+def get_allowed(urlish: object, agent: str, **options: Any) -> bool:
+    """Whether an agent may fetch a URL, by the robots.txt of its site; options and errors as for `get`."""
+    return get(urlish, agent, **options).allowed(urlish)
+
+
+def _ask(client: comity.Client, url: str, agent: str, url_charset: str) -> Parser:
+    decision = client.check(url)
+    result = client.inspect().get(decision.source.origin) if decision.source is not None else None
+    if result is None or result.robots is None:  # there is no file: the policy has decided for the whole site
+        return Parser(b"" if decision.may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
+    return Parser(_decoded(result.body, result.headers.get("content-type", "")), agent, url_charset)
+
+
+def _decoded(body: bytes, content_type: str) -> bytes | str:
+    """The body as text where the server names a charset other than UTF-8, which the engine reads itself."""
+    header = Message()
+    header["Content-Type"] = content_type
+    charset = webencodings.lookup(str(header.get_param("charset", "utf-8")))
+    if charset is None or charset.name == "utf-8":
+        return body
+    text, _ = webencodings.decode(body, charset)
+    return str(text)
+
+
+def _charset(label: str) -> webencodings.Encoding:
+    try:  # Python's names, such as latin-1, as well as the Web's
+        charset = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
+    except LookupError:
+        charset = None
+    if charset is None or charset.name.startswith(("utf-16", "x-", "replacement")):
+        raise comity.InvalidSetting(f"url_charset: {label!r} is no charset that URLs are written in; utf-8 is usual")
+    return charset
 
 
 def _text(urlish: object) -> str:
-    """An absolute URL as text, or path and query of anything less."""
-    geturl = getattr(urlish, "geturl", None)
-    text = geturl() if callable(geturl) else str(urlish)
-    return str(text) or "/"
-
-
-def _converted(response: comity.Response, charset: str) -> bytes:
-    """The body in the charset of the URLs, from its own."""
-    declared = response.headers.get("Content-Type", "").lower().partition("charset=")[2].strip("\"' ;") or "utf-8"
-    try:
-        codecs.lookup(declared)
-    except LookupError:
-        declared = "utf-8"
-    return response.body.decode(declared, "replace").encode(charset, "replace")
+    """The text of a URL object; those of urllib give theirs by a method."""
+    whole = getattr(urlish, "geturl", None)
+    return str(whole()) if whole is not None else str(urlish)

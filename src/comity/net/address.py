@@ -1,7 +1,7 @@
 """The address guard: which addresses a site may make us connect to.
 
 It judges the address really connected to, at the moment of connecting, so a name that changes its answer, a redirect
-or a disguised literal gains nothing. It never looks at names.
+or a disguised literal gains nothing. A name counts only where the operator vouched for that very name.
 """
 
 import ipaddress
@@ -59,13 +59,26 @@ class AddressGuard:
 
     Args:
         allowed: networks in CIDR form (Policy.allow_addresses).
+        hosts: names that may have any address (Policy.allow_hosts).
     """
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    def __init__(self, allowed: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
+        self._hosts = frozenset(hosts)
         self._allowed = tuple(ipaddress.ip_network(network, strict=False) for network in allowed)
 
-    def refusal(self, address: str) -> str | None:
-        """Why an address must not be connected to, as half a sentence; None where it may be."""
+    @property
+    def has_names(self) -> bool:
+        """Whether the host of a request matters at all."""
+        return bool(self._hosts)
+
+    def refusal(self, address: str, host: str = "") -> str | None:
+        """Why an address must not be connected to, as half a sentence; None where it may be.
+
+        Args:
+            host: the name that was asked for, in normal form.
+        """
+        if host and host in self._hosts:
+            return None
         try:
             parsed = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:

@@ -5,13 +5,15 @@ It runs an AsyncClient on a loop of its own in one background thread, so there i
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from comity.net.async_client import AsyncClient
+from comity import urls
+from comity.net.async_client import NO_HEADERS, AsyncClient
 from comity.net.clock import Clock
-from comity.net.response import Response
+from comity.net.response import Head, Response
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -38,41 +40,67 @@ class Client:
     def policy(self) -> Policy:
         return self._client.policy
 
+    @property
+    def settings(self) -> ClientSettings:
+        return self._client.settings
+
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="comity", daemon=True)
         self._thread.start()
-        self._run(self._client.__aenter__())
+        try:
+            self._run(self._client.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
-            return
-        self._run(self._client.__aexit__(kind, error, trace))
-        self._run(loop.shutdown_default_executor())
-        self._loop = self._thread = None
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        if self._loop is not None:
+            self._run(self._client.__aexit__(kind, error, trace))
+            self._run(self._loop.shutdown_default_executor())
+            self._stop()
 
     def check(self, url: str) -> Decision:
         """As `AsyncClient.check`."""
-        return self._run(self._client.check(url))
+        known = self._client.check_now(urls.normalise(url))  # reads only, so any thread may
+        return self._run(self._client.check(url)) if known is None else known
 
     def is_allowed(self, url: str) -> bool:
         """As `AsyncClient.is_allowed`."""
-        return self._run(self._client.is_allowed(url))
+        return self.check(url).may_fetch
 
-    def get(self, url: str) -> Response:
+    def get(
+        self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
+    ) -> Response:
         """As `AsyncClient.get`."""
-        return self._run(self._client.get(url))
+        return self._run(self._client.get(url, headers=headers, params=params))
 
-    def head(self, url: str) -> Response:
+    def head(
+        self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
+    ) -> Response:
         """As `AsyncClient.head`."""
-        return self._run(self._client.head(url))
+        return self._run(self._client.head(url, headers=headers, params=params))
+
+    def retrieve(self, url: str, **options: Any) -> Any:
+        """As `AsyncClient.retrieve`."""
+        return self._run(self._client.retrieve(url, **options))
+
+    @contextmanager
+    def stream(
+        self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
+    ) -> "Iterator[Stream]":
+        """As `AsyncClient.stream`; the body is read by `for part in response.chunks()`."""
+        opening = self._client.stream(url, headers=headers, params=params)
+        response = self._run(_entered(opening))
+        parts = response.chunks()
+        try:
+            yield Stream(response, lambda: self._run(_next(parts)))
+        finally:
+            self._run(_closed(parts))
+            self._run(_left(opening))
 
     def crawl_delay(self, url: str) -> float | None:
         """As `AsyncClient.crawl_delay`: no I/O."""
@@ -80,12 +108,24 @@ class Client:
 
     def clear_cache(self) -> None:
         """As `AsyncClient.clear_cache`."""
+
+        async def clear() -> None:
+            self._client.clear_cache()
+
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._client.clear_cache)
+            self._run(clear())
 
     def inspect(self) -> Mapping[str, RobotsResult]:
         """As `AsyncClient.inspect`."""
         return self._client.inspect()
+
+    def _stop(self) -> None:
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
@@ -97,3 +137,33 @@ class Client:
         except BaseException:
             future.cancel()  # the caller was interrupted: leave nothing running
             raise
+
+
+class Stream:
+    """A response whose body is still to come; all that is known of its head is `head`."""
+
+    def __init__(self, head: Head, read: Any) -> None:
+        self.head = head
+        self._read = read
+
+    def chunks(self) -> Iterator[bytes]:
+        """The decoded body in parts as they arrive; errors as for `AsyncClient.stream`."""
+        while (part := self._read()) is not None:
+            yield part
+
+
+async def _entered(opening: Any) -> Any:
+    return await opening.__aenter__()
+
+
+async def _left(opening: Any) -> None:
+    await opening.__aexit__(None, None, None)
+
+
+async def _next(parts: Any) -> bytes | None:
+    part: bytes | None = await anext(parts, None)
+    return part
+
+
+async def _closed(parts: Any) -> None:
+    await parts.aclose()

@@ -1,11 +1,15 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from comity.errors import InvalidSetting
+from comity import urls
+from comity.errors import InvalidSetting, InvalidURL
 
 MIB = 1024 * 1024
+PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,37 +18,123 @@ class ClientSettings:
 
     Attributes:
         timeout: seconds for one request from connecting to the last byte.
-        robots_timeout: the same for robots.txt; None: as `timeout`.
+        connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
+            set both or none.
+        head_timeout: seconds until the head of the answer is there; None: as `timeout`.
+        robots_timeout: as `timeout`, for robots.txt; None: the same.
+        max_wait: seconds that a call waits for its turn; if it would be longer, it raises Postponed. None: for ever.
+        max_retries: times a GET or HEAD is tried again after 429, 502, 503, 504 or no answer.
+        jitter: whether retries are spread over their back-off at random.
         max_body: bytes of a decoded body; more raises TooLarge.
+        max_ratio: decoded bytes for each byte received; more raises TooLarge.
         max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
         max_redirects: hops that `get` follows.
+        content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
         connections: connections open at the same time.
         verify_tls: False accepts any certificate, for robots.txt too.
+        ca_file: certificates to trust instead of the system's, a PEM file.
+        proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.
         headers: sent with every request, after `User-Agent`.
+        params: query parameters added to every URL that a call names.
+        auth: origin -> user name and password, sent to that origin and to no other.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
+        nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
+        cache: file in which robots.txt files are kept for other processes and later runs; None for none.
+        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
     """
 
     timeout: float = 30.0
+    connect_timeout: float | None = None
+    read_timeout: float | None = None
+    head_timeout: float | None = None
     robots_timeout: float | None = None
+    max_wait: float | None = 600.0
+    max_retries: int = 2
+    jitter: bool = True
     max_body: int = 20 * MIB
+    max_ratio: float = 500.0
     max_robots_body: int = MIB
     max_redirects: int = 10
+    content_types: tuple[str, ...] = ()
     connections: int = 100
     verify_tls: bool = True
+    ca_file: str | None = None
+    proxy: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    auth: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     resolve: Mapping[str, str] = field(default_factory=dict)
+    nameservers: tuple[str, ...] = ()
+    cache: str | None = None
+    cache_pages: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "robots_timeout"):
+        for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
             value = getattr(self, name)
-            if value is None and name == "robots_timeout":
+            if value is None and name != "timeout":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise InvalidSetting(f"{name}: {value!r} is not a number of seconds above zero")
-        for name, least in (("max_body", 1), ("max_robots_body", 500 * 1024), ("max_redirects", 0), ("connections", 1)):
+        if (self.connect_timeout is None) != (self.read_timeout is None):
+            unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
+            raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
+        for name, least in (
+            ("max_body", 1),
+            ("max_robots_body", 500 * 1024),
+            ("max_redirects", 0),
+            ("connections", 1),
+            ("max_retries", 0),
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name, value in self.headers.items():
-            if not name or any(ord(char) < 32 or char in ":\x7f" for char in name) or "\n" in value or "\r" in value:
-                raise InvalidSetting(f"headers: {name!r} is not a header that can be sent")
+        for name in ("verify_tls", "jitter", "cache_pages"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSetting(f"{name}: {getattr(self, name)!r} is neither true nor false")
+        if isinstance(self.max_ratio, bool) or not isinstance(self.max_ratio, int | float) or not self.max_ratio >= 1:
+            raise InvalidSetting(f"max_ratio: {self.max_ratio!r} is not a number of at least 1")
+        if self.proxy is not None:
+            _web_address("proxy", self.proxy)
+        if self.cache_pages and self.cache is None:
+            raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
+        object.__setattr__(self, "content_types", _types(self.content_types))
+        object.__setattr__(self, "auth", _auth(self.auth))
+        checked_headers("headers", self.headers)
+        for name in self.headers:
+            if name.lower() in PERSONAL:
+                raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
+
+
+def checked_headers(field: str, headers: Mapping[str, str]) -> None:
+    """Raises InvalidSetting for a header that cannot be sent as it is."""
+    for name, value in headers.items():
+        good = (
+            name
+            and value.isprintable()
+            and name.isascii()
+            and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)
+        )
+        if not good:
+            raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
+
+
+def _types(values: object) -> tuple[str, ...]:
+    names = (values,) if isinstance(values, str) else tuple(values)  # type: ignore[arg-type]
+    for name in names:
+        if not isinstance(name, str) or name.count("/") != 1 or name.startswith("/") or name.endswith("/"):
+            raise InvalidSetting(f"content_types: {name!r} is not a media type such as text/html or text/*")
+    return tuple(name.lower() for name in names)
+
+
+def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    for origin, pair in values.items():
+        if len(pair) != 2 or isinstance(pair, str) or ":" in pair[0]:
+            raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
+    return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+
+
+def _web_address(field: str, value: str) -> str:
+    try:
+        return urls.normalise(value)
+    except InvalidURL as error:
+        raise InvalidSetting(f"{field}: {error}") from None

@@ -2,12 +2,10 @@
 that is the client's work. Every connection passes the address guard at the moment of connecting.
 """
 
-import asyncio
+import contextvars
 import socket
 import ssl
-import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
@@ -15,19 +13,12 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
+from comity.net.deadlines import Deadlines
+from comity.net.decoding import ACCEPTED, Decoder
 from comity.net.settings import ClientSettings
-
-
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
-    """An answer as received. `cut`: the body went on past the limit and was left there."""
-
-    status: int
-    headers: CIMultiDictProxy[str]
-    body: bytes
-    cut: bool
 
 
 class _RefusedAddress(OSError):
@@ -35,14 +26,20 @@ class _RefusedAddress(OSError):
 
 
 _REFUSED = "refused by the address guard"
+_HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
+_ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
 class _Resolver(AbstractResolver):
     """The operator's own answers first, then DNS."""
 
-    def __init__(self, own: Mapping[str, str]) -> None:
+    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
         self._own = {name.lower().rstrip("."): address for name, address in own.items()}
-        self._dns = aiohttp.ThreadedResolver()
+        self._dns: AbstractResolver
+        if nameservers:
+            self._dns = _from_nameservers(nameservers)
+        else:
+            self._dns = aiohttp.ThreadedResolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -59,88 +56,180 @@ class _Resolver(AbstractResolver):
         await self._dns.close()
 
 
+def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
+    try:
+        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
+    except (ImportError, RuntimeError):
+        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
+
+
+class Answer:
+    """An answer whose head has arrived. Read its body or close it.
+
+    Attributes:
+        reason, http_version: the rest of the status line, as received.
+        sent: the request's headers.
+        cut: whether the body went on past the limit and was left there.
+    """
+
+    __slots__ = ("_response", "_settings", "cut", "headers", "http_version", "reason", "sent", "status", "url")
+
+    def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
+        self.url = url
+        self.status = response.status
+        self.headers: CIMultiDictProxy[str] = response.headers
+        self.reason = response.reason or ""
+        major, minor = response.version or aiohttp.HttpVersion11
+        self.http_version = f"{major}.{minor}"
+        self.sent: CIMultiDictProxy[str] = response.request_info.headers
+        self.cut = False
+        self._response = response
+        self._settings = settings
+
+    def close(self) -> None:
+        """Leave the rest unread; the connection cannot be used again unless all was read."""
+        self._response.close()
+
+    async def read(self, limit: int, *, cut: bool = False) -> bytes:
+        """The whole decoded body.
+
+        Args:
+            limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
+
+        Raises:
+            TooLarge, Timeout, FetchError
+        """
+        length = self._response.content_length
+        try:
+            if length is not None and length <= limit and "Content-Encoding" not in self.headers:
+                return await self._response.read()
+        except _ERRORS as error:
+            raise explained(error, self.url) from error
+        parts = []
+        room = limit
+        async for part in self.chunks(limit, cut=cut):
+            parts.append(part)
+            room -= len(part)
+            if cut and room <= 0:
+                self.cut = self.cut or room < 0
+                break
+        return b"".join(parts)[:limit]
+
+    async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
+        """The decoded body in parts as they arrive; limits and errors as for `read`."""
+        coding = self.headers.get("Content-Encoding", "").strip().lower()
+        decoder = None
+        if coding not in ("", "identity") and self.status not in (204, 304):
+            decoder = Decoder(coding, self.url, self._settings.max_ratio)
+        room = limit
+        whole = False
+        try:
+            async for data in self._response.content.iter_any():
+                part = data if decoder is None else decoder.feed(data, room)
+                room -= len(part)
+                if room < 0:
+                    if not cut:
+                        raise TooLarge(
+                            f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
+                        )
+                    self.cut = True
+                    yield part[: len(part) + room]
+                    return
+                if part:
+                    yield part
+            if decoder is not None and self._response.method != "HEAD":
+                decoder.close()
+            whole = True
+        except _ERRORS as error:
+            raise explained(error, self.url) from error
+        finally:
+            if not whole:
+                self._response.close()
+
+
 class Transport:
     """A pool of connections. Make it and use it inside one running event loop."""
 
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
         self._guard = guard
+        self.deadlines = Deadlines()
+        self._resolver = _Resolver(settings.resolve, settings.nameservers)
         connector = aiohttp.TCPConnector(
             limit=settings.connections,
-            resolver=_Resolver(settings.resolve),
+            resolver=self._resolver,
             socket_factory=self._socket,
-            ssl=settings.verify_tls,
+            ssl=_tls(settings),
             keepalive_timeout=30,
+            ttl_dns_cache=300,
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": agent, "Accept": "*/*", **settings.headers},
-            timeout=aiohttp.ClientTimeout(total=None),
+            headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
+            ),
+            auto_decompress=False,
             trust_env=False,
+            proxy=settings.proxy,
         )
 
         # aiohttp would send a GET a second time at once when the server drops the connection: a request nobody paced.
         self._session._retry_connection = False
 
     async def close(self) -> None:
+        self.deadlines.close()
         await self._session.close()
 
-    async def send(
-        self,
-        method: str,
-        url: str,
-        *,
-        timeout: float,
-        max_body: int,
-        cut: bool = False,
-        on_head: Callable[[int, CIMultiDictProxy[str]], None] | None = None,
-    ) -> RawAnswer:
-        """Send one request and read the whole answer.
-
-        Args:
-            max_body: bytes of the decoded body; a longer one raises TooLarge, or is cut there if `cut`.
-            on_head: called when status and headers have arrived.
+    async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+        """Send one request; gives the answer as soon as its head is there.
 
         Raises:
-            AddressBlocked, Timeout, TooLarge, FetchError
+            AddressBlocked, Timeout, FetchError
         """
+        if self._guard.has_names:
+            _HOST.set(urls.host(url))
         try:
-            async with asyncio.timeout(timeout):
-                async with self._session.request(method, URL(url, encoded=True), allow_redirects=False) as answer:
-                    if on_head is not None:
-                        on_head(answer.status, answer.headers)
-                    body, was_cut = await self._read(answer, url, max_body, cut)
-                    return RawAnswer(answer.status, answer.headers, body, was_cut)
-        except TimeoutError:
-            raise Timeout(
-                f"no complete answer from {url} within {timeout:.3g} s", url=url, hint="raise the time-out or try later"
-            ) from None
-        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
-            raise _explained(error, url) from error
+            response = await self._session.request(
+                method, URL(url, encoded=True), headers=headers, allow_redirects=False
+            )
+        except _ERRORS as error:
+            raise explained(error, url) from error
+        return Answer(url, response, self._settings)
 
-    async def _read(self, answer: aiohttp.ClientResponse, url: str, limit: int, cut: bool) -> tuple[bytes, bool]:
-        parts: list[bytes] = []
-        size = 0
-        async for part in answer.content.iter_any():
-            parts.append(part)
-            size += len(part)
-            if size > limit:
-                answer.close()  # the rest is not read; the connection cannot be used again
-                if cut:
-                    return b"".join(parts)[:limit], True
-                raise TooLarge(f"the body of {url} is over {limit} bytes", url=url, hint="raise max_body")
-        return (parts[0] if len(parts) == 1 else b"".join(parts)), False
+    async def address_of(self, host: str) -> str:
+        """The first address of a host, by the resolver that connections use; the host itself where it has none."""
+        try:
+            found = await self._resolver.resolve(host.strip("[]"), 0, socket.AF_UNSPEC)
+        except OSError:
+            return host
+        return min((each["host"] for each in found), default=host)
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, address = info
-        refusal = self._guard.refusal(address[0])
+        refusal = self._guard.refusal(address[0], _HOST.get())
         if refusal is not None:
             raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
         return socket.socket(family=family, type=kind, proto=protocol)
 
 
-def _explained(error: Exception, url: str) -> ComityError:
+def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
+    if settings.ca_file is None or not settings.verify_tls:
+        return settings.verify_tls
+    try:
+        return ssl.create_default_context(cafile=settings.ca_file)
+    except OSError as error:
+        raise FetchError(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
+
+
+def timed_out(url: str, seconds: float) -> Timeout:
+    return Timeout(
+        f"no complete answer from {url} within {seconds:.3g} s", url=url, hint="raise the time-out or try later"
+    )
+
+
+def explained(error: Exception, url: str) -> ComityError:
     """The library's error as one of ours, in words for people."""
     text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
     if _REFUSED in text:
@@ -151,12 +240,18 @@ def _explained(error: Exception, url: str) -> ComityError:
             url=url,
             hint="allow its network with allow_addresses (--allow-address) if it is yours",
         )
+    if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
+        return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return FetchError(f"the host of {url} is not known to DNS", url=url, hint="check the spelling of the host name")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError | aiohttp.ClientConnectorSSLError):
         return FetchError(f"no secure connection to {url}: {text}", url=url, hint="verify_tls=False accepts any")
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return FetchError(f"no connection to the proxy for {url}: {text}", url=url)
     if isinstance(error, aiohttp.ClientConnectorError):
         return FetchError(f"no connection to {url}: {error.os_error.strerror or error.os_error}", url=url)
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return FetchError(f"{url}: the server closed the connection without an answer", url=url)
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)

@@ -1,14 +1,19 @@
-"""Decision: the one answer to "may I fetch this URL, and who said so, in which line?".
+"""Decision: the one answer to "may I fetch this URL, and who said so, in which line?", with its evidence.
 
-`decide` combines a Policy with what came of asking for robots.txt. The strings of verdict and recommendation are
-part of the public contract and are never renamed.
+The strings of verdict and recommendation are part of the public contract and are never renamed. A decision can be
+kept as JSON and read back; `decision.schema.json` beside this module describes that form.
 """
 
+import json
+import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
 
-from comity.policy.outcome import RobotsResult
-from comity.policy.settings import Mode, Policy
+from comity.policy.settings import Mode, Purpose
+
+if TYPE_CHECKING:
+    from comity.signals.usage import Preference, Usage
 
 Verdict = Literal[
     "allowed_explicit",
@@ -40,7 +45,21 @@ class RuleCited:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The evidence: which robots.txt was asked, when, and what came of it."""
+    """The evidence: which robots.txt was asked, when, and what came of it.
+
+    Attributes:
+        origin: serialised origin that the file governs.
+        url: address that finally answered.
+        status: HTTP status of the answer, None where there was none.
+        error: what went wrong, or None.
+        sha256: of the body, in hex; None where no file was read.
+        fetched_at: Unix time in seconds.
+        expires_at: Unix time in seconds after which it is asked for again; infinite where it is kept for the life
+            of the client (in JSON: null).
+        redirects: addresses passed on the way.
+        unreachable_since: Unix time of the first failure while robots.txt is unreachable; with a `sha256` the copy
+            is the last good one, standing in.
+    """
 
     origin: str
     url: str
@@ -48,7 +67,9 @@ class Source:
     error: str | None
     sha256: str | None
     fetched_at: float
-    redirects: tuple[str, ...]
+    expires_at: float
+    redirects: tuple[str, ...] = ()
+    unreachable_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +78,12 @@ class Decision:
 
     Attributes:
         may_fetch: what the mode makes of the verdict; the only field a program needs.
-        delay: seconds between requests to this host that the policy and the site's Crawl-delay ask for.
         why: one plain sentence.
+        rule: the line that decided, or None.
+        delay: seconds between requests to this host that policy and site ask for.
+        source: the robots.txt that was asked; None where none was (mode `ignore`).
+        purposes: what the policy wants the content for.
+        usage: what robots.txt states about the content's use; `usage.allows("train-ai")` answers for one purpose.
     """
 
     url: str
@@ -71,74 +96,51 @@ class Decision:
     rule: RuleCited | None
     delay: float
     source: Source | None
+    purposes: tuple[Purpose, ...]
+    usage: "Usage"
+
+    def __str__(self) -> str:
+        return f"{self.url} {'may' if self.may_fetch else 'may not'} be fetched by {self.agent}: {self.why}"
+
+    @property
+    def usage_of_purposes(self) -> "dict[Purpose, Preference]":
+        """The site's stated preference for each purpose of the policy."""
+        return {purpose: self.usage.allows(purpose) for purpose in self.purposes}
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values that `json.dumps` takes."""
-        return asdict(self)
+        """As plain values that `json.dumps` takes; the form is described by `json_schema`."""
+        source = None if self.source is None else asdict(self.source)
+        if source is not None:
+            source["redirects"] = list(source["redirects"])
+            source["expires_at"] = None if math.isinf(source["expires_at"]) else source["expires_at"]
+        return {
+            "url": self.url,
+            "agent": self.agent,
+            "verdict": self.verdict,
+            "recommendation": self.recommendation,
+            "may_fetch": self.may_fetch,
+            "mode": self.mode,
+            "why": self.why,
+            "rule": None if self.rule is None else asdict(self.rule),
+            "delay": self.delay,
+            "source": source,
+            "purposes": list(self.purposes),
+            "usage": self.usage.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Decision":
+        """The decision that `to_dict` wrote down.
+
+        Raises:
+            InvalidRecord: the values are not a decision; the message names the field.
+        """
+        from comity.policy.reading import decision
+
+        return decision(values)
 
 
-def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
-    """Decide about one URL.
-
-    Args:
-        result: what came of asking for the robots.txt of the URL's origin; None only in mode `ignore`.
-    """
-    rule: RuleCited | None = None
-    verdict: Verdict
-    blocked = False
-    delay = policy.min_interval
-    if policy.mode == "ignore" or result is None:
-        verdict, why = "skipped_by_user_policy", "robots.txt was not asked: the policy's mode is ignore"
-    elif result.kind == "unreachable":
-        verdict = "unknown_unreachable"
-        blocked = policy.on_unreachable == "disallow"
-        reason = result.error or f"HTTP status {result.status}"
-        why = f"{result.url} could not be reached ({reason}); until it can, the policy says {policy.on_unreachable}"
-    elif result.kind == "unavailable":
-        blocked = policy.on_unavailable == "disallow_401_403" and result.status in (401, 403)
-        verdict = "disallowed_explicit" if blocked else "allowed_implicit"
-        reason = result.error or f"HTTP status {result.status}"
-        why = f"{result.url} is unavailable ({reason}), which {'forbids' if blocked else 'allows'} everything"
-    elif result.kind == "unparsable" or result.robots is None:
-        verdict = "unknown_parse_error"
-        blocked = policy.on_unparsable == "disallow"
-        why = f"{result.url} holds no line that robots.txt knows; the policy says {policy.on_unparsable}"
-    else:
-        allowed, decider, why = result.robots.brief(url, policy.agent)
-        explicit = decider is not None and decider.pattern != ""
-        if decider is not None:
-            rule = RuleCited(decider.line, decider.text)
-        blocked = not allowed
-        verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
-        asked = result.robots.crawl_delay(policy.agent)
-        if asked is not None and asked > delay:
-            delay = asked
-            if policy.max_crawl_delay is not None and asked > policy.max_crawl_delay:
-                blocked = True
-                why = f"the site asks for {asked:g} s between requests, more than the {policy.max_crawl_delay:g} s cap"
-    return Decision(
-        url=url,
-        agent=policy.agent,
-        verdict=verdict,
-        recommendation=RECOMMENDATION[verdict],
-        may_fetch=not blocked or policy.mode != "respect",
-        mode=policy.mode,
-        why=why,
-        rule=rule,
-        delay=delay,
-        source=_source(result),
-    )
-
-
-def _source(result: RobotsResult | None) -> Source | None:
-    if result is None:
-        return None
-    return Source(
-        origin=result.origin,
-        url=result.url,
-        status=result.status,
-        error=result.error,
-        sha256=result.sha256,
-        fetched_at=result.fetched_at,
-        redirects=result.redirects,
-    )
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
+    schema: dict[str, Any] = json.loads(files("comity.policy").joinpath("decision.schema.json").read_text("utf-8"))
+    return schema

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from comity.robots._path import FORMS, path_of
 from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import _LineNumbers
+from comity.robots.parsed import MOST_CITED, _LineNumbers
 from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Match, Rule
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
+MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 
 def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, str]:
@@ -26,8 +27,16 @@ def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, st
     matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
     rank = matcher.best(path)
     if not rank:
-        return True, None, _why(None, bool(robots._chosen(agent)), shown, agent, False)
-    rule = robots._rule(position_of(rank), _LineNumbers(robots.body))
+        named = robots._named.get(agent)
+        if named is None:
+            robots._make_room()
+            named = robots._named[agent] = bool(robots._chosen(agent))
+        return True, None, _why(None, named, shown, agent, False)
+    rule = robots._cited.get(rank)
+    if rule is None:
+        if len(robots._cited) >= MOST_CITED:
+            robots._cited.clear()
+        rule = robots._cited[rank] = robots._rule(position_of(rank), _LineNumbers(robots.body))
     return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
 
 
@@ -70,6 +79,8 @@ def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
 
 
 def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:
+    if len(path) > MOST_TEXT:
+        path = cut(path)
     if always:
         return "robots.txt itself may always be fetched"
     if rule is None:
@@ -77,8 +88,13 @@ def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool
             return f"no group of the file applies to {agent}, so everything is allowed"
         return f"no rule for {agent} matches {path}, so it is allowed"
     if not rule.pattern:
-        return f"line {rule.line}, {rule.text!r}, has no path and so forbids nothing"
-    return f"line {rule.line}, {rule.text!r}, {'allows' if rule.allow else 'disallows'} {path}"
+        return f"line {rule.line}, {cut(rule.text)!r}, has no path and so forbids nothing"
+    return f"line {rule.line}, {cut(rule.text)!r}, {'allows' if rule.allow else 'disallows'} {path}"
+
+
+def cut(text: str) -> str:
+    """Words of a site as a sentence can hold them."""
+    return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
 
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:

@@ -31,6 +31,7 @@ LABELS: dict[bytes, int] = {
     b"content-signal": CONTENT_SIGNAL,
     b"license": LICENSE,
 }
+USAGE = frozenset((CONTENT_USAGE, CONTENT_SIGNAL, LICENSE))
 NAMES: dict[int, str] = {kind: label.decode() for label, kind in LABELS.items()}
 
 # What Google's parser takes for the first four, by prefix, in the order it asks.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
+MOST_CITED = 1000  # rules remembered as they are cited
 
 
 def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: int | None = None) -> "Robots":
@@ -51,13 +52,15 @@ class Robots(Asked):
         dialect: how it is read.
     """
 
-    __slots__ = ("_index", "_limit", "_usages", "body", "dialect")
+    __slots__ = ("_cited", "_index", "_limit", "_named", "_usages", "body", "dialect")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__()
         self.body = body
         self.dialect = dialect
         self._usages: dict[str, RobotsUsage] = {}
+        self._cited: dict[int, Rule] = {}  # rules that decided, by rank
+        self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
@@ -124,22 +127,27 @@ class Robots(Asked):
 
     def request_rate(self, agent: str) -> "RequestRate | None":
         """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
-        from comity.robots.rates import read_rate
+        from comity.robots.rates import request_rate
 
         records = self._records_for(agent, kinds.REQUEST_RATE)
-        return next((rate for record in records if (rate := read_rate(record.value))), None)
+        return request_rate(record.value for record in records)
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
-        from comity.robots.rates import read_hours
+        from comity.robots.rates import visit_time
 
         records = self._records_for(agent, kinds.VISIT_TIME)
-        return next((hours for record in records if (hours := read_hours(record.value))), None)
+        return visit_time(record.value for record in records)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        return tuple(record.value for record in self.records("sitemap"))
+        return tuple(record.value for record in self.records("sitemap") if record.value)
+
+    @property
+    def states_usage(self) -> bool:
+        """Whether any line speaks of how content may be used; `usage` says what."""
+        return any(entry & 0xFF in kinds.USAGE for entry in self._index)
 
     # What the file says
 
@@ -237,6 +245,8 @@ class Robots(Asked):
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
             self._matchers.clear()
+        if len(self._named) >= MOST_MATCHERS:
+            self._named.clear()
 
     def _chosen(self, agent: str) -> list[tuple[int, int]]:
         spans = self._spans()

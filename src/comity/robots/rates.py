@@ -1,48 +1,93 @@
-"""Request-rate and Visit-time: how many requests in how long, and at what hours (UTC). Not in RFC 9309."""
+"""Request-rate and Visit-time: how many requests in how long, and at what time of day, as a site writes them.
+
+Reads the values of the two records, which come from no standard but from Sean Conner's draft of 1996; it never waits
+and never asks what time it is.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import time
 
-_RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\d{4}\s*[-\s]\s*\d{4}))?", re.IGNORECASE)
-_HOURS = re.compile(r"(\d\d)(\d\d)\s*[-\s]\s*(\d\d)(\d\d)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DAY = 86_400
+_CLOCK = r"([0-9]{2}):?([0-9]{2})"
+_PERIOD = re.compile(rf"{_CLOCK}(?: ?- ?| ){_CLOCK}")
+_RATE = re.compile(r"([0-9]{1,9}) ?/ ?([0-9]{1,9}) ?([smhd]?)(?: (.*))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class VisitTime:
-    """Hours of the day, UTC, within which visits are welcome; `end` may lie before `start`, over midnight."""
+    """When a site wants to be visited.
 
-    start_time: time
-    end_time: time
+    Attributes:
+        start, end: time of day in UTC; where `end` is not after `start`, the time runs past midnight.
+    """
+
+    start: time
+    end: time
+
+    def opens_at(self, unix_time: float) -> float:
+        """`unix_time` where it lies within the hours, else the Unix time at which they begin next.
+
+        The last minute counts: `0600-0845` ends at 08:46. Hours that end where they begin are all day.
+        """
+        if self.start == self.end:
+            return unix_time
+        length = ((_minutes(self.end) - _minutes(self.start)) % (_DAY // 60) + 1) * 60
+        since = (unix_time - _minutes(self.start) * 60) % _DAY
+        return unix_time if since < length else unix_time + (_DAY - since)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
-    """At most `requests` in `seconds`, within hours of the day (UTC) where both are given."""
+    """How often a site may be asked.
+
+    Attributes:
+        requests: at most so many, at least 1,
+        seconds: in so many seconds, at least 1.
+        start, end: time of day in UTC for which it is meant; None where it is meant for the whole day.
+    """
 
     requests: int
     seconds: int
-    start_time: time | None = None
-    end_time: time | None = None
+    start: time | None = None
+    end: time | None = None
 
 
-def read_rate(value: str) -> RequestRate | None:
-    """`1/10s 0600-0845`; None where it cannot be read or allows nothing."""
-    found = _RATE.fullmatch(value.strip())
-    if found is None:
-        return None
-    requests, seconds = int(found[1]), int(found[2]) * _UNITS[found[3].lower()]
-    hours = read_hours(found[4]) if found[4] else None
-    if not requests or not seconds or (found[4] and hours is None):
-        return None
-    return RequestRate(requests, seconds, hours.start_time if hours else None, hours.end_time if hours else None)
+def _minutes(clock: time) -> int:
+    return clock.hour * 60 + clock.minute
 
 
-def read_hours(value: str) -> VisitTime | None:
-    """`0600-0845`; None where it cannot be read."""
-    found = _HOURS.fullmatch(value.strip())
-    try:
-        return found and VisitTime(time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4])))
-    except ValueError:
-        return None
+def request_rate(values: Iterable[str]) -> RequestRate | None:
+    """The first value such as `3/15`, `1/10s` or `100/15m 0600-0845` that can be read; None where none can."""
+    for value in values:
+        found = _RATE.fullmatch(" ".join(value.split()))
+        if found is None:
+            continue
+        requests, seconds = int(found[1]), int(found[2]) * _UNITS[found[3].lower()]
+        period = visit_time([found[4]]) if found[4] else None
+        if not requests or not seconds or (period is None and found[4]):
+            continue
+        if period is None:
+            return RequestRate(requests, seconds)
+        return RequestRate(requests, seconds, period.start, period.end)
+    return None
+
+
+def visit_time(values: Iterable[str]) -> VisitTime | None:
+    """The first value such as `0600-0845`, `0600 0845` or `06:00-08:45` that can be read; None where none can."""
+    for value in values:
+        found = _PERIOD.fullmatch(" ".join(value.split()))
+        if found is None:
+            continue
+        start, end = _time_of_day(found[1], found[2]), _time_of_day(found[3], found[4])
+        if start is not None and end is not None:
+            return VisitTime(start, end)
+    return None
+
+
+def _time_of_day(hours: str, minutes: str) -> time | None:
+    if (hours, minutes) == ("24", "00"):  # midnight, as many write the end of a day
+        return time(0)
+    return time(int(hours), int(minutes)) if int(hours) < 24 and int(minutes) < 60 else None

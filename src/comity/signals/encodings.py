@@ -1,31 +1,38 @@
 """The character encoding of an HTML page, found as browsers find it (HTML standard, 13.2.3.2).
 
 It decides from the bytes and the Content-Type header only: byte-order mark, then header, then a `meta` in the first
-1,024 bytes, then what the bytes look like. It never guesses from language or place.
+1,024 bytes, then an XML declaration, then what the bytes look like. It never guesses from language or place.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from urllib.parse import quote
 
 import webencodings
 
+from comity.signals.content_type import extract
+
 PRESCAN_BYTES = 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
-_HTTP_CHARSET = re.compile(
-    r""";[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)'|([^;\s]+))""", re.IGNORECASE | re.ASCII
-)
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
+)
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
+_UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
+_XML = re.compile(
+    rb"""<\?xml(?>[^>]*?encoding)[\x00-\x20]*+=[\x00-\x20]*+(?:"([^"\x00-\x20>]*)"|'([^'\x00-\x20>]*)')[^>]*+>"""
 )
 _META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
 _TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
 _BOGUS = re.compile(rb"<[!/?]")
 _ATTRIBUTE = re.compile(
-    rb"""[\t\n\f\r /]*(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+    rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)(?:"|\Z)|'([^']*)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
 )
+_TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 
 
 def detect(body: bytes, content_type: str | None = None) -> str:
@@ -68,18 +75,54 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
     return str(text).encode("utf-8", "replace")
 
 
+def query_encoded(query: str, encoding: str) -> str:
+    """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
+
+    A character that the encoding lacks becomes a character reference, as a form in a browser would send it.
+    """
+    known = webencodings.lookup(encoding)
+    if known is None or encoding.startswith("utf-16") or encoding == "replacement":
+        return query
+    return _NON_ASCII.sub(lambda match: "".join(_percent_encoded(char, known) for char in match[0]), query)
+
+
+def _percent_encoded(char: str, encoding: webencodings.Encoding) -> str:
+    try:
+        octets = encoding.codec_info.encode(char, "strict")[0]
+    except UnicodeEncodeError:
+        return f"%26%23{ord(char)}%3B"
+    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_KEPT) for octet in octets)
+
+
 def _named(label: str) -> str | None:
     known = webencodings.lookup(label)
     return known.name if known is not None else None
 
 
 def _from_header(content_type: str) -> str | None:
-    match = _HTTP_CHARSET.search(content_type)
-    return _named(match[1] or match[2] or match[3] or "") if match else None
+    stated = extract(content_type)
+    return _named(stated.charset) if stated is not None and stated.charset else None
 
 
 def prescan(head: bytes) -> str | None:
-    """The encoding that a `meta` element names (HTML standard, "prescan a byte stream to determine its encoding")."""
+    """The encoding that a `meta` element, or else the XML declaration, names.
+
+    Source: HTML standard, "prescan a byte stream to determine its encoding" and "get an XML encoding".
+    """
+    for start, name in _UTF_16_XML:
+        if head.startswith(start):
+            return name
+    return _from_metas(head) or _from_xml(head)
+
+
+def _from_xml(head: bytes) -> str | None:
+    match = _XML.match(head)
+    name = _named((match[1] or match[2] or b"").decode("latin-1")) if match else None
+    # Whoever could read so far in ASCII is not reading UTF-16.
+    return "utf-8" if name in ("utf-16le", "utf-16be") else name
+
+
+def _from_metas(head: bytes) -> str | None:
     position = 0
     while (position := head.find(b"<", position)) >= 0:
         if head.startswith(b"<!--", position):
@@ -91,10 +134,14 @@ def prescan(head: bytes) -> str | None:
         elif _META.match(head, position):
             attributes, position = _attributes(head, position + 5)
             name = _from_meta(attributes)
+            if not _TAG_END.match(head, position):
+                return None
             if name is not None:
                 return name
         elif match := _TAG.match(head, position):
             _, position = _attributes(head, match.end())
+            if not _TAG_END.match(head, position):
+                return None
         elif _BOGUS.match(head, position):
             end = head.find(b">", position)
             if end < 0:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 _TOKEN = re.compile(r"[^\s=;,<>\"]+")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)"?', re.DOTALL)
 _BARE = re.compile(r"[^;,]*")
+_WORD = re.compile(r"[^\t\n\f\r ]+")
 _SPACE = re.compile(r"[ \t]*")
 MAX_HEADER_LINKS = 1000
 
@@ -42,9 +43,14 @@ def parse_link_headers(fields: Iterable[str]) -> tuple[HeaderLink, ...]:
             if end < 0:
                 break
             parameters, position = _parameters(field, end + 1)
-            rel = tuple(dict.fromkeys(parameters.get("rel", "").lower().split()))
+            rel = relation_types(parameters.get("rel", ""))
             found.append(HeaderLink(field[start + 1 : end].strip(), rel, parameters))
     return tuple(found)
+
+
+def relation_types(rel: str) -> tuple[str, ...]:
+    """The relation types in a `rel`, lower-cased, each once; ASCII white space alone separates them (HTML, 2.3.7)."""
+    return tuple(dict.fromkeys(_WORD.findall(rel.lower())))
 
 
 def _skip(field: str, position: int) -> int:

@@ -1,30 +1,29 @@
 """What an HTML page says about itself and where it points: links, base, canonical, alternates, metas, licence.
 
 It reads bytes and header values that are handed in, resolves every reference by WHATWG rules, and never follows one.
-Whatever the bytes are, it answers; a hostile page gets no more than MAX_LINKS links of MAX_URL_LENGTH characters.
+Whatever the bytes are, it answers, in time linear in their number; a hostile page gets no more memory than the limits
+below.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
-
-from ada_url import URL
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from typing import NamedTuple
 
 from comity.signals import encodings
-from comity.signals.link_header import parse_link_headers
-from comity.urls import join, normalise
+from comity.signals._tags import MAX_TAGS, tags
+from comity.signals.content_type import extract
+from comity.signals.link_header import parse_link_headers, relation_types
+from comity.urls import Base, normalise
 
-# Base URL times number of links is what a page could make us hold: both are bounded (RFC 9110, 4.1 asks for 8,000).
-MAX_URL_LENGTH = 8192
+MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
 MAX_LINKS = 20_000
+MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _UNFOLLOWED = frozenset(("nofollow", "ugc", "sponsored"))
-_SELECTOR = "a[href],area[href],link[href],iframe[src],frame[src],meta[name][content],base[href],title,html[lang]"
+_FOLLOWED = frozenset(("next", "prev", "previous"))
+_SPACE = "\t\n\f\r "
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,20 @@ class Alternate:
     url: str
     hreflang: str | None = None
     type: str | None = None
-    title: str | None = None
+
+
+class LicenseLink(NamedTuple):
+    """A link to a licence (`rel=license`), as `usage.from_links` takes it.
+
+    Attributes:
+        rel: its relation types, lower-cased, a space between them.
+        type: the media type it states, lower-cased, without parameters; empty where it states none.
+        url: absolute, in normal form.
+    """
+
+    rel: str
+    type: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ class Page:
         metas: (name, content) of every named meta, in order, name lower-cased, content as written.
         alternates: every `rel=alternate`.
         encoding: the character encoding, by the Encoding standard's name.
-        license_links: every `rel=license`.
+        license_links: every `rel=license`, of the page and of its `Link` headers.
         truncated: True where a limit cut the links short.
     """
 
@@ -77,18 +89,22 @@ class Page:
     metas: tuple[tuple[str, str], ...] = ()
     alternates: tuple[Alternate, ...] = ()
     encoding: str = "utf-8"
-    license_links: tuple[str, ...] = ()
+    license_links: tuple[LicenseLink, ...] = ()
     truncated: bool = False
 
 
 def read_page(body: bytes, url: str, content_type: str | None = None, link_headers: Sequence[str] = ()) -> Page:
     """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its `Link` headers.
 
+    Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
+    type"); one that holds no media type says nothing.
+
     Raises:
         InvalidURL: `url`, not the page, is not an absolute http or https URL.
     """
     reader = _Reader(normalise(url))
-    if content_type is None or content_type.partition(";")[0].strip().lower() in ("", *_HTML_TYPES):
+    stated = extract(content_type) if content_type else None
+    if stated is None or stated.essence in _HTML_TYPES:
         reader.read_html(body, content_type)
     reader.read_headers(link_headers)
     return reader.page()
@@ -100,52 +116,58 @@ class _Reader:
     def __init__(self, url: str) -> None:
         self.url = url
         self.base = url
+        self._join = Base(url).join
         self.encoding = "utf-8"
         self.links: dict[str, tuple[str, ...]] = {}
         self.metas: list[tuple[str, str]] = []
         self.alternates: dict[Alternate, None] = {}
-        self.licenses: dict[str, None] = {}
+        self.licenses: dict[LicenseLink, None] = {}
         self.canonical: str | None = None
         self.title: str | None = None
         self.language: str | None = None
         self.truncated = False
+        self.room = MAX_TOTAL_LENGTH
 
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
-        tree = LexborHTMLParser(encodings.to_utf8(body, self.encoding))
-        root = tree.root
-        if root is None:
-            return
-        nodes = [(node.tag, node) for node in root.css(_SELECTOR)]
-        for tag, node in nodes:
-            if tag == "base":
-                self._set_base(node.attributes["href"] or "")
+        found = tags(encodings.to_utf8(body, self.encoding))
+        for name, attributes in found:
+            if name == "base" and "href" in attributes:
+                self._set_base(attributes["href"])
                 break
-        for tag, node in nodes:
-            attributes = node.attributes
-            if tag in ("a", "area"):
-                if "href" in attributes or "xlink:href" in attributes:
-                    href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
-                    self._typed_anchor(href or "", attributes.get("rel"))
-            elif tag == "link":
-                self._typed(attributes.get("href") or "", attributes.get("rel") or "", attributes)
-            elif tag in ("iframe", "frame"):
-                self._link(attributes.get("src") or "", None)
-            elif tag == "meta":
-                self.metas.append(((attributes["name"] or "").strip().lower(), attributes["content"] or ""))
-            elif tag == "title":
-                if self.title is None and not _inside_svg(node):
-                    self.title = " ".join(node.text().split()) or None
-            elif tag == "html":
-                self.language = (attributes["lang"] or "").strip() or None
+        self._join = Base(self.base).join
+        self.truncated = len(found) >= MAX_TAGS
+        for name, attributes in found:
+            if name == "a" or name == "area":
+                href = attributes.get("href")
+                if href is None:
+                    href = attributes.get("xlink:href")
+                if href is not None:
+                    self._link(href, attributes.get("rel"), attributes.get("type", ""))
+            elif name == "link":
+                if "href" in attributes:
+                    self._typed(attributes["href"], attributes.get("rel", ""), attributes)
+            elif name == "iframe" or name == "frame":
+                if "src" in attributes:
+                    self._link(attributes["src"], None)
+            elif name == "meta":
+                if "name" in attributes and "content" in attributes:
+                    self.metas.append((attributes["name"].strip(_SPACE).lower(), attributes["content"]))
+            elif name == "title":
+                if self.title is None:
+                    self.title = " ".join(attributes["text"].split())
+            elif name == "html" and self.language is None and "lang" in attributes:
+                self.language = attributes["lang"].strip(_SPACE) or None
 
     def read_headers(self, link_headers: Sequence[str]) -> None:
         # RFC 8288, 3.2: a header's references are resolved against the URL fetched, whatever <base> says.
-        self.base, base = self.url, self.base
+        if not link_headers:
+            return
+        self._join = Base(self.url).join
         for link in parse_link_headers(link_headers):
+            # A link with an anchor is about something other than this page.
             if not link.parameters.get("anchor"):
-                self._typed(link.reference, " ".join(link.rel), dict(link.parameters))
-        self.base = base
+                self._typed(link.reference, " ".join(link.rel), link.parameters)
 
     def page(self) -> Page:
         return Page(
@@ -153,7 +175,7 @@ class _Reader:
             links=tuple(Link(url, rel) for url, rel in self.links.items()),
             base=self.base,
             canonical=self.canonical,
-            title=self.title,
+            title=self.title or None,
             language=self.language,
             metas=tuple(self.metas),
             alternates=tuple(self.alternates),
@@ -163,80 +185,73 @@ class _Reader:
         )
 
     def _set_base(self, href: str) -> None:
-        """HTML standard, 4.2.3: the first base with an href; `data:`, `javascript:` and invalid ones do not count."""
-        try:
-            base = URL(href.strip("\t\n\f\r "), self.url)
-        except ValueError:
-            return
-        if base.protocol not in ("data:", "javascript:") and len(base.href) <= MAX_URL_LENGTH:
-            self.base = join(self.url, href) or base.href
+        """HTML standard, 4.2.3: the first base with an href counts; if it is invalid, the page's URL does.
+
+        A base that is not http or https does not count either: nothing relative to it could be fetched.
+        """
+        base = self._join(href)
+        if base is not None and len(base) <= MAX_URL_LENGTH:
+            self.base = base
 
     def _resolve(self, reference: str) -> str | None:
         if self.encoding != "utf-8" and not reference.isascii():
-            reference = self._query_encoded(reference)
-        url = join(self.base, reference)
-        if url is None or len(url) <= MAX_URL_LENGTH:
-            return url
-        self.truncated = True
-        return None
+            path, mark, query = reference.partition("?")
+            reference = path + mark + encodings.query_encoded(query, self.encoding)
+        url = self._join(reference)
+        if url is None:
+            return None
+        if len(url) > MAX_URL_LENGTH or len(url) > self.room:
+            self.truncated = True
+            return None
+        return url
 
-    def _query_encoded(self, reference: str) -> str:
-        """A query is percent-encoded in the page's own encoding, except UTF-16 (URL standard, 5.1)."""
-        head, mark, query = reference.partition("?")
-        if not mark or self.encoding.startswith("utf-16"):
-            return reference
-        query, mark, fragment = query.partition("#")
-
-        def encode(match: re.Match[str]) -> str:
-            return quote(match[0].encode(self.encoding, "xmlcharrefreplace"), safe="")
-
-        return f"{head}?{_NON_ASCII.sub(encode, query)}{mark}{fragment}"
-
-    def _link(self, reference: str, rel: str | None) -> None:
+    def _link(self, reference: str, rel: str | None, media_type: str = "") -> None:
         url = self._resolve(reference)
         if url is None:
             return
-        tokens = tuple(dict.fromkeys(rel.lower().split())) if rel else ()
+        tokens = relation_types(rel) if rel else ()
+        if "license" in tokens:
+            self._license(url, tokens, media_type)
         known = self.links.get(url)
         if known is None:
             if len(self.links) >= MAX_LINKS:
                 self.truncated = True
-                return
-            self.links[url] = tokens
-        elif not _UNFOLLOWED.isdisjoint(known) and _UNFOLLOWED.isdisjoint(tokens):
+            else:
+                self.links[url] = tokens
+                self.room -= len(url)
+        elif known and not _UNFOLLOWED.isdisjoint(known) and _UNFOLLOWED.isdisjoint(tokens):
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
 
-    def _typed_anchor(self, reference: str, rel: str | None) -> None:
-        self._link(reference, rel)
-        if rel and "license" in rel.lower().split():
-            self._license(reference)
+    def _license(self, url: str, tokens: tuple[str, ...], media_type: str) -> None:
+        link = LicenseLink(" ".join(tokens), _essence(media_type), url)
+        if len(self.licenses) < MAX_LINKS and link not in self.licenses:
+            self.licenses[link] = None
+            self.room -= len(url) + len(link.rel) + len(link.type)
 
-    def _license(self, reference: str) -> None:
-        url = self._resolve(reference)
-        if url is not None and len(self.licenses) < MAX_LINKS:
-            self.licenses[url] = None
-
-    def _typed(self, reference: str, rel: str, attributes: dict[str, str | None]) -> None:
+    def _typed(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
-        tokens = rel.lower().split()
+        tokens = relation_types(rel)
         if not tokens:
             return
-        if "next" in tokens or "prev" in tokens:
+        if not _FOLLOWED.isdisjoint(tokens):
             self._link(reference, rel)
         if "canonical" in tokens and self.canonical is None:
             self.canonical = self._resolve(reference)
         if "alternate" in tokens and "stylesheet" not in tokens and len(self.alternates) < MAX_LINKS:
             url = self._resolve(reference)
             if url is not None:
-                kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
-                language = (attributes.get("hreflang") or "").strip().lower()
-                alternate = Alternate(url, language or None, kind or None, attributes.get("title") or None)
-                self.alternates[alternate] = None
+                kind = _essence(attributes.get("type", ""))
+                language = attributes.get("hreflang", "").strip().lower()
+                alternate = Alternate(url, language or None, kind or None)
+                if alternate not in self.alternates:
+                    self.alternates[alternate] = None
+                    self.room -= len(url)
         if "license" in tokens:
-            self._license(reference)
+            url = self._resolve(reference)
+            if url is not None:
+                self._license(url, tokens, attributes.get("type", ""))
 
 
-def _inside_svg(node: LexborNode) -> bool:
-    parent = node.parent
-    return parent is not None and parent.tag == "svg"
+def _essence(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()

@@ -8,7 +8,7 @@ fetched: that is robots.txt's word alone.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from comity.robots.agents import choose, token
@@ -34,7 +34,14 @@ _EVERYBODY: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
 _CRAWLER_NAME: Final = re.compile(r"bot|spider|crawl|slurp|archiver")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
-_SEPARATORS: Final = re.compile(r"[\s;]+")
+_SEPARATORS: Final = re.compile(r"[,;]")
+_WORD: Final = re.compile(r"[^\s:]+|:")
+# A date that nothing known follows: the next comma may be its own.
+_DATED: Final = re.compile(r"unavailable_after\s*:[^:]*\Z", re.IGNORECASE)
+_KNOWN: Final = _PLAIN | _VALUED
+_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+_ZONE: Final = re.compile(r"(?<=[0-9]) ?(?:UTC|GMT|Z)\Z", re.IGNORECASE)
+_MIDNIGHT: Final = re.compile(r"(?<=[0-9][T ])24(?=(?::?00(?::?00(?:[.,]0+)?)?)?(?![0-9:.,]))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +144,17 @@ def _of_us(scopes: Iterable[str], agent: str) -> set[str]:
 def read_date(value: str) -> datetime | None:
     """A date as RFC 822, RFC 850, asctime or ISO 8601 writes it, aware; None where it is none of them.
 
-    Without a zone, or with a zone name that those formats do not define, it is taken as UTC.
+    Without a zone, or with a zone name that those formats do not define, it is taken as UTC. A bare year or month is
+    its first instant, and 24:00 the end of its day.
     """
     text = value.strip()
     if not text or len(text) > 100:
         return None
+    if month := _MONTH.fullmatch(text):
+        text = f"{month[1]}-{month[2] or '01'}-01"
+    iso, midnights = _MIDNIGHT.subn("00", _ZONE.sub("+00:00", text))
     try:
-        return _aware(datetime.fromisoformat(text))
+        return _aware(datetime.fromisoformat(iso)) + timedelta(days=midnights)
     except (ValueError, OverflowError):
         pass
     from email.utils import parsedate_to_datetime  # late: few pages carry a date, and the module is heavy
@@ -178,44 +189,80 @@ def _addressed(
 
 
 def _split(value: str, agent: str | None, source: Source, index: int) -> Iterator[Directive]:
-    parts = value[:MAX_CHARS].split(",")
+    """The directives of one header or meta; `noindex nofollow` and `max-snippet:20; noindex` are meant as they look.
+
+    What is no directive that we know is given by its own name: it never takes a known one with it, except as the
+    agent that it addresses, where a header says `agent: directive`.
+    """
+    for part in _parts(value[:MAX_CHARS]):
+        words = list(_WORD.finditer(part))
+        position = unknown = 0
+        while position < len(words):
+            name = words[position][0].lower()
+            if name not in _KNOWN:
+                position += 1
+                continue
+            if unknown < position:
+                label = _addressee(part, words[unknown:position]) if source == "header" else None
+                if label is None:
+                    yield _unknown(part, words[unknown:position], agent, source, index)
+                else:
+                    agent = None if label in _EVERYBODY else label
+            start = end = position + 1
+            if start < len(words) and words[start][0] == ":":
+                start += 1
+                end = _value_end(name, words, start)
+            stated = _between(part, words[start:end]) if end > position + 1 else None
+            yield Directive(name, stated, agent, source, index, _between(part, words[position:end]))
+            position = unknown = end
+        if unknown < position:
+            yield _unknown(part, words[unknown:position], agent, source, index)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """What commas and semicolons part; a date's own comma does not: `Sat, 25 Jun 2011 15:00:00 GMT`."""
+    parts = _SEPARATORS.split(value)
     position = 0
     while position < len(parts):
-        part = parts[position].strip()
+        pieces = [parts[position]]
         position += 1
-        label, colon, rest = part.partition(":")
-        name = label.strip().lower()
-        if source == "header" and colon and _is_scope(name, rest):
-            agent = None if name in _EVERYBODY else _scope(name)
-            part = rest.strip()
-            label, colon, rest = part.partition(":")
-            name = label.strip().lower()
-        if name == "unavailable_after" and colon:
-            # `Sat, 25 Jun 2011 15:00:00 GMT`: the date's own comma has split it.
+        if _DATED.search(pieces[0]):
             while position < len(parts) and _continues_date(parts[position]):
-                rest += "," + parts[position]
-                part += "," + parts[position]
+                pieces.append(parts[position])
                 position += 1
-        if colon:
-            yield Directive(name, rest.strip(), agent, source, index, part.strip())
-        elif name:
-            # `noindex nofollow` and `noindex; nofollow` are frequent, and their meaning is in no doubt.
-            words = _SEPARATORS.split(part.strip(" \t;"))
-            if len(words) > 1 and all(word.lower() in _PLAIN for word in words):
-                yield from (Directive(word.lower(), None, agent, source, index, word) for word in words)
-            else:
-                yield Directive(name, None, agent, source, index, part)
+        yield ",".join(pieces)
+
+
+def _value_end(name: str, words: Sequence[re.Match[str]], start: int) -> int:
+    """Where the value that begins at `start` ends: a limit is one word, the rest goes on to the next directive."""
+    if name.startswith("max-") and start < len(words):
+        word = words[start][0].lower()
+        return start if word in _KNOWN and word not in _PREVIEWS else start + 1
+    end = start
+    while end < len(words) and words[end][0].lower() not in _KNOWN:
+        end += 1
+    return end
+
+
+def _addressee(part: str, words: Sequence[re.Match[str]]) -> str | None:
+    """The agent in `agent:`, which stands before a known directive; None where the words are not of that form."""
+    if len(words) < 2 or words[-1][0] != ":" or any(word[0] == ":" for word in words[:-1]):
+        return None
+    return _scope(_between(part, words[:-1]))
+
+
+def _unknown(part: str, words: Sequence[re.Match[str]], agent: str | None, source: Source, index: int) -> Directive:
+    text = _between(part, words)
+    name, colon, rest = text.partition(":")
+    return Directive(name.strip().lower(), rest.strip() if colon else None, agent, source, index, text)
+
+
+def _between(part: str, words: Sequence[re.Match[str]]) -> str:
+    return part[words[0].start() : words[-1].end()] if words else ""
 
 
 def _scope(name: str) -> str:
     return token(name[:200]).lower()
-
-
-def _is_scope(name: str, rest: str) -> bool:
-    """Whether `name:` addresses an agent. An unknown directive with a number (`max-thing: 3`) does not."""
-    if name in _VALUED or name in _PLAIN or name.startswith("max-") or not name:
-        return False
-    return not rest.strip()[:1].isdigit()
 
 
 def _continues_date(part: str) -> bool:
@@ -232,8 +279,11 @@ def _combine(
     said = {directive.name for directive in ours}
     snippet = video = image = until = None
     unreadable: list[Directive] = []
+    unknown: list[Directive] = []
     for directive in ours:
         if directive.name not in _VALUED:
+            if directive.name not in _PLAIN:
+                unknown.append(directive)
             continue
         value = (directive.value or "").strip()
         if directive.name == "max-image-preview":
@@ -272,7 +322,7 @@ def _combine(
         max_video_preview=video,
         unavailable_after=until,
     )
-    return replace(found, warnings=tuple(_warnings(found, now, unreadable, cut)))
+    return replace(found, warnings=tuple(_warnings(found, now, unreadable, unknown, cut)))
 
 
 def _lower(known: int | None, stated: int) -> int:
@@ -295,7 +345,11 @@ _SENTENCES: Final = (
 
 
 def _warnings(
-    found: RobotsMeta, now: datetime | None, unreadable: Sequence[Directive], cut: bool
+    found: RobotsMeta,
+    now: datetime | None,
+    unreadable: Sequence[Directive],
+    unknown: Sequence[Directive],
+    cut: bool,
 ) -> Iterator[PageWarning]:
     for code, sentence in _SENTENCES:
         if getattr(found, code):
@@ -317,5 +371,7 @@ def _warnings(
             yield PageWarning("unavailable_after", f"The page asks not to be shown after {moment}.")
     for directive in unreadable[:16]:
         yield PageWarning("unreadable_value", f"A directive's value cannot be read: {directive.text[:200]!r}.")
+    for directive in unknown[:16]:
+        yield PageWarning("unknown_directive", f"A directive is not known and has no effect: {directive.text[:200]!r}.")
     if cut:
         yield PageWarning("cut_off", "The page states more than is read here; the rest of its directives is ignored.")

@@ -32,6 +32,8 @@ class Proof:
     Attributes:
         findings: what does not hold, at most `MOST`, in the order it was found; `found` counts all.
         hash: the hash of the last record.
+        cached: robots.txt files that came from a cache: that they were served is not in this ledger.
+        copies: pages that came from a cache.
         unchecked: output files that are not there, so that nothing could be said of them.
     """
 
@@ -43,6 +45,8 @@ class Proof:
     refusals: int = 0
     robots: int = 0
     hosts: int = 0
+    cached: int = 0
+    copies: int = 0
     hash: str = ""
     unchecked: list[str] = field(default_factory=list)
 

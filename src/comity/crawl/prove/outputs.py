@@ -47,13 +47,17 @@ class Asked:
         self._db.close()
 
     def add(self, number: int, record: Record) -> None:
-        """Take up a request for content, a refusal, or what came of asking for a robots.txt."""
+        """Take up a request for content or a copy that stood in for one, a refusal, a URL that was given up, or what
+        came of asking for a robots.txt."""
         if record["kind"] == "refusal":
             self._add(number, _refusal(record["url"], record), refusal=True)
             return
-        url, status = record["url"], record["status"]
+        url, status = record["url"], record.get("status")
         if record["kind"] == "robots":
             self._add(number, ("robots", record["origin"], url, record["robots_at"], record["robots_sha256"]))
+            return
+        if record["kind"] == "unsent":
+            self._add(number, ("failures", url, None))
             return
         for key in {
             ("failures", url, None),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from comity.crawl.prove.lines import Record
+from comity.policy import Policy
 
 TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
 _MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
@@ -21,27 +22,24 @@ class _Host:
 
 
 class Paces:
-    """All hosts of a ledger."""
+    """All hosts of a ledger, or what else the policy says shares a pace."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
 
-    def __len__(self) -> int:
-        return len(self._hosts)
-
-    def check(self, record: Record, run: int) -> Iterator[str]:
+    def check(self, record: Record, run: int, policy: Policy) -> Iterator[str]:
         """What is wrong with the time of a request; takes it up for the ones that follow."""
         sent, interval = record["sent"], record["interval"]
         answered = record["end"] if record["head"] is None else record["head"]
         if not sent - TOLERANCE <= answered <= record["end"] + TOLERANCE:
             yield "its times are not in order"
-        host = self._hosts.setdefault(record["host"], _Host(run))
         if interval is None:  # takes no part in the pacing of its host
             return
+        host = self._hosts.setdefault(record["pace"], _Host(run))
         before = max((head for start, head in host.answers if start <= sent), default=None)
         if interval > 0 and before is not None and sent < before + interval - TOLERANCE:
             gone = max(sent - before, 0.0)
-            yield f"it was sent {gone:.3f} s after the previous answer of {record['host']}, not {interval:g} s"
+            yield f"it was sent {gone:.3f} s after the previous answer of {record['pace']}, not {interval:g} s"
         if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:
             yield f"it was sent {host.hold[1] - sent:.3f} s before the time that Retry-After named"
         if interval > 0 and host.run == run and host.answers:
@@ -53,7 +51,9 @@ class Paces:
             host.answers = [(sent, answered)]
         else:
             host.answers = [*host.answers[1 - _MOST_UNDER_WAY :], (sent, answered)]
-        if record["purpose"] == "content" and record["retry_after"] is not None:
-            until = answered + record["retry_after"]
+        # A robots.txt that did not arrive whole is no answer, so what its head asked for is not heard.
+        heard = record["purpose"] == "content" or record["error"] is None
+        if heard and record["retry_after"] is not None:
+            until = answered + min(record["retry_after"], policy.max_retry_after)
             if host.hold is None or until > host.hold[1]:
                 host.hold = (answered, until)

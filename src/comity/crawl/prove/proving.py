@@ -13,6 +13,7 @@ from comity.crawl.prove.findings import Proof
 from comity.crawl.prove.lines import Line, Record, load
 from comity.crawl.prove.outputs import Asked
 from comity.crawl.prove.pace import TOLERANCE, Paces
+from comity.domains import registrable
 from comity.errors import ComityError, StorageError
 from comity.policy import Policy
 
@@ -51,6 +52,7 @@ class _Walk:
         self._evidence = robots.Evidence(bodies)
         self._asked = asked
         self._paces = Paces()
+        self._hosts: set[str] = set()
         self._policy: Policy | None = None
         self._time = -math.inf
 
@@ -60,7 +62,7 @@ class _Walk:
                 self._proof.add(FILE, line.number, what)
         for number, what in self._evidence.never_explained():
             self._proof.add(FILE, number, what)
-        self._proof.hosts = len(self._paces)
+        self._proof.hosts = len(self._hosts)
 
     def _check(self, line: Line) -> list[str]:
         number, record = line.number, line.record
@@ -77,7 +79,12 @@ class _Walk:
         if kind == "robots":
             self._proof.robots += 1
             self._asked.add(number, record)
-            return problems + list(self._evidence.arrived(line, self._policy))
+            problems.extend(self._evidence.arrived(line, self._policy))
+            self._proof.cached = self._evidence.cached
+            return problems
+        if kind == "unsent":
+            self._asked.add(number, record)
+            return problems
         problems.extend(_wrong_address(record))
         if problems and record["url"] != "" and not urls.is_http(record["url"]):
             return problems
@@ -86,18 +93,26 @@ class _Walk:
             problems.extend(self._judge(number, record, self._policy, must=False))
             self._asked.add(number, record)
             return problems
+        if kind == "copy":
+            self._proof.copies += 1
+            problems.extend(self._judge(number, record, self._policy, must=True))
+            self._asked.add(number, record)
+            return problems
         self._proof.requests += 1
+        self._hosts.add(record["host"])
+        problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
             problems.extend(self._evidence.asked(record))
             problems.extend(_wrong_robots_interval(record, self._policy))
         else:
             problems.extend(self._judge(number, record, self._policy, must=True))
             self._asked.add(number, record)
-        problems.extend(self._paces.check(record, self._proof.runs))
+        problems.extend(self._paces.check(record, self._proof.runs, self._policy))
         return problems
 
     def _begin(self, record: Record) -> list[str]:
         self._proof.runs += 1
+        self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         try:
             self._policy = _policy(record["policy"])
@@ -114,7 +129,7 @@ class _Walk:
             return problems
         if decision.may_fetch is not must:
             problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
-        if must and record["interval"] != decision.delay:
+        if record["kind"] == "request" and record["interval"] != decision.delay:
             problems.append(f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s")
         return problems
 
@@ -127,6 +142,19 @@ def _wrong_address(record: Record) -> list[str]:
             return [f"its host is not {record['host'][:200]!r}"]
     except ComityError as error:
         return [str(error)]
+    return []
+
+
+def _wrong_pace(record: Record, policy: Policy) -> list[str]:
+    """Which requests share an address cannot be known afterwards; all else can."""
+    try:
+        host = record["host"] if record["origin"] is None else urls.host(f"{record['origin']}/")
+    except ComityError as error:
+        return [str(error)]
+    if policy.pace_by == "domain":
+        host = registrable(host)
+    if policy.pace_by != "address" and record["pace"] != host:
+        return [f"it is paced as {record['pace'][:200]!r}, not as {host!r}"]
     return []
 
 
@@ -146,7 +174,6 @@ def _policy(values: Record) -> Policy:
     if missing := sorted(known - set(values)):
         raise ValueError(f"it does not say {', '.join(missing)}")
     changed: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in values.items()}
-    changed["allow_addresses"] = tuple(changed["allow_addresses"])
     return Policy(**changed)
 
 

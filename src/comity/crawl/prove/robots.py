@@ -7,22 +7,21 @@ import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from comity import parse
 from comity.crawl.prove.lines import Line, Record, load
 from comity.crawl.prove.pace import TOLERANCE
 from comity.errors import ComityError, StorageError
-from comity.policy import Decision, Policy, RobotsResult, decide
-from comity.policy.outcome import Kind
+from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.policy.settings import DAY
-from comity.robots import Robots
 
 REDIRECTS = (301, 302, 303, 307, 308)
-_PARSED = 128  # robots.txt files held parsed
+_RULINGS = 128  # robots.txt files held parsed
 _COPIES = 64  # answers of one origin held
+SLACK = 60.0  # seconds: by which the clock of the day may have been set while a site was unreachable
+_SOURCES = ("request", "renewed", "standing", "cache")
 
 
 class Bodies:
@@ -30,7 +29,6 @@ class Bodies:
 
     def __init__(self, path: Path) -> None:
         self._offsets: dict[str, int] = {}
-        self._parsed: OrderedDict[tuple[str, str], Robots | None] = OrderedDict()
         try:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
@@ -56,20 +54,13 @@ class Bodies:
         self._offsets.setdefault(found, line.offset)
         return None
 
-    def parsed(self, sha256: str, dialect: str) -> Robots | None:
-        """The file with that hash, parsed anew; None where the ledger does not have it."""
-        key = (sha256, dialect)
-        if key not in self._parsed:
-            offset = self._offsets.get(sha256)
-            if offset is None:
-                return None
-            self._file.seek(offset)
-            body = body_of(load(self._file.readline())[0])
-            self._parsed[key] = parse(body, dialect) if body is not None else None
-            if len(self._parsed) > _PARSED:
-                self._parsed.popitem(last=False)
-        self._parsed.move_to_end(key)
-        return self._parsed[key]
+    def body(self, sha256: str) -> bytes:
+        """The file with that hash; empty where the ledger does not have it."""
+        offset = self._offsets.get(sha256)
+        if offset is None:
+            return b""
+        self._file.seek(offset)
+        return body_of(load(self._file.readline())[0]) or b""
 
 
 @dataclass(slots=True)
@@ -81,14 +72,25 @@ class _Copy:
 
 
 class Evidence:
-    """What was known of each origin when: follows the ledger, and judges the requests in it."""
+    """What was known of each origin when: follows the ledger, and judges the requests in it.
+
+    Attributes:
+        cached: robots.txt files that came from a cache which the ledger does not cover.
+    """
 
     def __init__(self, bodies: Bodies) -> None:
+        self.cached = 0
         self._bodies = bodies
+        self._rulings: OrderedDict[int, Ruling] = OrderedDict()  # by the number of the record
         self._copies: dict[str, list[_Copy]] = {}
-        self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt
+        self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt, until its answer is met
         self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
         self._late: dict[str, list[tuple[int, float]]] = {}  # origin -> requests by a stale copy, to be explained
+
+    def begin(self) -> None:
+        """A run begins, under a policy that may be another one."""
+        self._rulings.clear()
+        self._asked.clear()
 
     def asked(self, record: Record) -> Iterator[str]:
         """A request for a robots.txt."""
@@ -108,42 +110,68 @@ class Evidence:
             self._late[origin] = rest
 
     def arrived(self, line: Line, policy: Policy) -> Iterator[str]:
-        """What came of asking for a robots.txt."""
+        """What is in force since a robots.txt was asked for."""
         record, origin = line.record, line.record["origin"]
         if (problem := self._bodies.add(line)) is not None:
             yield problem
-        asked = self._asked.get(origin)
-        if asked is None or asked["url"] != record["url"]:
-            yield f"no request for this robots.txt of {origin} stands before it"
-        elif record["status"] is not None and asked["status"] != record["status"]:
-            yield f"it says status {record['status']}, the request for it {asked['status']}"
-        elif record["robots_sha256"] is not None and asked["sha256"] != record["robots_sha256"]:
-            yield f"it says hash {record['robots_sha256']}, the request for it {asked['sha256']}"
+        copies = self._copies.setdefault(origin, [])
+        asked = self._asked.pop(origin, None)
+        yield from self._wrong_source(record, asked, copies)
+        yield from _wrong_life(record, policy)
+        cached = record["source"] == "cache"
+        since = math.inf if cached else self._since.get(origin, math.inf)
+        copies.append(_Copy(line.number, {**record, "body_base64": None}, since))
         result = self._result(record, policy)
         if result.kind != record["outcome"]:
             yield f"it says {record['outcome']}, its status and body say {result.kind}"
-        number = line.number
-        copies = self._copies.setdefault(origin, [])
-        copies.append(_Copy(number, record, self._since.get(origin, math.inf)))
-        if len(copies) > _COPIES:
-            good = max((i for i, copy in enumerate(copies) if copy.record["outcome"] == "read"), default=-1)
-            del copies[1 if good == 0 else 0]
+        if record["source"] == "standing":
+            yield from _wrong_standing(record, copies, policy)
+        del copies[:-_COPIES]
+
+    def _wrong_source(self, record: Record, asked: Record | None, copies: list[_Copy]) -> Iterator[str]:
+        """Whether the request before it gave what the record says."""
+        origin, source = record["origin"], record["source"]
+        if source not in _SOURCES:
+            yield f"its source {source[:40]!r} is none that there is"
+            return
+        if source == "cache":
+            self.cached += 1
+            if asked is not None:
+                yield "it says that it came from a cache, and it was asked for"
+            return
+        if asked is None or (asked["url"] != record["url"] and source != "standing"):
+            yield f"no request for this robots.txt of {origin} stands before it"
+            return
+        status = asked["status"] if asked["error"] is None else None
+        if source == "request":
+            if record["status"] != status:
+                yield f"it says status {record['status']}, the request for it {status}"
+            elif record["robots_sha256"] is not None and asked["sha256"] != record["robots_sha256"]:
+                yield f"it says hash {record['robots_sha256']}, the request for it {asked['sha256']}"
+            return
+        if source == "renewed" and status != 304:
+            yield f"it says that an earlier copy was confirmed, the request for it says status {status}"
+        if source == "standing" and not _unreachable(status):
+            yield f"it says that its site was unreachable, the request for it says status {status}"
+        if not any(copy.record["robots_sha256"] == record["robots_sha256"] for copy in copies):
+            self.cached += 1  # the copy that was confirmed, or that stands in, is of an earlier crawl
 
     def decided(self, number: int, record: Record, origin: str, policy: Policy) -> tuple[Decision | None, list[str]]:
         """Decide about the URL of a request or refusal again; the decision, and what is wrong with its evidence."""
         problems: list[str] = []
-        result: RobotsResult | None = None
-        if policy.mode != "ignore":
+        if policy.mode == "ignore":
+            ruling = Ruling(policy, None)
+        else:
             copies = self._copies.get(origin, [])
-            place = next((i for i in reversed(range(len(copies))) if _is(copies[i].record, record)), None)
+            place = _cited(copies, record)
             if place is None:
                 what = "the robots.txt it cites" if copies else f"any robots.txt of {origin}"
                 return None, [f"it stands before {what} was known"]
-            result = self._result(copies[place].record, policy)
+            ruling = self._ruling(copies[place], policy)
             if record["kind"] == "request":
-                problems.extend(self._time(number, record, copies, place, policy))
+                problems.extend(self._time(number, record, copies, place))
         try:
-            decision = decide(policy, record["url"], result)
+            decision = ruling.decide(record["url"])
         except ComityError as error:
             return None, [str(error)]
         rule = decision.rule
@@ -165,51 +193,84 @@ class Evidence:
             for number, _ in late:
                 yield number, "the robots.txt it cites was too old"
 
+    def _ruling(self, copy: _Copy, policy: Policy) -> Ruling:
+        ruling = self._rulings.get(copy.number)
+        if ruling is None:
+            ruling = self._rulings[copy.number] = Ruling(policy, self._result(copy.record, policy))
+            if len(self._rulings) > _RULINGS:
+                self._rulings.popitem(last=False)
+        self._rulings.move_to_end(copy.number)
+        return ruling
+
     def _result(self, copy: Record, policy: Policy) -> RobotsResult:
         """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
-        status, sha256 = copy["status"], copy["robots_sha256"]
-        robots = None
-        kind: Kind
-        if status is None or status == 429 or status >= 500:
-            kind = "unreachable"
-        elif not 200 <= status < 300:
-            kind = "unavailable"
+        origin, url, at = copy["origin"], copy["url"], copy["robots_at"]
+        if copy["status"] is None:
+            result = RobotsResult.unreachable(origin, url, "no answer", policy=policy, fetched_at=at)
         else:
-            robots = self._bodies.parsed(sha256 or "", policy.dialect)
-            kind = "read" if robots is not None and robots.parsable else "unparsable"
-        return RobotsResult(
-            origin=copy["origin"],
-            url=copy["url"],
-            kind=kind,
-            fetched_at=copy["robots_at"],
-            status=status,
-            robots=robots if kind == "read" else None,
-        )
+            headers = {"content-type": copy["content_type"]} if copy["content_type"] is not None else {}
+            body = self._bodies.body(copy["robots_sha256"] or "")
+            result = RobotsResult.from_response(
+                origin, url, copy["status"], body, policy=policy, fetched_at=at, headers=headers
+            )
+        since = copy["unreachable_since"]
+        return replace(result, unreachable_since=None if since is None else max(since, 0.0))
 
-    def _time(self, number: int, record: Record, copies: list[_Copy], place: int, policy: Policy) -> Iterator[str]:
+    def _time(self, number: int, record: Record, copies: list[_Copy], place: int) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""
         copy, sent = copies[place], record["sent"]
         if copy.record["at"] > sent + TOLERANCE:
             yield f"it was sent before the robots.txt it cites had arrived (record {copy.number})"
-        last = copy.record
         fetching = False
-        for later in copies[place + 1 :]:
-            if later.record["at"] >= sent - TOLERANCE:
-                fetching = later.since <= sent + TOLERANCE
-                break
-            # While a site is unreachable its last good copy stays in force (RFC 9309, 2.3.1.4).
-            if later.record["outcome"] != "unreachable" or copy.record["outcome"] != "read":
+        if place + 1 < len(copies):
+            later = copies[place + 1]
+            if later.record["at"] < sent - TOLERANCE:
                 yield f"a newer robots.txt was known (record {later.number})"
                 return
-            last = later.record
-        if last["outcome"] == "unreachable":
-            life = policy.failure_life
-        else:
-            life = DAY if policy.cache_life is None else policy.cache_life
+            fetching = later.since <= sent + TOLERANCE
+        life = math.inf if copy.record["life"] is None else copy.record["life"]
         # A copy may serve once however short its life, or it would have been asked for in vain.
-        if sent - last["at"] > life + TOLERANCE and copy.used and not fetching:
+        if sent - copy.record["at"] > life + TOLERANCE and copy.used and not fetching:
             self._late.setdefault(copy.record["origin"], []).append((number, sent))
         copy.used = True
+
+
+def _cited(copies: list[_Copy], record: Record) -> int | None:
+    """The place of the copy that a record cites: the last that was there in time, or else the last."""
+    at = record["sent"] if record["kind"] == "request" else record["at"]
+    places = [place for place in reversed(range(len(copies))) if _is(copies[place].record, record)]
+    in_time = (place for place in places if copies[place].record["at"] <= at + TOLERANCE)
+    return next(in_time, places[0] if places else None)
+
+
+def _wrong_life(record: Record, policy: Policy) -> Iterator[str]:
+    """Whether it was to be kept for longer than the policy allows."""
+    life = math.inf if record["life"] is None else record["life"]
+    if record["unreachable_since"] is not None:
+        most = policy.failure_life
+    else:
+        most = DAY if policy.cache_life is None else policy.cache_life
+    if life > most + TOLERANCE:
+        yield f"it says that it holds for {life:g} s, the policy says at most {most:g} s"
+
+
+def _wrong_standing(record: Record, copies: list[_Copy], policy: Policy) -> Iterator[str]:
+    """Whether the last good copy stood in for its unreachable successor for too long (RFC 9309, 2.4)."""
+    since = record["unreachable_since"]
+    if since is None:
+        yield "it does not say since when its site was unreachable"
+        return
+    before = copies[-2].record["unreachable_since"] if len(copies) > 1 else None
+    if before is not None and before != since:
+        yield f"it says that its site was unreachable since {since}, the record before it says {before}"
+    lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
+    if lives and record["at"] - since >= min(lives) + SLACK:
+        yield f"it stood in for {record['at'] - since:.0f} s, the policy says {min(lives):g} s"
+
+
+def _unreachable(status: int | None) -> bool:
+    """RFC 9309, 2.3.1.4, and what HTTP does not foresee as an answer."""
+    return status is None or status in (304, 429) or status >= 500 or status < 200
 
 
 def _is(copy: Record, cited: Record) -> bool:

@@ -168,7 +168,20 @@ def _seal(figures: Figures, record: dict[str, Any]) -> None:
     _passed(figures, record["at"])
 
 
-_TAKE = {"run": _run, "request": _request, "refusal": _refusal, "robots": _robots, "seal": _seal}
+def _beside(figures: Figures, record: dict[str, Any]) -> None:
+    """What was neither requested nor refused."""
+    _passed(figures, record["at"])
+
+
+_TAKE = {
+    "copy": _beside,
+    "unsent": _beside,
+    "run": _run,
+    "request": _request,
+    "refusal": _refusal,
+    "robots": _robots,
+    "seal": _seal,
+}
 
 
 def _host(figures: Figures, name: str) -> HostFigures:

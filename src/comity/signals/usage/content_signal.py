@@ -6,7 +6,7 @@ no formal grammar; so case, white space and a stray comma are forgiven, and othe
 
 from typing import Final
 
-from comity.signals.usage.aipref import MAX_CHARS, MAX_KEYS, Stated
+from comity.signals.usage.aipref import MAX_CHARS, MAX_KEY, MAX_KEYS, Stated
 from comity.signals.usage.statements import Preference
 
 _PURPOSES: Final = {"search": "search", "ai-input": "ai-input", "ai-train": "train-ai"}
@@ -30,5 +30,5 @@ def read(value: str) -> list[Stated]:
             found.append(Stated(purpose, preference, "" if preference != "unknown" else "neither yes nor no"))
         elif others < MAX_KEYS:
             others += 1
-            found.append(Stated(key[:100], "unknown", "no content signal that we know" if equals else "no value"))
+            found.append(Stated(key[:MAX_KEY], "unknown", "no content signal that we know" if equals else "no value"))
     return found

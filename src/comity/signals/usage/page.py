@@ -7,7 +7,7 @@ from comity.signals import robots_meta
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.usage import aipref, content_signal, rsl, tdmrep
 from comity.signals.usage.aipref import Stated
-from comity.signals.usage.statements import Licence, Scope, Statement, Usage, Vocabulary, merge, shown
+from comity.signals.usage.statements import Licence, Scope, Statement, Usage, Vocabulary, kept, merge, shown
 
 MAX_VALUES: Final = 256
 """Headers, or metas, of one page that are read for preferences."""
@@ -23,7 +23,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
     Args:
         headers: name and value of every response header, repeated ones repeated.
         agent: our agent; directives of `X-Robots-Tag` addressed to others do not count.
-        url: the page's URL, against which a relative licence link is resolved.
+        url: the page's URL, against which relative links to licences and policies are resolved.
     """
     named: dict[str, list[str]] = {}
     for name, value in headers:
@@ -34,8 +34,9 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
     if usage := named.get("content-usage"):
         # One field in several lines is one dictionary (RFC 9651, 4.2).
         parts.append(_stated(", ".join(usage), "aipref", "Content-Usage", aipref.read))
-    parts += [_stated(each, "content-signal", "Content-Signal", _signal) for each in named.get("content-signal", ())]
-    parts += [tdmrep.from_value(name, value, "header") for name in _TDM for value in named.get(name, ())]
+    signals = [_stated(each, "content-signal", "Content-Signal", _signal) for each in named.get("content-signal", ())]
+    parts.append(Usage(kept(each for signal in signals for each in signal.statements).statements))
+    parts += [tdmrep.from_value(name, value, "header", url) for name in _TDM for value in named.get(name, ())]
     links: list[Licence] = [each for value in named.get("link", ()) for each in rsl.from_link_header(value, url)]
     parts.append(Usage(licences=tuple(links[: rsl.MAX_LICENCES])))
     if tags := named.get("x-robots-tag"):
@@ -43,14 +44,20 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
     return merge(*parts)
 
 
-def from_metas(metas: Sequence[tuple[str, str]], *, agent: str = "") -> Usage:
-    """What the page's metas state: tdm-reservation, tdm-policy, noai, noimageai. Never raises."""
+def from_metas(metas: Sequence[tuple[str, str]], *, agent: str = "", url: str | None = None) -> Usage:
+    """What the page's metas state: tdm-reservation, tdm-policy, noai, noimageai. Never raises.
+
+    Args:
+        metas: name and content of the page's metas.
+        agent: our agent; directives addressed to others do not count.
+        url: the page's base URL, against which a relative policy is resolved.
+    """
     parts: list[Usage] = []
     for name, content in metas:
         key = name.strip().lower()
         key = _TDM_METAS.get(key, key)
         if key in _TDM and len(parts) < MAX_VALUES:
-            parts.append(tdmrep.from_value(key, content, "meta"))
+            parts.append(tdmrep.from_value(key, content, "meta", url))
     parts.append(from_directives(robots_meta.read((), metas, agent=agent)))
     return merge(*parts)
 

@@ -6,13 +6,14 @@ URL may be fetched: the caller says so.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
 from comity.signals.usage import aipref, content_signal, paths, rsl
 from comity.signals.usage.aipref import Stated
-from comity.signals.usage.statements import Licence, Statement, Usage, Vocabulary, shown
+from comity.signals.usage.statements import Kept, Licence, Statement, Usage, Vocabulary, kept, located, shown
 
 if TYPE_CHECKING:
     from comity.robots import Robots
@@ -20,31 +21,38 @@ if TYPE_CHECKING:
 Record = tuple[int, str, str | None]
 """Line (from 1), value as written after the colon without its comment, and the user agents of its group, or None."""
 
-MAX_RULES: Final = 256
-"""Rules of equal length that are read for one URL; a real file has one or two."""
+MAX_GROUP: Final = 200
+"""Characters kept of a group's user agents."""
+MAX_GROUPLESS: Final = 256
+"""Statements kept that stand under no User-agent line."""
 
+_LABELS: Final[dict[Vocabulary, tuple[str, Callable[[str], list[Stated]]]]] = {
+    "aipref": ("Content-Usage", aipref.read),
+    "content-signal": ("Content-Signal", content_signal.read),
+}
 # What makes a following User-agent line begin a new group. The AIPREF draft makes Content-Usage a rule; Content-Signal
 # stands in the same place and is taken for one too. (For Allow and Disallow themselves RFC 9309, 2.2.4 holds.)
 _RULES: Final = frozenset({"allow", "disallow", "content-usage", "content-signal"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Preference:
-    """A record, taken apart: the pattern it is limited to (None: every URL) and the words of the preference."""
+class _Rules:
+    """All rules of one vocabulary with one path pattern (None: every URL), and what they state together."""
 
-    line: int
-    path: str | None
     pattern: paths.Pattern | None
-    text: str
-    group: str | None
+    kept: Kept
+
+    @property
+    def length(self) -> int:
+        return 0 if self.pattern is None else len(self.pattern.octets)
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsUsage:
     """The preferences of one robots.txt for one agent, ready to be asked about many URLs."""
 
-    content_usage: tuple[_Preference, ...]
-    content_signal: tuple[_Preference, ...]
+    content_usage: tuple[_Rules, ...]
+    content_signal: tuple[_Rules, ...]
     licences: tuple[Licence, ...]
     groupless: tuple[Statement, ...]
     dialect: Dialect
@@ -57,8 +65,8 @@ class RobotsUsage:
         if self.content_usage or self.content_signal:
             path = paths.target(url, self.dialect)
             statements = (
-                *_longest(path, self.content_usage, "aipref", "Content-Usage", aipref.read),
-                *_longest(path, self.content_signal, "content-signal", "Content-Signal", content_signal.read),
+                *_longest(path, self.content_usage),
+                *_longest(path, self.content_signal),
                 *statements,
             )
         return Usage(statements, self.licences)
@@ -111,7 +119,7 @@ def for_agent(robots: "Robots", agent: str) -> RobotsUsage:
             after_rule = True
             if line.kind not in ("allow", "disallow"):
                 preferences.append((line.kind, line.number, line.value, len(groups) - 1))
-    chosen = {number: ", ".join(groups[number]) for number in choose(groups, agent, robots.dialect)}
+    chosen = {number: shown(", ".join(groups[number]), MAX_GROUP) for number in choose(groups, agent, robots.dialect)}
     ours = [(kind, line, value, chosen[group]) for kind, line, value, group in preferences if group in chosen]
     return _prepare(
         [(line, value, group) for kind, line, value, group in ours if kind == "content-usage"],
@@ -130,56 +138,60 @@ def _prepare(
     dialect: Dialect,
 ) -> RobotsUsage:
     return RobotsUsage(
-        tuple(_taken_apart(content_usage, dialect)),
-        tuple(_taken_apart(content_signal, dialect)),
+        _rules(content_usage, "aipref", dialect),
+        _rules(content_signal, "content-signal", dialect),
         _licences(licences),
-        tuple(groupless)[:MAX_RULES],
+        tuple(groupless)[:MAX_GROUPLESS],
         dialect,
     )
 
 
-def _taken_apart(records: Iterable[Record], dialect: Dialect) -> Iterator[_Preference]:
+def _rules(records: Iterable[Record], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
+    """The rules by pattern, the longest first. Every line is read here, once, and never again for a URL."""
+    name, read = _LABELS[vocabulary]
+    patterns: dict[bytes | None, paths.Pattern | None] = {}
+    lines: dict[bytes | None, list[tuple[int, str | None, str, str | None]]] = {}
     for line, value, group in records:
         path, text = paths.split(value)
-        yield _Preference(line, path, None if path is None else paths.pattern(path, dialect), text, group)
+        pattern = None if path is None else paths.pattern(path, dialect)
+        key = None if pattern is None else pattern.octets
+        patterns.setdefault(key, pattern)
+        lines.setdefault(key, []).append((line, path, text, group))
+
+    def statements(key: bytes | None) -> Iterator[Statement]:
+        for line, path, text, group in lines[key]:
+            where = None if path is None else shown(path)
+            addressed = None if group is None else shown(group, MAX_GROUP)
+            evidence = shown(text)
+            for purpose, value, note in read(text):
+                yield Statement(
+                    purpose, value, vocabulary, "robots.txt", name, evidence, line, where, addressed, note=note
+                )
+
+    found = [_Rules(pattern, kept(statements(key))) for key, pattern in patterns.items()]
+    return tuple(sorted(found, key=lambda rules: -rules.length))
 
 
-def _longest(
-    path: bytes,
-    preferences: Iterable[_Preference],
-    vocabulary: Vocabulary,
-    name: str,
-    read: Callable[[str], list[Stated]],
-) -> Iterator[Statement]:
+def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
+    """What the longest patterns that cover the path state; equally long ones together."""
     best = -1
-    winners: list[_Preference] = []
-    for each in preferences:
-        length = 0 if each.pattern is None else len(each.pattern.octets)
-        if length < best or (each.pattern is not None and not each.pattern.covers(path)):
-            continue
-        if length > best:
-            best = length
-            winners.clear()
-        winners.append(each)
-    for each in winners[:MAX_RULES]:
-        for purpose, value, note in read(each.text):
-            yield Statement(
-                purpose,
-                value,
-                vocabulary,
-                "robots.txt",
-                name,
-                shown(each.text),
-                line=each.line,
-                path=each.path,
-                group=each.group,
-                note=note,
-            )
+    winners: list[_Rules] = []
+    for rules in found:
+        if rules.length < best:
+            break
+        if rules.pattern is None or rules.pattern.covers(path):
+            best = rules.length
+            winners.append(rules)
+    if len(winners) == 1:
+        return winners[0].kept.statements
+    return kept(
+        chain.from_iterable(rules.kept.stated for rules in winners), sum(r.kept.left_out for r in winners)
+    ).statements
 
 
 def _groupless(kind: str, line: int, value: str) -> Statement:
     vocabulary: Vocabulary = "aipref" if kind == "content-usage" else "content-signal"
-    name = "Content-Usage" if kind == "content-usage" else "Content-Signal"
+    name, _ = _LABELS[vocabulary]
     note = "stands under no User-agent line, so it addresses nobody"
     return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
 
@@ -187,8 +199,7 @@ def _groupless(kind: str, line: int, value: str) -> Statement:
 def _licences(records: Iterable[Record]) -> tuple[Licence, ...]:
     found: list[Licence] = []
     for line, value, _ in records:
-        url = value.strip()
+        url, note = located(value, None)
         if url and len(found) < rsl.MAX_LICENCES:
-            note = "" if rsl.is_absolute(url) else "not an absolute URL"
-            found.append(Licence(url[: rsl.MAX_URL], "rsl", "robots.txt", "License", line, note=note))
+            found.append(Licence(url, "rsl", "robots.txt", "License", line, note=note))
     return tuple(found)

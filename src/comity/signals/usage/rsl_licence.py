@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.signals.usage import paths
-from comity.signals.usage.rsl import is_absolute
-from comity.signals.usage.statements import Preference, Statement, Usage, shown
+from comity.signals.usage.statements import Preference, Statement, Usage, is_absolute, shown
 
 NAMESPACE: Final = "https://rslstandard.org/rsl"
 MAX_BYTES: Final = 1_048_576

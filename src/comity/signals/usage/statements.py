@@ -6,7 +6,7 @@ what is not said, or cannot be read, is unknown; whether to follow a preference 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from comity.errors import InvalidSetting
 
@@ -17,6 +17,13 @@ Scope = Literal["page", "images"]
 
 PURPOSES: Final = ("search", "ai-input", "train-ai")
 """Showing it in search results; putting it before a model at answer time; training a model on it."""
+
+MAX_KNOWN: Final = 256
+"""Statements about PURPOSES that one source keeps for one URL; a real site makes three."""
+MAX_URL: Final = 2_083
+"""Characters kept of a licence's or a policy's URL."""
+MAX_OTHERS: Final = 32
+"""Statements about anything else that one source keeps for one URL."""
 
 _SYNONYMS: Final = {"ai-train": "train-ai"}
 # TDMRep, "Processing priority": what is said closer to the content supersedes what is said further away.
@@ -47,8 +54,8 @@ class Statement:
         name: the label, header or meta that carries it, for example `Content-Usage`.
         text: the words as written (cut after 500 characters).
         line: line of robots.txt, or rule of tdmrep.json, counted from 1; None elsewhere.
-        path: the path pattern it is limited to, or None.
-        group: the user agents of its group in robots.txt, as the caller named them.
+        path: the path pattern it is limited to (cut after 500 characters), or None.
+        group: the user agents of its group in robots.txt, as the caller named them (cut after 200 characters).
         scope: `images` where it speaks of the page's images only.
         applies: False where a statement closer to the content supersedes it.
         note: why the value is unknown or the statement does not apply; else empty.
@@ -140,9 +147,13 @@ class Usage:
                     "purpose": each.purpose,
                     "value": each.value,
                     "source": each.source,
-                    "vocabulary": each.vocabulary,
                     "text": each.text,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
                     "path": each.path,
+                    "group": each.group,
                     "scope": each.scope,
                     "applies": each.applies,
                     "note": each.note,
@@ -150,7 +161,16 @@ class Usage:
                 for each in self.statements
             ],
             "licences": [
-                {"url": each.url, "source": each.source, "vocabulary": each.vocabulary, "applies": each.applies}
+                {
+                    "url": each.url,
+                    "source": each.source,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
+                    "applies": each.applies,
+                    "note": each.note,
+                }
                 for each in self.licences
             ],
         }
@@ -182,9 +202,68 @@ def merge(*parts: Usage) -> Usage:
     )
 
 
-def shown(text: str) -> str:
+def located(reference: str, base: str | None) -> tuple[str, str]:
+    """The absolute URL of a reference and no note; where that cannot be had, the reference and a note that says so."""
+    url = reference.strip()[:MAX_URL]
+    if base is not None and not is_absolute(url):
+        from comity import urls  # late: most pages refer to no terms
+
+        url = urls.join(base, url) or url
+    return url, "" if is_absolute(url) else "not an absolute URL"
+
+
+def is_absolute(url: str) -> bool:
+    """Whether the URL carries its own scheme and host."""
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+class Kept(NamedTuple):
+    """Statements within bounds, and how many others there were."""
+
+    stated: tuple[Statement, ...]
+    left_out: int = 0
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements; where some were left out, one more that says how many."""
+        if not self.left_out:
+            return self.stated
+        note = f"{self.left_out:,} more statements were left out, none of which changes an answer"
+        return (*self.stated, replace(self.stated[-1], purpose="", value="unknown", note=note))
+
+
+def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
+    """The first MAX_KNOWN statements about PURPOSES and the first MAX_OTHERS others, in order.
+
+    The first of each kind (purpose, value, scope) is always kept, so that what is left out changes no answer.
+
+    Args:
+        statements: of one URL.
+        left_out: how many have been left out already.
+    """
+    stated: list[Statement] = []
+    kinds: set[tuple[str, str, str]] = set()
+    known = others = 0
+    for each in statements:
+        if each.purpose in PURPOSES:
+            kind = (each.purpose, each.value, each.scope)
+            if known >= MAX_KNOWN and kind in kinds:
+                left_out += 1
+                continue
+            kinds.add(kind)
+            known += 1
+        elif others >= MAX_OTHERS:
+            left_out += 1
+            continue
+        else:
+            others += 1
+        stated.append(each)
+    return Kept(tuple(stated), left_out)
+
+
+def shown(text: str, characters: int = 500) -> str:
     """Words as they are kept for evidence: short enough to keep."""
-    return text if len(text) <= 500 else text[:500] + "…"
+    return text if len(text) <= characters else text[:characters] + "…"
 
 
 def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[Statement]:

@@ -9,13 +9,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from comity.signals.usage import paths
-from comity.signals.usage.statements import Licence, Origin, Preference, Statement, Usage, shown
+from comity.signals.usage.statements import (
+    MAX_URL,
+    Licence,
+    Origin,
+    Preference,
+    Statement,
+    Usage,
+    located,
+    shown,
+)
 
 MAX_BYTES: Final = 1_048_576
 """A larger file is not read."""
 MAX_RULES: Final = 10_000
 """Rules kept of one file."""
 
+PATH: Final = "/.well-known/tdmrep.json"
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 
@@ -73,22 +83,39 @@ def parse(body: bytes) -> Tdmrep:
 
 
 def from_tdmrep(tdmrep: Tdmrep, url: str) -> Usage:
-    """What the file states about one URL; nothing where no location covers it."""
+    """What the file states about one URL; nothing where no location covers it.
+
+    A relative policy is resolved against the file's own URL (RFC 3986, 5.1), on the origin of `url` where it has one.
+    """
     rule = tdmrep.rule_for(url)
     if rule is None:
         return Usage()
+    policies: tuple[Licence, ...] = ()
+    if rule.policy:
+        from comity import urls  # late: few files name a policy
+
+        policies = (_policy(rule.policy, urls.join(url, PATH), "tdmrep.json", rule.number),)
     return Usage(
         (_statement(rule.reservation, rule.text, "tdmrep.json", RESERVATION, rule.number, rule.location),),
-        (Licence(rule.policy, "tdmrep", "tdmrep.json", POLICY, rule.number),) if rule.policy else (),
+        policies,
     )
 
 
-def from_value(name: str, value: str, origin: Origin) -> Usage:
-    """What one `tdm-reservation` or `tdm-policy` header or meta states; the name in lower case."""
+def from_value(name: str, value: str, origin: Origin, url: str | None = None) -> Usage:
+    """What one `tdm-reservation` or `tdm-policy` header or meta states; the name in lower case.
+
+    Args:
+        url: the page's URL, or its base in a meta's case, against which a relative policy is resolved.
+    """
     text = value.strip()
     if name == POLICY:
-        return Usage(licences=(Licence(text[:2_083], "tdmrep", origin, POLICY),) if text else ())
+        return Usage(licences=(_policy(text, url, origin),) if text else ())
     return Usage((_statement(_reservation(text), text, origin, RESERVATION, None, None),))
+
+
+def _policy(reference: str, base: str | None, origin: Origin, line: int | None = None) -> Licence:
+    url, note = located(reference, base)
+    return Licence(url, "tdmrep", origin, POLICY, line, note=note)
 
 
 def _rule(number: int, entry: Any) -> Rule | None:
@@ -103,7 +130,7 @@ def _rule(number: int, entry: Any) -> Rule | None:
         location,
         paths.pattern(location),
         _reservation(entry.get(RESERVATION)),
-        policy[:2_083] if isinstance(policy, str) and policy else None,
+        policy[:MAX_URL] if isinstance(policy, str) and policy.strip() else None,
         shown(f"{location}: {RESERVATION} {entry.get(RESERVATION)!r}"),
     )
 

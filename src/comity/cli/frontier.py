@@ -1,0 +1,87 @@
+"""`comity frontier`: what a crawl knows and has still before it, read beside the crawl or after it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from comity.cli.exits import Exit
+from comity.crawl.frontier import Entry, HostCounts, State, View
+from comity.errors import InvalidSetting
+
+
+def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
+    """Print counts, hosts and the next URLs; of one host where it is named."""
+    with View(folder / "frontier.sqlite") as view:
+        counts = view.counts()
+        if host is None:
+            hosts = view.busiest(limit)
+            following = [(each.host, entry) for each in hosts for entry in view.waiting(each.host, 1)]
+        else:
+            known = view.host(host.lower())
+            if known is None:
+                raise InvalidSetting(
+                    f"the crawl in {folder} has met no URL of {host!r}; without --host its hosts are listed"
+                )
+            hosts = [known]
+            following = [(known.host, entry) for entry in view.waiting(known.host, limit)]
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "counts": {state.name.lower(): number for state, number in counts.items()},
+                    "hosts": [asdict(each) for each in hosts],
+                    "next": [_row(name, entry) for name, entry in following],
+                },
+                indent=2,
+            )
+        )
+        return Exit.DONE
+    _print_counts(counts)
+    if hosts:
+        print()
+        _print_hosts(hosts)
+    if following:
+        print("\nnext" if host else "\nnext of each")
+        for _, entry in following:
+            print(f"  {entry.url}{_remarks(entry)}")
+    return Exit.DONE
+
+
+def _row(host: str, entry: Entry) -> dict[str, Any]:
+    return {
+        "url": entry.url,
+        "host": host,
+        "kind": entry.kind.name.lower(),
+        "priority": entry.priority,
+        "depth": entry.depth,
+        "attempts": entry.attempts,
+        "redirects": entry.hops,
+    }
+
+
+def _print_counts(counts: dict[State, int]) -> None:
+    waiting = counts[State.UNASKED] + counts[State.QUEUED]
+    print(
+        f"{waiting:,} waiting, {counts[State.DONE]:,} done, {counts[State.REFUSED]:,} refused, "
+        f"{counts[State.FAILED]:,} failed"
+    )
+
+
+def _print_hosts(hosts: Sequence[HostCounts]) -> None:
+    width = max(len("host"), *(len(each.host) for each in hosts))
+    print(f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}")
+    for each in hosts:
+        print(f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}")
+
+
+def _remarks(entry: Entry) -> str:
+    remarks = [f"depth {entry.depth}"]
+    if entry.kind.name != "PAGE":
+        remarks.append(entry.kind.name.lower())
+    if entry.priority:
+        remarks.append(f"priority {entry.priority}")
+    if entry.attempts:
+        remarks.append(f"tried {entry.attempts} times" if entry.attempts > 1 else "tried once")
+    return f"  ({', '.join(remarks)})"

@@ -1,0 +1,114 @@
+"""`comity inspect`: what a site says before any page of it is fetched: robots.txt, llms.txt, uses of its content."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from comity import urls
+from comity.cli.exits import Exit
+from comity.net import AsyncClient, ClientSettings
+from comity.policy import Decision, Policy
+from comity.policy.outcome import RobotsResult
+from comity.retrieve import Manifest, llms_txt
+from comity.signals.llms import LlmsTxt
+from comity.signals.usage import PURPOSES
+
+_SHOWN = 20
+
+
+def inspect(targets: Sequence[str], policy: Policy, settings: ClientSettings, *, as_json: bool) -> Exit:
+    """Print what the site of each URL says, and what that means for the URL."""
+    normal = [urls.normalise(target) for target in targets]
+    found = asyncio.run(_asked(normal, policy, settings))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        click.echo("\n\n".join(_story(each) for each in found))
+    unreachable = any(each["decision"]["verdict"] == "unknown_unreachable" for each in found)
+    return Exit.NOT_READY if unreachable else Exit.DONE
+
+
+async def _asked(targets: Sequence[str], policy: Policy, settings: ClientSettings) -> list[dict[str, Any]]:
+    async with AsyncClient(policy, settings) as client:
+        found = []
+        for url in targets:
+            decision = await client.check(url)
+            origin = urls.origin(url)
+            result = client.inspect().get(origin)
+            llms, manifest = await llms_txt(client, origin)
+            found.append(_site(origin, decision, result, llms, manifest, policy))
+        return found
+
+
+def _site(
+    origin: str,
+    decision: Decision,
+    result: RobotsResult | None,
+    llms: LlmsTxt | None,
+    manifest: Manifest,
+    policy: Policy,
+) -> dict[str, Any]:
+    robots = result.robots if result is not None else None
+    match = robots.explain(decision.url, policy.agent) if robots is not None else None
+    return {
+        "origin": origin,
+        "decision": decision.to_dict(),
+        "robots": {
+            "outcome": result.kind if result is not None else "not asked",
+            "url": result.url if result is not None else None,
+            "status": result.status if result is not None else None,
+            "error": result.error if result is not None else None,
+            "sha256": result.sha256 if result is not None else None,
+            "groups": len(robots.groups) if robots is not None else 0,
+            "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
+            "crawl_delay": robots.crawl_delay(policy.agent) if robots is not None else None,
+            "sitemaps": list(robots.sitemaps) if robots is not None else [],
+        },
+        "llms": {
+            "url": manifest.url,
+            "status": manifest.status,
+            "problem": manifest.problem,
+            "sha256": manifest.sha256,
+            "title": llms.title if llms is not None else None,
+            "summary": llms.summary if llms is not None else None,
+            "links": [
+                {"name": link.name, "url": link.url, "notes": link.notes, "section": section.name}
+                for section in (llms.sections if llms is not None else ())
+                for link in section.links
+            ],
+        },
+        "usage": {purpose: decision.usage.explain(purpose) for purpose in PURPOSES},
+    }
+
+
+def _story(site: dict[str, Any]) -> str:
+    robots, llms, decision = site["robots"], site["llms"], site["decision"]
+    status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
+    lines = [
+        site["origin"],
+        f"  robots.txt  {robots['outcome']}{status}{': ' + robots['error'] if robots['error'] else ''}",
+    ]
+    if robots["outcome"] == "read":
+        ours = ", ".join(robots["our_group"]) if robots["our_group"] else "none of them is for us"
+        lines.append(f"  groups      {robots['groups']}; ours: {ours}")
+    if robots["crawl_delay"] is not None:
+        lines.append(f"  delay       {robots['crawl_delay']:g} s between requests")
+    lines += _some("sitemap     ", robots["sitemaps"])
+    lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}")
+    if llms["summary"]:
+        lines.append(f"              {' '.join(llms['summary'].split())[:300]}")
+    lines += _some("link        ", [f"{link['url']}  {link['name']}" for link in llms["links"]])
+    lines += [f"  usage       {sentence}" for sentence in site["usage"].values()]
+    word = "allowed" if decision["may_fetch"] else "disallowed"
+    lines.append(f"  this URL    {word} for {decision['agent']}: {decision['why']}")
+    return "\n".join("".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines)
+
+
+def _some(label: str, values: Sequence[str]) -> list[str]:
+    lines = [f"  {label}{value}" for value in values[:_SHOWN]]
+    if len(values) > _SHOWN:
+        lines.append(f"  {label}and {len(values) - _SHOWN} more; --json has them all")
+    return lines

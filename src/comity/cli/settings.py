@@ -1,0 +1,69 @@
+"""`comity settings`: what is in force, and where each value came from."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from comity.cli.exits import Exit
+from comity.configuration import PREFIX, Configuration, Setting
+
+
+def show(configuration: Configuration, *, as_json: bool) -> Exit:
+    """Print every setting with its origin."""
+    settings = configuration.settings.values()
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    each.name: {
+                        "value": _plain(_concealed(each)),
+                        "origin": each.origin,
+                        "variable": PREFIX + each.name.upper(),
+                    }
+                    for each in settings
+                },
+                indent=2,
+            )
+        )
+    else:
+        width = max(len(_shown(_concealed(each))) for each in settings)
+        for each in settings:
+            changed = each.origin != "default"
+            line = f"{each.name:20}  {_shown(_concealed(each)):{min(width, 44)}}  {each.origin}"
+            click.echo(click.style(line, bold=changed) if changed else line)
+    for name in configuration.unknown:
+        click.echo(f"comity: {name} is no setting, so it changes nothing", err=True)
+    return Exit.DONE
+
+
+SECRET = "***"
+
+
+def _concealed(setting: Setting) -> Any:
+    """The value as it may be seen by others."""
+    if setting.name == "auth":
+        return {origin: (pair[0], SECRET) for origin, pair in setting.value.items()}
+    return setting.value
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {each}" for key, each in value.items()) or "none"
+    return "none" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return "inf"
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,101 @@
+"""What a crawl finds: links and feeds of a page, sitemaps of a site, URLs in either. Values in, values out.
+
+It says what there is to take up, in order; whether it is taken up is for scope, traps and robots.txt to say.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from comity import urls
+from comity.crawl.frontier import Kind
+from comity.robots import Robots
+from comity.signals import sitemaps
+from comity.signals.links import Page
+from comity.signals.robots_meta import RobotsMeta
+
+FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
+"""Where a sitemap is looked for, one after the other, when robots.txt names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A URL that something points to.
+
+    Attributes:
+        depth: links from the URL that was given.
+        guessed: whether nobody named it; then it is no failure if it is not there.
+    """
+
+    url: str
+    depth: int
+    kind: Kind = Kind.PAGE
+    guessed: bool = False
+
+
+def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]:
+    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
+    article.
+
+    Args:
+        depth: that of the page.
+    """
+    if page.canonical is not None and page.canonical != page.url:
+        yield Candidate(page.canonical, depth + 1)
+    if feeds and depth == 0:
+        for alternate in page.alternates:
+            if alternate.type in FEEDS:
+                yield Candidate(alternate.url, depth + 1, Kind.SITEMAP)
+
+
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
+    """The links that a page lets be followed; all of them where the operator says so."""
+    if follow_nofollow:
+        return [link.url for link in page.links]
+    return [] if meta.nofollow else [link.url for link in page.links if not link.nofollow]
+
+
+def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
+    """The URLs of the sitemaps that an origin's robots.txt names."""
+    targets = (urls.join(origin + "/", sitemap) for sitemap in robots.sitemaps)
+    return tuple(dict.fromkeys(target for target in targets if target is not None))
+
+
+def sitemaps_of(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
+    """The sitemaps that robots.txt names, or the first well-known place where it names none."""
+    for url in named:
+        yield Candidate(url, 1, Kind.SITEMAP)
+    if not named:
+        yield Candidate(origin + WELL_KNOWN[0], 1, Kind.SITEMAP, guessed=True)
+
+
+def is_guess(url: str, named: Sequence[str]) -> bool:
+    """Whether a sitemap's URL is a well-known place that nobody named."""
+    return url.removeprefix(urls.origin(url)) in WELL_KNOWN and url not in named
+
+
+def may_be_sitemap(url: str | None) -> bool:
+    """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
+    path = (url or "").partition("?")[0].lower()
+    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
+
+
+def next_guess(url: str) -> Candidate | None:
+    """The well-known place to look at after another one, or None after the last."""
+    origin = urls.origin(url)
+    place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
+    return Candidate(origin + WELL_KNOWN[place], 1, Kind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
+
+
+def in_sitemap(body: bytes, url: str, *, depth: int) -> Iterator[Candidate]:
+    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of."""
+    host = urls.host(url)
+    for item in sitemaps.read(body):
+        target = urls.join(url, item.loc)
+        if target is None:
+            continue
+        if isinstance(item, sitemaps.SitemapRef):
+            yield Candidate(target, depth, Kind.SITEMAP)
+        elif sitemaps.in_scope(target, url, named_by=host):
+            yield Candidate(target, depth)

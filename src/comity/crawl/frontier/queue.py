@@ -1,0 +1,193 @@
+"""The frontier itself: what waits of each host, in its order, and how far the crawl has come.
+
+Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
+reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
+leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self
+
+from comity.crawl.frontier import reading
+from comity.crawl.frontier.database import explained, lock, open_for_writing
+from comity.crawl.frontier.seen import Seen
+from comity.crawl.frontier.values import Batch, Entry, Found, State
+
+_MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
+_KEY = "fingerprint_key"
+_NEXT_ID = "next_id"
+
+_Tally = Counter[tuple[int, int]]  # (host, state): change
+
+
+class Frontier:
+    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
+
+    Args:
+        path: the database; the lock and the folder of fingerprints lie beside it under its name.
+
+    Raises:
+        StorageError: the file cannot be opened, is damaged, or another crawl uses it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._host_ids: dict[str, int] = {}
+        self._stale = False  # a commit failed: what memory holds may not be what the disk holds
+        with explained(path), ExitStack() as stack:
+            stack.enter_context(closing(lock(path)))
+            self._db = stack.enter_context(closing(open_for_writing(path)))
+            key = self.recall(_KEY)
+            if key is None:
+                key = token_hex(16)
+                self._remember(_KEY, key)
+            self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
+            self._next_id: int = self.recall(_NEXT_ID, 1)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with explained(self._path):  # a full disk can refuse even this; the journal is replayed on resume
+            self._open.close()
+
+    def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
+        """Apply a batch, all of it or, where an error is raised, nothing.
+
+        Args:
+            write: is given the number of URLs that turned out to be new and the refusals among them, makes all
+                output durable and returns facts to remember in the same transaction, the lengths of the output
+                files above all.
+
+        Raises:
+            StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
+        """
+        with explained(self._path):
+            if self._stale:
+                self._reload()
+            self._stale = True
+            self._seen.tidy()
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                tally: _Tally = Counter()
+                self._settle(batch.settled, tally)
+                self._db.executemany(
+                    "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
+                )
+                new = self._take_up(batch.found, tally)
+                self._count(tally)
+                refusals = [found.refusal for found in new if found.refusal is not None]
+                for key, value in (write(len(new), refusals) | {_NEXT_ID: self._next_id}).items():
+                    self._remember(key, value)
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._stale = False
+
+    def hosts(self) -> Iterator[str]:
+        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
+        last = 0
+        while rows := self._rows(
+            "SELECT id, name FROM host WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000", (last,)
+        ):
+            yield from (name for _, name in rows)
+            last = rows[-1][0]
+
+    def waiting(self, host: str, *, but_not: Iterable[int], most: int) -> list[Entry]:
+        """URLs of a host that wait for their turn, by priority, then sitemaps first, then in the order found."""
+        held = set(but_not)
+        with explained(self._path):
+            entries = reading.waiting(self._db, host, most + len(held))
+        return [entry for entry in entries if entry.id not in held][:most]
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        with explained(self._path):
+            return reading.counts(self._db)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a fact about the run, as JSON."""
+        with explained(self._path):
+            self._remember(key, value)
+
+    def recall(self, key: str, default: Any = None) -> Any:
+        """A fact kept with `remember`."""
+        rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def _reload(self) -> None:
+        self._host_ids.clear()
+        self._next_id = self.recall(_NEXT_ID, 1)
+        self._seen.reload()
+
+    def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
+        gone = []
+        for id_, state in {id_: state for state, id_ in settled}.items():
+            row = self._db.execute("SELECT host, state FROM waiting WHERE id = ?", (id_,)).fetchone()
+            if row is None:
+                continue  # settled before
+            host, before = row
+            tally[host, before] -= 1
+            tally[host, state] += 1
+            gone.append((id_,))
+        self._db.executemany("DELETE FROM waiting WHERE id = ?", gone)
+
+    def _take_up(self, found: list[Found], tally: _Tally) -> list[Found]:
+        """Those that are new; what of them waits goes into the queue."""
+        fingerprints = self._seen.unknown([each.url for each in found])
+        new = [found[index] for index in fingerprints.values()]
+        rows = []
+        for each in new:
+            host = self._host_ids.get(each.host) or self._host_id(each.host)
+            tally[host, each.state] += 1
+            if each.state < State.DONE:
+                rows.append(
+                    (
+                        self._next_id,
+                        host,
+                        reading.rank(each),
+                        *reading.split(each),
+                        each.depth,
+                        each.kind,
+                        each.state,
+                        each.hops,
+                    )
+                )
+                self._next_id += 1
+        self._db.executemany("INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", rows)
+        self._seen.add(fingerprints)
+        return new
+
+    def _host_id(self, name: str) -> int:
+        row = self._db.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()
+        id_: int | None = row[0] if row else self._db.execute("INSERT INTO host (name) VALUES (?)", (name,)).lastrowid
+        assert id_ is not None
+        if len(self._host_ids) >= _MOST_HOST_IDS:
+            self._host_ids.clear()
+        self._host_ids[name] = id_
+        return id_
+
+    def _count(self, tally: _Tally) -> None:
+        hosts: dict[int, list[int]] = {}
+        for (host, state), change in tally.items():
+            hosts.setdefault(host, [0] * len(State))[state] += change
+        self._db.executemany(
+            "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
+            "failed = failed + ? WHERE id = ?",
+            [(*changes, host) for host, changes in sorted(hosts.items())],
+        )
+
+    def _remember(self, key: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, json.dumps(value)))
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with explained(self._path):
+            return self._db.execute(query, values).fetchall()

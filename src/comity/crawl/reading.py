@@ -1,0 +1,119 @@
+"""What an answer means for the crawl: a redirect, a sitemap or a page is written down, and what it names is taken up.
+
+It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the crawler's to say.
+"""
+
+from comity import urls
+from comity.crawl import discovery, plugins, records
+from comity.crawl.admission import Admission
+from comity.crawl.duplicates import Duplicate, Duplicates
+from comity.crawl.frontier import Entry, Kind
+from comity.crawl.intake import Intake
+from comity.crawl.outcome import Outcome
+from comity.crawl.page import CrawledPage, read_meta, read_response
+from comity.crawl.plugins import Plugins
+from comity.crawl.settings import CrawlSettings
+from comity.crawl.simhash import text_of
+from comity.net import Response
+from comity.signals import encodings
+from comity.signals.links import Page
+from comity.signals.robots_meta import RobotsMeta
+
+
+class Reader:
+    """Reads the answers of one crawl.
+
+    Args:
+        agent: ours, as `robots` metas and headers may name it.
+        hands_out: whether a program wants the pages.
+    """
+
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        agent: str,
+        *,
+        plugins: Plugins,
+        duplicates: Duplicates,
+        admission: Admission,
+        intake: Intake,
+        outcome: Outcome,
+        hands_out: bool,
+    ) -> None:
+        self._settings = settings
+        self._agent = agent
+        self._plugins = plugins
+        self._duplicates = duplicates
+        self._admission = admission
+        self._intake = intake
+        self._outcome = outcome
+        self._hands_out = hands_out
+
+    def redirect(self, entry: Entry, response: Response) -> None:
+        """Follow a redirect, in the turn of the URL that it leads to."""
+        target = urls.join(entry.url, response.location or "")
+        self._outcome.redirect(entry, response, target)
+        if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self.was_guess(entry):
+            return  # sent to the front page, as if it were not there
+        if target is None:
+            return
+        given = entry.depth == 0 and entry.kind is Kind.PAGE
+        if given:  # example.com -> www.example.com
+            self._admission.moved(entry.url, target)
+        exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
+        self._intake.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
+
+    def sitemap(self, entry: Entry, response: Response) -> None:
+        """Take up what a sitemap or a feed names."""
+        self._outcome.done(entry)
+        empty = True
+        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+            self._intake.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            empty = False
+        if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
+            self._outcome.stats.sitemaps += 1
+
+    def was_guess(self, entry: Entry) -> bool:
+        """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
+        if not self._admission.is_guess(entry.url):
+            return False
+        candidate = discovery.next_guess(entry.url)
+        if candidate is not None:
+            self._intake.candidate(candidate)
+        return True
+
+    def page(self, entry: Entry, response: Response) -> None:
+        """Keep a page and take up what it names.
+
+        Raises:
+            PluginError: the expander failed; nothing of the page is kept.
+        """
+        read = read_response(response)
+        meta = read_meta(response, read, agent=self._agent)
+        expanded = self._plugins.expand(response)
+        duplicate = self._duplicate(response, read)
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        if (named := plugins.following(read, expanded, response.url)) is not None:
+            self._follow(entry, named, meta)
+        self._outcome.page(entry, response, record, expanded)
+        if self._hands_out:
+            self._outcome.fresh(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
+
+    def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
+        # What is too deep is not even met: it may come up again nearer to the start.
+        if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
+            return
+        self._intake.candidates(discovery.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds))
+        links = discovery.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        self._intake.links(links, depth=entry.depth + 1)
+
+    def _duplicate(self, response: Response, read: Page | None) -> Duplicate | None:
+        if self._settings.duplicates == "off":
+            return None
+        text = None
+        if read is not None and self._duplicates.near:
+            text = text_of(encodings.to_utf8(response.body, read.encoding))
+        canonical = read.canonical if read is not None else None
+        duplicate = self._duplicates.keep(response.url, response.body, canonical=canonical, text=text)
+        self._outcome.stats.duplicates += duplicate is not None
+        return duplicate

@@ -1,0 +1,132 @@
+"""The sink as the crawler holds it: picked by name or given, opened where it stopped, its errors explained.
+
+It keeps the sink's name beside its marker, so that a crawl begun in one format is never continued in another.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from comity.crawl import plugins
+from comity.crawl.frontier import Frontier
+from comity.crawl.sinks import Answer, Channel, Sink
+from comity.crawl.sinks.appended import explained
+from comity.errors import InvalidSetting, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A sink of ours: where its class is, imported late, and which file holds the records of channel `{}`."""
+
+    module: str
+    member: str
+    where: str
+
+
+FORMATS = {
+    "jsonl": Format("comity.crawl.sinks.jsonl", "JsonLines", "{}.jsonl"),
+    "warc": Format("comity.crawl.sinks.warc", "Warc", "crawl-*.warc.gz"),
+    "parquet": Format("comity.crawl.sinks.parquet", "Parquet", "{}-*.parquet"),
+    "sqlite": Format("comity.crawl.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}"),
+    "files": Format("comity.crawl.sinks.files", "Files", "{}.jsonl"),
+}
+DEFAULT = "jsonl"
+
+
+def make(name: str) -> Sink:
+    """The sink of that format, or the plug-in `MODULE:NAME`.
+
+    Raises:
+        InvalidSetting: there is none, or a library that it needs is not installed.
+    """
+    if ":" in name:
+        plugin: Sink = plugins.load(name, "sink")
+        return plugin
+    if name not in FORMATS:
+        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor a plug-in's MODULE:NAME")
+    sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
+    return sink
+
+
+class GuardedSink:
+    """One crawl's sink, from opening to closing.
+
+    Args:
+        given: a format's name or a sink; None for the one the crawl was begun with.
+        frontier: remembers the sink's name from before it is opened, and what `flush` returned at the last commit.
+
+    Raises:
+        InvalidSetting: there is no such sink.
+        StorageError: the crawl was begun with another one, or it cannot be opened.
+    """
+
+    def __init__(self, given: Sink | str | None, folder: Path, frontier: Frontier) -> None:
+        stored = frontier.recall("sink", {})
+        begun = stored.get("name")
+        if given is None:
+            given = begun or DEFAULT
+        self.name = given if isinstance(given, str) else plugins.name_of(given)
+        if "committed" in stored and begun != self.name:
+            raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
+        self._folder = folder
+        self._sink = make(given) if isinstance(given, str) else plugins.checked(given, "sink", self.name)
+        if "committed" not in stored:
+            frontier.remember("sink", {"name": self.name})
+        try:
+            with self._explaining("open its output"):
+                self._sink.open(folder, stored.get("committed"))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            with self._explaining("close its output"):
+                self.close()
+        except StorageError:
+            if kind is None:  # what stopped the crawl says more than what follows from it
+                raise
+
+    @property
+    def pending(self) -> int:
+        with self._explaining("say what is pending"):
+            return self._sink.pending
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+        with self._explaining("take a record"):
+            self._sink.add(channel, record, answer)
+
+    def flush(self, *, final: bool = False) -> dict[str, Any]:
+        with self._explaining("write"):
+            marker = self._sink.flush(final=final)
+            json.dumps(marker)
+            return {"name": self.name, "committed": marker}
+
+    def close(self) -> None:
+        self._sink.close()
+
+    @contextmanager
+    def _explaining(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except OSError as error:
+            raise explained(error, self._folder) from error
+        except Exception as error:
+            raise StorageError(
+                f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
+                hint="what was committed is safe: mend it, then run again with --resume",
+            ) from error
+
+
+def _go_on(begun: str) -> str:
+    return f"go on with {begun}, or choose another folder"

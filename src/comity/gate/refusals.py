@@ -1,0 +1,43 @@
+"""The errors that say in words why the gate lets a request not pass."""
+
+from comity.errors import CircuitOpen, ComityError, Postponed, RobotsDisallowed, RobotsUnreachable
+from comity.gate import steps
+from comity.policy import Decision
+
+
+def refusal(decision: Decision) -> RobotsDisallowed:
+    """The error that says a decision refuses a URL, naming the agent and the rule."""
+    kind = RobotsUnreachable if decision.verdict == "unknown_unreachable" else RobotsDisallowed
+    return kind(
+        f"{decision.url} may not be fetched by {decision.agent}: {decision.why}", url=decision.url, decision=decision
+    )
+
+
+def postponed(url: str, seconds: float) -> Postponed:
+    """The error for a wait that is longer than a call may take."""
+    return Postponed(
+        f"{url} cannot be asked for another {seconds:.3g} s: its host is to be left alone until then",
+        url=url,
+        seconds=seconds,
+        hint="try again later, or raise max_wait",
+    )
+
+
+def error_of(step: steps.Refuse | steps.Closed | steps.CircuitOpen, url: str, now: float) -> ComityError:
+    """The error for a step that ends a call."""
+    if isinstance(step, steps.Refuse):
+        return refusal(step.decision)
+    seconds = max(step.until - now, 0.0)
+    if isinstance(step, steps.Closed):
+        return Postponed(
+            f"{url} cannot be asked for another {seconds:.3g} s: its site receives no visits now (Visit-time)",
+            url=url,
+            seconds=seconds,
+            hint="try again later",
+        )
+    return CircuitOpen(
+        f"{url} cannot be asked for another {seconds:.3g} s: its host failed too often in a row",
+        url=url,
+        seconds=seconds,
+        hint="try again later",
+    )

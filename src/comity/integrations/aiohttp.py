@@ -1,0 +1,70 @@
+"""A middleware for aiohttp's client that asks before each request, redirect hops included, and keeps each host's pace.
+
+from comity.integrations.aiohttp import ComityMiddleware
+session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agent="MyBot/1.0")),))
+"""
+
+import aiohttp
+from yarl import URL
+
+from comity import Policy
+from comity.gate import FetchRobots
+from comity.integrations._driving import AsyncDriver
+from comity.integrations._robots_request import LONGEST, Answer, async_robots_result
+from comity.policy import RobotsResult
+
+
+class ComityMiddleware:
+    """Put it last among the middlewares: then what others send is asked about too. One event loop uses it at a time.
+
+    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
+    asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are the
+    session's. Waiting for a host's pace is within the session's total time-out (300 s by default): a long Crawl-delay
+    needs a longer one.
+
+    Args:
+        policy: what may be done.
+    """
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self._driver = AsyncDriver(policy)
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Send a request in its turn.
+
+        Raises:
+            comity.RobotsDisallowed
+        """
+        policy = self._driver.policy
+
+        async def robots(step: FetchRobots) -> RobotsResult:
+            # The session's connections without its cookies and credentials, which a redirect would carry elsewhere.
+            async with aiohttp.ClientSession(
+                connector=request.session.connector,
+                connector_owner=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": policy.agent, "Accept": "*/*"},
+                proxy=request.proxy,
+                proxy_auth=request.proxy_auth,
+            ) as bare:
+
+                async def get(url: str) -> Answer:
+                    async with bare.get(URL(url, encoded=True), allow_redirects=False, ssl=request.ssl) as answer:
+                        body = bytearray()
+                        async for part in answer.content.iter_any():
+                            body += part
+                            if len(body) >= LONGEST:
+                                answer.close()
+                                break
+                        return Answer(answer.status, answer.headers, bytes(body))
+
+                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
+
+        async with self._driver.turn(str(request.url), robots) as turn:
+            request.headers["User-Agent"] = policy.agent
+            response = await handler(request)
+            turn.heard(response.status, response.headers.get("Retry-After"))
+        response.comity = turn.decision  # type: ignore[attr-defined]
+        return response

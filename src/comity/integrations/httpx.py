@@ -1,0 +1,132 @@
+"""Transports for httpx that ask before each request, redirect hops included, and keep each host's pace.
+
+from comity.integrations.httpx import AsyncComityTransport, ComityTransport
+client = httpx.Client(transport=ComityTransport(comity.Policy(agent="MyBot/1.0")))
+"""
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from comity import Policy
+from comity.gate import FetchRobots
+from comity.integrations._driving import AsyncDriver, Driver
+from comity.integrations._robots_request import LONGEST, Answer, async_robots_result, body_of, robots_result
+from comity.policy import RobotsResult
+
+
+class ComityTransport(httpx.BaseTransport):
+    """Wraps a transport. A refused request raises `comity.RobotsDisallowed` and is not sent.
+
+    The policy's agent is sent as User-Agent: who asks is who comes. `response.extensions["comity"]` is the decision.
+    The address guard is not part of it: connections are the wrapped transport's.
+
+    Args:
+        policy: what may be done.
+        transport: what sends, robots.txt too; by default a new `httpx.HTTPTransport`. Retries of its own (`retries=`)
+            repeat failed connections only, and are not paced.
+    """
+
+    def __init__(self, policy: Policy | None = None, transport: httpx.BaseTransport | None = None) -> None:
+        self._driver = Driver(policy)
+        self._wrapped = transport or httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request in its turn.
+
+        Raises:
+            comity.RobotsDisallowed
+        """
+        policy = self._driver.policy
+
+        def get(url: str) -> Answer:
+            response = self._wrapped.handle_request(_robots_request(url, policy, request))
+            try:
+                return _answer(response, body_of(response.iter_bytes()))
+            finally:
+                response.close()
+
+        def robots(step: FetchRobots) -> RobotsResult:
+            return robots_result(policy, step, get, (httpx.HTTPError, TimeoutError))
+
+        with self._driver.turn(str(request.url), robots) as turn:
+            request.headers["User-Agent"] = policy.agent
+            response = self._wrapped.handle_request(request)
+            turn.heard(response.status_code, response.headers.get("Retry-After"))
+        response.extensions["comity"] = turn.decision
+        return response
+
+    def __enter__(self) -> Self:
+        self._wrapped.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self._wrapped.__exit__(exc_type, exc_value, traceback)
+
+    def close(self) -> None:
+        self._wrapped.close()
+
+
+class AsyncComityTransport(httpx.AsyncBaseTransport):
+    """As `ComityTransport`, for `httpx.AsyncClient` on asyncio."""
+
+    def __init__(self, policy: Policy | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._driver = AsyncDriver(policy)
+        self._wrapped = transport or httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """As `ComityTransport.handle_request`."""
+        policy = self._driver.policy
+
+        async def get(url: str) -> Answer:
+            response = await self._wrapped.handle_async_request(_robots_request(url, policy, request))
+            try:
+                body = bytearray()
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) >= LONGEST:
+                        break
+                return _answer(response, bytes(body))
+            finally:
+                await response.aclose()
+
+        async def robots(step: FetchRobots) -> RobotsResult:
+            return await async_robots_result(policy, step, get, (httpx.HTTPError, TimeoutError))
+
+        async with self._driver.turn(str(request.url), robots) as turn:
+            request.headers["User-Agent"] = policy.agent
+            response = await self._wrapped.handle_async_request(request)
+            turn.heard(response.status_code, response.headers.get("Retry-After"))
+        response.extensions["comity"] = turn.decision
+        return response
+
+    async def __aenter__(self) -> Self:
+        await self._wrapped.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        await self._wrapped.__aexit__(exc_type, exc_value, traceback)
+
+    async def aclose(self) -> None:
+        await self._wrapped.aclose()
+
+
+def _robots_request(url: str, policy: Policy, cause: httpx.Request) -> httpx.Request:
+    """A request for a robots.txt, with the time-outs of the request that needs it."""
+    timeouts = {name: value for name, value in cause.extensions.items() if name == "timeout"}
+    return httpx.Request("GET", url, headers={"User-Agent": policy.agent, "Accept": "*/*"}, extensions=timeouts)
+
+
+def _answer(response: httpx.Response, body: bytes) -> Answer:
+    return Answer(response.status_code, response.headers, body)

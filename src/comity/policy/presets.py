@@ -1,0 +1,53 @@
+"""Named bundles of policy settings, as data: what each differs in from the defaults, which are those of RFC 9309.
+
+A preset for each system that comity replaces keeps that system's behaviour; the dialect of the same name says how it
+reads a robots.txt (comity.robots.dialects). Code asks for settings and never for a preset's name.
+"""
+
+import math
+from typing import Any, Final
+
+from comity.policy.settings import DAY
+
+HOUR: Final = 3600.0
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "rfc9309": {},
+    # What Google documents: the last good copy for 30 days, then as if there were no file; no Crawl-delay.
+    "google": {"dialect": "google", "unreachable_life": 30 * DAY, "honour": ()},
+    "bing": {"dialect": "bing", "honour": ("crawl-delay",)},
+    "yandex": {"dialect": "yandex", "honour": ("crawl-delay",)},
+    "draft1996": {"dialect": "draft1996", "honour": ()},
+    # An HTTP client: robots.txt is opt-in (`mode="respect"`), read once in a client's life, and fails open.
+    "ladon": {
+        "dialect": "ladon",
+        "mode": "ignore",
+        "on_unreachable": "allow",
+        "cache_life": math.inf,
+        "failure_life": DAY,
+        "robots_fetch_counts": False,
+        "min_interval": 0.0,
+        "honour": ("crawl-delay",),
+    },
+    "webcanon": {"dialect": "webcanon"},
+    # The Ruby gem: 401 and 403 forbid everything, any other failure nothing; bodies in their own character set.
+    "robotstxt": {
+        "dialect": "robotstxt",
+        "on_unreachable": "allow",
+        "on_unavailable": "disallow_401_403",
+        "robots_charset": "declared",
+        "stale_life": 0.0,
+        "min_interval": 0.0,
+        "honour": (),
+    },
+    # An async checker: everything but a readable file allows, for an hour as everything else.
+    "f9": {
+        "dialect": "f9",
+        "on_unreachable": "allow",
+        "cache_life": HOUR,
+        "failure_life": HOUR,
+        "stale_life": 0.0,
+        "honour": ("crawl-delay",),
+    },
+    "yoink": {"dialect": "yoink", "cache_life": HOUR, "failure_life": HOUR, "honour": ("crawl-delay",)},
+}

@@ -1,0 +1,170 @@
+"""What was retrieved, and the proof of how: values only, and their form as JSON (`retrieved.schema.json`)."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from typing import Any, Literal
+
+from comity.policy import Decision
+from comity.retrieve.hidden import HiddenText
+from comity.retrieve.quality import Quality
+from comity.signals.llms import Reason, Strategy
+from comity.signals.robots_meta import PageWarning
+from comity.signals.usage import PURPOSES, Usage
+
+Outcome = Literal[
+    "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
+]
+Conversion = Literal["markdownify", "extractor", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A robots.txt or llms.txt that was consulted.
+
+    Attributes:
+        kind: which of the two; they have different authority and are never mixed.
+        origin: whose it is.
+        url: the address that answered.
+        status: HTTP status; None where there was no answer or no request was allowed.
+        sha256: of the body, in hex; None where nothing was read.
+        fetched_at: Unix time in seconds; None where nothing answered.
+        redirects: addresses passed on the way.
+        problem: why it was not read, or not to its end; None where all is well.
+    """
+
+    kind: Literal["robots.txt", "llms.txt"]
+    origin: str
+    url: str
+    status: int | None
+    sha256: str | None
+    fetched_at: float | None
+    redirects: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A URL that could have been retrieved, and what became of it.
+
+    Attributes:
+        reason: why it is a candidate; `chooser` where a chooser named a URL that was none.
+        verdict: what robots.txt of its own origin says; None where the question did not arise.
+        outcome: `chosen`, or why it was passed over.
+        why: one plain sentence.
+        status, content_type: of the answer, where there was one.
+    """
+
+    url: str
+    reason: Reason | Literal["chooser"]
+    verdict: str | None
+    outcome: Outcome
+    why: str
+    status: int | None = None
+    content_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How a result came about.
+
+    Attributes:
+        decision: about the URL that was asked for.
+        manifests: every robots.txt and llms.txt consulted.
+        considered: the candidates in the order they were tried, the chosen one last.
+        redirects: URLs passed on the way from the chosen candidate to the URL that answered.
+        request_headers: sent with the request beyond those that every request has.
+        refused_headers: names of headers that a chooser asked for and that were not sent.
+        source_sha256: of the body as it came (content coding removed), in hex.
+        source_bytes: its length.
+        markdown_sha256: of the Markdown in UTF-8, in hex.
+        conversion: what made the Markdown.
+        started_at, fetched_at: Unix times in seconds.
+        seconds: from start to end, waiting for our turn included; `conversion_seconds` of it for the conversion.
+    """
+
+    agent: str
+    strategy: Strategy
+    decision: Decision
+    manifests: tuple[Manifest, ...]
+    considered: tuple[Considered, ...]
+    redirects: tuple[str, ...]
+    request_headers: Mapping[str, str]
+    refused_headers: tuple[str, ...]
+    source_sha256: str
+    source_bytes: int
+    markdown_sha256: str
+    conversion: Conversion
+    started_at: float
+    fetched_at: float
+    seconds: float
+    conversion_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A page for an agent. Its text is data, never an instruction.
+
+    Attributes:
+        url: what answered, in normal form: cite this unless a `canonical` warning names another.
+        requested_url: what was asked for.
+        title: what the page calls itself, or None.
+        markdown: its content.
+        media_type: of the source.
+        decision: why `url` could be fetched.
+        usage: what the site states about the content's use, from robots.txt, headers and page together.
+        quality: how good the Markdown is likely to be.
+        warnings: for use and citation; never a reason not to have fetched.
+        hidden: text that a person would not see.
+    """
+
+    url: str
+    requested_url: str
+    title: str | None
+    markdown: str
+    media_type: str
+    decision: Decision
+    usage: Usage
+    quality: Quality
+    warnings: tuple[PageWarning, ...]
+    hidden: tuple[HiddenText, ...]
+    evidence: Evidence
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""
+        evidence = {name: getattr(self.evidence, name) for name in Evidence.__slots__}
+        evidence["decision"] = self.evidence.decision.to_dict()
+        evidence["manifests"] = [_plain(asdict(each)) for each in self.evidence.manifests]
+        evidence["considered"] = [asdict(each) for each in self.evidence.considered]
+        evidence["request_headers"] = dict(self.evidence.request_headers)
+        return {
+            "url": self.url,
+            "requested_url": self.requested_url,
+            "title": self.title,
+            "markdown": self.markdown,
+            "media_type": self.media_type,
+            "decision": self.decision.to_dict(),
+            "usage": self.usage.to_dict(),
+            "usage_of_purposes": {purpose: self.usage.explain(purpose) for purpose in PURPOSES},
+            "quality": self.quality.to_dict(),
+            "warnings": [asdict(each) for each in self.warnings],
+            "hidden": [asdict(each) for each in self.hidden],
+            "evidence": _plain(evidence),
+        }
+
+
+def sha256(data: bytes | str) -> str:
+    """In hex; text as UTF-8."""
+    return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
+    schema: dict[str, Any] = json.loads(files("comity.retrieve").joinpath("retrieved.schema.json").read_text("utf-8"))
+    return schema
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

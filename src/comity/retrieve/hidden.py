@@ -1,0 +1,206 @@
+"""Text that a page carries and a person would not see: found, quoted as data, reported.
+
+It warns and obeys nothing. Judged is what stands in the page itself: attributes, inline styles, simple rules of its
+style elements, characters; linked style sheets and scripts are not read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from comity.retrieve import css
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+    from bs4.element import PageElement
+
+Kind = Literal[
+    "hidden_attribute",
+    "aria_hidden",
+    "display_none",
+    "visibility_hidden",
+    "font_size_zero",
+    "transparent",
+    "same_colour",
+    "off_screen",
+    "clipped",
+    "instructing_comment",
+    "zero_width",
+    "bidi_control",
+    "tag_characters",
+]
+
+MAX_FOUND: Final = 100
+"""Places reported of one page."""
+EXCERPT: Final = 200
+"""Characters quoted of each."""
+
+_SENTENCES: Final[dict[Kind, str]] = {
+    "hidden_attribute": "An element with the hidden attribute holds text.",
+    "aria_hidden": "An element with aria-hidden=true holds text.",
+    "display_none": "An element with display:none holds text.",
+    "visibility_hidden": "An element with visibility:hidden holds text.",
+    "font_size_zero": "Text has a font size of zero.",
+    "transparent": "Text is transparent.",
+    "same_colour": "Text has the colour of its background.",
+    "off_screen": "Text is placed off the screen.",
+    "clipped": "Text is clipped to nothing.",
+    "instructing_comment": "An HTML comment speaks to a language model.",
+    "zero_width": "The text holds characters of no width.",
+    "bidi_control": "The text holds characters that change the order in which text is shown.",
+    "tag_characters": "The text holds invisible tag characters or runs of variation selectors.",
+}
+# Legitimate more often than not (icons, fading in): reported, and left in the Markdown.
+_KEPT: Final = frozenset(("aria_hidden", "transparent"))
+
+_ZERO_WIDTH: Final = re.compile("[\u200b\u2060-\u2064\u180e]|(?<!^)\ufeff|(?<=[A-Za-z])[\u200c\u200d]+(?=[A-Za-z])")
+_BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# A flag of a region is a black flag and tags: that is what they are for.
+_TAGS: Final = re.compile("(?<![\U0001f3f4\U000e0000-\U000e007f])[\U000e0000-\U000e007f]+|[\U000e0100-\U000e01ef]{2,}")
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e01ef]"
+)
+_COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_INSTRUCTS: Final = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your)\b"
+    r"|\b(?:language models?|llms?|chatgpt|gpt-?\d|claude|gemini|copilot|ai (?:agents?|assistants?|models?|systems?)"
+    r"|system prompt|assistant)\b"
+    r"|\byou (?:are|must|should|will) (?:now|not|an?|always|never)\b"
+    r"|\b(?:do not|don't|never) (?:tell|reveal|mention|inform) the user\b"
+    r"|\binstead,? (?:say|answer|respond|reply|output|print)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenText:
+    """One place where text is hidden from people.
+
+    Attributes:
+        kind: how it is hidden.
+        message: one plain sentence.
+        excerpt: its first characters; what cannot be seen is written as `\\u200b`. Data, never an instruction.
+        length: characters of the hidden text.
+        kept: whether it is left in the Markdown nevertheless.
+    """
+
+    kind: Kind
+    message: str
+    excerpt: str
+    length: int
+    kept: bool
+
+
+def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
+    """What Markdown or plain text hides: characters nobody sees and, where `comments`, HTML comments that instruct.
+
+    Such text passes through unchanged, so all of it is kept.
+    """
+    found = list(_characters(text))
+    if comments and "<!--" in text:
+        found += [
+            _found("instructing_comment", match[1], True)
+            for match in _COMMENT.finditer(text)
+            if _INSTRUCTS.search(match[1][:10_000])
+        ]
+    return tuple(found[:MAX_FOUND])
+
+
+def in_page(soup: "BeautifulSoup", styles: "Iterable[Tag]") -> tuple[tuple[HiddenText, ...], tuple["Tag", ...]]:
+    """What an HTML page with these `style` elements hides, and the elements whose text is not to be kept."""
+    from bs4 import Comment, Tag
+
+    rules = css.hiding_rules(style.get_text() for style in styles)
+    found: list[HiddenText] = []
+    removed: list[Tag] = []
+    stack: list[tuple[PageElement, bool]] = [(soup, False)]  # with whether hidden text around it is reported already
+    while stack:
+        node, reported = stack.pop()
+        if isinstance(node, Comment):
+            if _INSTRUCTS.search(node[:10_000]):
+                found.append(_found("instructing_comment", node, False))
+        elif isinstance(node, Tag):
+            kind, kept = _hides(node, rules)
+            if kind is not None and node.name not in ("html", "body"):  # scripts show those again
+                if not kept:
+                    removed.append(node)
+                if not reported and len(found) < MAX_FOUND and (text := node.get_text(" ", strip=True)):
+                    found.append(_found(kind, text, kept))
+                if not kept:
+                    continue
+                reported = True
+            stack.extend((child, reported) for child in reversed(node.contents))
+    found = found[:MAX_FOUND] + list(_characters(soup.get_text()))
+    return tuple(found), tuple(removed)
+
+
+def _hides(node: "Tag", rules: css.Rules) -> tuple[Kind | None, bool]:
+    """How an element hides its text, and whether that text is kept."""
+    if not node.attrs:
+        return None, False
+    if "hidden" in node.attrs and _text(node, "hidden").lower() != "until-found":
+        return "hidden_attribute", False
+    style = _text(node, "style")
+    if style:
+        declared = css.declarations(style)
+        kind = css.hides(declared)
+        if kind is not None:
+            return kind, kind in _KEPT
+        if "color" in declared:
+            same = _same_colour(node, declared["color"])
+            if same is not None:
+                return "same_colour", not same
+    if _text(node, "aria-hidden").lower() == "true":
+        return "aria_hidden", True
+    # Later rules, other states and media may show it again: that is for a browser to know.
+    kind = rules.of(node.name, _text(node, "id"), _text(node, "class"))
+    return kind, True
+
+
+def _same_colour(node: "Tag", colour: str) -> bool | None:
+    """True: the background declared on it or around it is the same; False: none is, and the text is white."""
+    own = css.colour(colour)
+    if own is None:
+        return None
+    around: Tag | None = node
+    while around is not None:
+        declared = css.declarations(_text(around, "style"))
+        words = declared.get("background-color") or declared.get("background") or _text(around, "bgcolor")
+        if words:
+            return True if css.colour(words) == own else None
+        around = around.parent
+    return False if own == (255, 255, 255) else None
+
+
+def _text(node: "Tag", name: str) -> str:
+    value = node.attrs.get(name, "")
+    return value if isinstance(value, str) else " ".join(value)
+
+
+def _characters(text: str) -> Iterator[HiddenText]:
+    kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+        ("zero_width", _ZERO_WIDTH),
+        ("bidi_control", _BIDI),
+        ("tag_characters", _TAGS),
+    )
+    if text.isascii():
+        return
+    for kind, pattern in kinds:
+        first = pattern.search(text)
+        if first is not None:
+            around = text[max(0, first.start() - 40) : first.end() + EXCERPT - 40]
+            length = sum(len(match[0]) for match in pattern.finditer(text))
+            yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
+
+
+def _found(kind: Kind, text: str, kept: bool) -> HiddenText:
+    return HiddenText(kind, _SENTENCES[kind], _shown(text), len(text), kept)
+
+
+def _shown(text: str) -> str:
+    """An excerpt on one line, what cannot be seen written out."""
+    text = " ".join(text[: 4 * EXCERPT].split())
+    if len(text) > EXCERPT:
+        text = text[: EXCERPT - 1] + "…"
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

@@ -1,0 +1,76 @@
+"""A site's llms.txt, asked for like any page of it and kept as long as HTTP lets it be.
+
+robots.txt and the address guard apply; whatever goes wrong means that there is none, with the reason in the evidence.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from comity.errors import ComityError
+from comity.net import AsyncClient
+from comity.policy.outcome import freshness
+from comity.retrieve.evidence import Manifest, sha256
+from comity.retrieve.parts import Fetched, Fetcher, fetched
+from comity.signals import llms
+from comity.signals.llms import LlmsTxt
+
+FAILURE_LIFE: Final = 300.0
+"""Seconds an llms.txt that could not be had is not asked for again."""
+MAX_ORIGINS: Final = 500
+"""Origins of one client whose llms.txt is kept."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What one client has read, by origin: until when, the file, the evidence."""
+
+    files: dict[str, tuple[float, LlmsTxt | None, Manifest]] = field(default_factory=dict)
+    locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+
+_KEPT: WeakKeyDictionary[AsyncClient, _Kept] = WeakKeyDictionary()
+
+
+async def llms_txt(client: AsyncClient, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
+    """The llms.txt of an origin, None where there is none to be had, and the evidence.
+
+    It is kept for the life of the client within HTTP freshness, at most a day; what a fetcher brings is not kept.
+    """
+    if fetcher is not None:
+        found, manifest, _ = await _read(client, origin, fetcher)
+        return found, manifest
+    kept = _KEPT.setdefault(client, _Kept())
+    async with kept.locks.setdefault(origin, asyncio.Lock()):  # one request, however many wait for it
+        known = kept.files.get(origin)
+        if known is None or known[0] <= time.monotonic():
+            found, manifest, life = await _read(client, origin, None)
+            while len(kept.files) >= MAX_ORIGINS:
+                kept.files.pop(next(iter(kept.files)), None)
+            known = kept.files[origin] = (time.monotonic() + life, found, manifest)
+    kept.locks.pop(origin, None)
+    return known[1], known[2]
+
+
+async def _read(client: AsyncClient, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
+    url = f"{origin}/llms.txt"
+    try:
+        answer = await fetched(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})
+    except ComityError as error:
+        manifest = Manifest("llms.txt", origin, url, None, None, None, problem=str(error))
+        return None, manifest, FAILURE_LIFE
+    if not 200 <= answer.status < 300:
+        problem = "there is none" if answer.status in (404, 410) else f"HTTP status {answer.status}"
+        return None, _manifest(origin, answer, None, problem), FAILURE_LIFE if answer.status >= 500 else _life(answer)
+    found = await asyncio.to_thread(llms.parse, answer.body, answer.url)
+    return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)
+
+
+def _manifest(origin: str, answer: Fetched, digest: str | None, problem: str | None) -> Manifest:
+    return Manifest("llms.txt", origin, answer.url, answer.status, digest, answer.fetched_at, answer.redirects, problem)
+
+
+def _life(answer: Fetched) -> float:
+    return freshness({name.lower(): value for name, value in reversed(answer.headers)}, answer.fetched_at)

@@ -1,0 +1,198 @@
+"""The parts of a retrieval that a caller can replace, and the checks their answers pass.
+
+A fetcher, extractor or chooser may hold a model or a browser: what it answers is not trusted. Whatever it names is
+asked about at robots.txt like any other URL, and of its headers only those of content negotiation are sent.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from comity import urls
+from comity.errors import ComityError, PartFailed, RobotsDisallowed, RobotsUnreachable, TooLarge, TooManyRedirects
+from comity.net import AsyncClient
+from comity.policy import Decision
+from comity.signals.llms import Candidate
+
+
+class Answer(Protocol):
+    """What a fetcher gives back: `url` is the one that answered, `body` has any content coding removed."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+Choice = tuple[str, Mapping[str, str]]
+Fetcher = Callable[[str, Mapping[str, str]], Answer | Awaitable[Answer]]
+Extractor = Callable[[str, str], str | Awaitable[str]]
+Chooser = Callable[[str, tuple[Candidate, ...]], Choice | Awaitable[Choice | None] | None]
+
+NEGOTIATION = {"accept": "Accept", "accept-language": "Accept-Language"}
+DEFAULT_HEADERS = {"Accept": "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"}
+_LONGEST_HEADER = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer whoever fetched it. `request_headers`: those of ours that were really sent."""
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    redirects: tuple[str, ...]
+    request_headers: Mapping[str, str]
+    fetched_at: float
+
+    def header(self, name: str) -> str:
+        """The first value of a header, empty where it is missing."""
+        return next((value for each, value in self.headers if each.lower() == name), "")
+
+    def values(self, name: str) -> list[str]:
+        """All values of a header."""
+        return [value for each, value in self.headers if each.lower() == name]
+
+    @property
+    def content_type(self) -> str:
+        return self.header("content-type").partition(";")[0].strip().lower()
+
+
+async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
+    """One URL and the redirects from it, each hop decided anew, whoever does the fetching.
+
+    Raises:
+        RobotsDisallowed, AddressBlocked, FetchError and its kinds
+        PartFailed: the fetcher failed.
+    """
+    if fetcher is None:
+        return await _by_client(client, url, headers)
+    settings = client.settings
+    passed: list[str] = []
+    while True:
+        require(await client.check(url))
+        answer = _checked_answer(await called("fetcher", fetcher, url, dict(headers), about=url), url)
+        if len(answer.body) > settings.max_body:
+            raise TooLarge(f"the body of {url} is over {settings.max_body} bytes", url=url)
+        if answer.url != url:  # it followed a redirect of its own
+            require(await client.check(answer.url))
+            passed.append(url)
+            url = answer.url
+        location = answer.header("location") if answer.status in (301, 302, 303, 307, 308) else ""
+        if not location:
+            return Fetched(url, answer.status, answer.headers, answer.body, tuple(passed), headers, answer.fetched_at)
+        target = urls.join(url, location)
+        if target is None or target == url or target in passed or len(passed) >= settings.max_redirects:
+            raise TooManyRedirects(f"{url} redirects to {location[:200]!r}: not followed", url=url)
+        passed.append(url)
+        url = target
+
+
+def require(decision: Decision) -> None:
+    """
+    Raises:
+        RobotsDisallowed: the decision is no.
+    """
+    if not decision.may_fetch:
+        kind = RobotsUnreachable if decision.verdict == "unknown_unreachable" else RobotsDisallowed
+        raise kind(
+            f"{decision.url} may not be fetched by {decision.agent}: {decision.why}",
+            url=decision.url,
+            decision=decision,
+        )
+
+
+async def chosen(
+    chooser: Chooser, url: str, candidates: tuple[Candidate, ...]
+) -> tuple[str | None, dict[str, str], tuple[str, ...]]:
+    """The URL a chooser wants, the headers of its that are sent, and the names of those that are not.
+
+    Raises:
+        PartFailed: it raised an error, or its answer is no URL with headers.
+    """
+    answer = await called("chooser", chooser, url, candidates, about=url)
+    if answer is None:
+        return None, {}, ()
+    try:
+        wanted, headers = answer
+        pairs = [(str(name), str(value)) for name, value in dict(headers or {}).items()]
+    except (TypeError, ValueError):
+        raise PartFailed(
+            f"the chooser answered {_short(answer)}", url=url, hint="None, or a URL and a mapping of headers"
+        ) from None
+    if not isinstance(wanted, str) or not urls.is_http(wanted):
+        raise PartFailed(f"the chooser chose {_short(wanted)}, which is no http or https URL", url=url)
+    sent: dict[str, str] = {}
+    refused: list[str] = []
+    for name, value in pairs:
+        known = NEGOTIATION.get(name.strip().lower())
+        if known is not None and value.isprintable() and value.isascii() and len(value) <= _LONGEST_HEADER:
+            sent[known] = value
+        else:
+            refused.append(name[:100])
+    return urls.normalise(wanted), sent, tuple(refused)
+
+
+async def called(part: str, function: Callable[..., Any], *arguments: Any, about: str) -> Any:
+    """What a part answers; a function that is not async runs in a thread.
+
+    Raises:
+        PartFailed: it raised an error that is not comity's own.
+    """
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments)
+        answer = await asyncio.to_thread(function, *arguments)
+        return await answer if inspect.isawaitable(answer) else answer
+    except ComityError:
+        raise
+    except Exception as error:
+        raise PartFailed(f"the {part} raised {type(error).__name__}: {error}", url=about) from error
+
+
+async def _by_client(client: AsyncClient, url: str, headers: Mapping[str, str]) -> Fetched:
+    response = await client.get(url, headers=headers)
+    return Fetched(
+        response.url,
+        response.status,
+        response.all_headers,
+        response.body,
+        response.redirects,
+        headers,
+        response.fetched_at,
+    )
+
+
+def _checked_answer(answer: Any, url: str) -> Fetched:
+    """
+    Raises:
+        PartFailed: it is not what a fetcher may answer.
+    """
+    try:
+        status, body, final = answer.status, answer.body, answer.url
+        given = getattr(answer, "all_headers", None) or dict(answer.headers).items()
+        headers = tuple((str(name), str(value)) for name, value in given)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise PartFailed(
+            f"the fetcher answered {_short(answer)}: {error}", url=url, hint="it needs url, status, headers and body"
+        ) from None
+    if isinstance(status, bool) or not isinstance(status, int) or not isinstance(body, bytes):
+        raise PartFailed(
+            f"the fetcher answered status {_short(status)} and a body of type {type(body).__name__}", url=url
+        )
+    if not isinstance(final, str) or not urls.is_http(final):
+        raise PartFailed(f"the fetcher says that {_short(final)} answered, which is no http or https URL", url=url)
+    return Fetched(urls.normalise(final), status, headers, body, (), {}, time.time())
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:199] + "…"

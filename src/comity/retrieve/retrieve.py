@@ -1,0 +1,332 @@
+"""One URL for an agent: robots.txt first, then llms.txt for a better URL, then the page as Markdown, with evidence.
+
+It decides which of the candidates is fetched; it never lets llms.txt, a page or a caller's part allow what robots.txt
+of the URL's own origin does not, and takes no text for an instruction.
+"""
+
+import asyncio
+import re
+import time
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from comity import urls
+from comity.errors import (
+    AddressBlocked,
+    BadStatus,
+    ComityError,
+    NoCandidate,
+    PartFailed,
+    RobotsDisallowed,
+    RobotsUnreachable,
+    UnsupportedContent,
+)
+from comity.net import AsyncClient
+from comity.policy import Decision
+from comity.retrieve import extraction, hidden
+from comity.retrieve.evidence import Considered, Conversion, Evidence, Manifest, Outcome, Retrieved, sha256
+from comity.retrieve.llms_txt import llms_txt
+from comity.retrieve.page_warnings import about
+from comity.retrieve.parts import (
+    DEFAULT_HEADERS,
+    Chooser,
+    Extractor,
+    Fetched,
+    Fetcher,
+    called,
+    chosen,
+    fetched,
+    require,
+)
+from comity.retrieve.quality import assess, signs_of
+from comity.signals import encodings, links, llms, usage
+from comity.signals.llms import Reason, Strategy
+
+Kind = Literal["html", "markdown", "text"]
+Why = Reason | Literal["chooser"]
+
+_KINDS: Final[dict[str, Kind]] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/plain": "text",
+}
+_TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
+# A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
+_GUESSED: Final = ("markdown_variant", "index_markdown")
+
+
+async def retrieve(
+    client: AsyncClient,
+    url: str,
+    *,
+    strategy: Strategy = "prefer",
+    fetcher: Fetcher | None = None,
+    extractor: Extractor | None = None,
+    chooser: Chooser | None = None,
+) -> Retrieved:
+    """Fetch a page for an agent, as Markdown.
+
+    Args:
+        client: decides, paces and fetches.
+        url: absolute, http or https.
+        strategy: `prefer` a URL that llms.txt offers for the page, or its Markdown variant; `force` one, never the page
+            itself; `disabled`: the page itself, llms.txt is not asked for.
+        fetcher: `fetcher(url, headers)` gets pages and llms.txt in the client's place; robots.txt stays the client's,
+            and pacing and the address guard of those requests become the fetcher's business.
+        extractor: `extractor(html, url)` gives the Markdown of a page.
+        chooser: `chooser(url, candidates)` gives None or the URL to try first, with headers for it.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        RobotsDisallowed: the page, or what it redirects to, may not be fetched. Nothing was, in its place either.
+        NoCandidate: no candidate was allowed and answered.
+        BadStatus, UnsupportedContent: the page's own answer is no page.
+        ExtractionFailed, PartFailed, MissingExtra: it could not be made Markdown.
+        AddressBlocked, FetchError and its kinds
+    """
+    llms.candidates(url, None, strategy=strategy)
+    return await _Retrieval(client, urls.normalise(url), strategy, fetcher, extractor, chooser).run()
+
+
+class _Retrieval:
+    """The state of one retrieval."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        url: str,
+        strategy: Strategy,
+        fetcher: Fetcher | None,
+        extractor: Extractor | None,
+        chooser: Chooser | None,
+    ) -> None:
+        self.client = client
+        self.url = url
+        self.strategy = strategy
+        self.fetcher = fetcher
+        self.extractor = extractor
+        self.chooser = chooser
+        self.manifests: dict[tuple[str, str], Manifest] = {}
+        self.considered: list[Considered] = []
+        self.headers = dict(DEFAULT_HEADERS)
+        self.refused_headers: tuple[str, ...] = ()
+        self.started_at = time.time()
+        self.started = time.monotonic()
+
+    async def run(self) -> Retrieved:
+        decision = await self.decide(self.url)
+        require(decision)
+        answer, kind = await self.first_usable(await self.candidates())
+        return await self.result(decision, answer, kind)
+
+    async def decide(self, url: str) -> Decision:
+        """What robots.txt of the URL's own origin says, noted in the evidence."""
+        decision = await self.client.check(url)
+        source = decision.source
+        if source is not None:
+            self.manifests[("robots.txt", source.origin)] = Manifest(
+                "robots.txt",
+                source.origin,
+                source.url,
+                source.status,
+                source.sha256,
+                source.fetched_at,
+                source.redirects,
+                source.error,
+            )
+        return decision
+
+    async def candidates(self) -> list[tuple[str, Why]]:
+        """What to try, in order, and why."""
+        found = None
+        if self.strategy != "disabled":
+            origin = urls.origin(self.url)
+            found, manifest = await llms_txt(self.client, origin, self.fetcher)
+            self.manifests[("llms.txt", origin)] = manifest
+            for hop in (*manifest.redirects, manifest.url):
+                if urls.origin(hop) != origin:
+                    await self.decide(hop)
+        known = llms.candidates(self.url, found, strategy=self.strategy)
+        order: dict[str, Why] = {each.url: each.reason for each in known}
+        if self.chooser is not None:
+            first, headers, self.refused_headers = await chosen(self.chooser, self.url, known)
+            self.headers |= headers
+            if first is not None:
+                order = {first: order.get(first, "chooser"), **order}
+        return list(order.items())
+
+    async def first_usable(self, order: list[tuple[str, Why]]) -> tuple[Fetched, Kind]:
+        """The first candidate that is allowed and answers with something that can be read."""
+        own: ComityError | None = None  # why the page itself cannot be had
+        for url, why in order:
+            answer: Fetched | None = None
+            verdict: str | None = None
+            try:
+                decision = await self.decide(url)
+                verdict = decision.verdict
+                require(decision)
+                answer = await fetched(self.client, self.fetcher, url, self.headers)
+                kind = _usable(answer, why)
+            except PartFailed:
+                raise
+            except ComityError as error:
+                own = error if url == self.url else own
+                self.note(url, why, verdict, _outcome(error), error.args[0], answer)
+            else:
+                self.note(url, why, verdict, "chosen", decision.why, answer)
+                return answer, kind
+        if own is not None:
+            raise own
+        tried = "; ".join(f"{each.url}: {each.why}" for each in self.considered[:5])
+        raise NoCandidate(
+            f"nothing can be had in place of {self.url}: {tried or 'its site offers nothing'}",
+            url=self.url,
+            considered=tuple(self.considered),
+            hint="strategy 'prefer' falls back on the page itself",
+        )
+
+    def note(
+        self, url: str, why: Why, verdict: str | None, outcome: Outcome, words: str, answer: Fetched | None
+    ) -> None:
+        status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
+        self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
+
+    async def result(self, requested: Decision, answer: Fetched, kind: Kind) -> Retrieved:
+        """Convert, judge and put together."""
+        agent = self.client.policy.agent
+        for hop in answer.redirects:
+            await self.decide(hop)
+        decision = await self.decide(answer.url)
+        said = await asyncio.to_thread(
+            links.read_page,
+            answer.body,
+            answer.url,
+            answer.header("content-type") if kind == "html" else "text/plain",
+            answer.values("link"),
+        )
+        began = time.monotonic()
+        read, conversion = await self.converted(answer, kind)
+        conversion_seconds = time.monotonic() - began
+        title = said.title if kind == "html" else _heading(read.markdown)
+        stated = usage.merge(
+            decision.usage,
+            usage.from_headers(answer.headers, agent=agent, url=answer.url),
+            usage.from_metas(said.metas, agent=agent),
+            usage.Usage(licences=usage.from_links(read.licences, said.base)),
+        )
+        signs = await asyncio.to_thread(
+            signs_of,
+            read.markdown,
+            source=len(answer.body) if kind == "html" else 0,
+            title=title is not None or kind == "text",
+            truncated=read.truncated,
+            javascript_shell=read.javascript_shell,
+        )
+        return Retrieved(
+            url=answer.url,
+            requested_url=self.url,
+            title=title,
+            markdown=read.markdown,
+            media_type=answer.content_type,
+            decision=decision,
+            usage=stated,
+            quality=assess(signs),
+            warnings=about(
+                decision,
+                stated,
+                said,
+                answer.values("x-robots-tag"),
+                self.client.policy,
+                datetime.fromtimestamp(answer.fetched_at, UTC),
+            ),
+            hidden=read.hidden,
+            evidence=Evidence(
+                agent=agent,
+                strategy=self.strategy,
+                decision=requested,
+                manifests=tuple(self.manifests.values()),
+                considered=tuple(self.considered),
+                redirects=answer.redirects,
+                request_headers=answer.request_headers,
+                refused_headers=self.refused_headers,
+                source_sha256=sha256(answer.body),
+                source_bytes=len(answer.body),
+                markdown_sha256=sha256(read.markdown),
+                conversion=conversion,
+                started_at=self.started_at,
+                fetched_at=answer.fetched_at,
+                seconds=time.monotonic() - self.started,
+                conversion_seconds=conversion_seconds,
+            ),
+        )
+
+    async def converted(self, answer: Fetched, kind: Kind) -> tuple[extraction.Page, Conversion]:
+        """The Markdown: what is Markdown or plain text already passes through unchanged."""
+        encoding = encodings.detect(answer.body, answer.header("content-type"))
+        text = encodings.to_utf8(answer.body, encoding).decode("utf-8")
+        if kind != "html":
+            found = await asyncio.to_thread(hidden.in_text, text, comments=kind == "markdown")
+            return extraction.Page(text, found, truncated=False, javascript_shell=False), "unchanged"
+        own = self.extractor
+        page = await asyncio.to_thread(extraction.read, text, answer.url, convert=own is None)
+        if own is None:
+            return page, "markdownify"
+        cut, _ = extraction.bounded(text, answer.url)
+        markdown = await called("extractor", own, cut, answer.url, about=answer.url)
+        if not isinstance(markdown, str):
+            raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)
+        return (
+            extraction.Page(markdown, page.hidden, page.truncated, page.javascript_shell, page.licences),
+            "extractor",
+        )
+
+
+def _usable(answer: Fetched, why: Why) -> Kind:
+    """
+    Raises:
+        BadStatus, UnsupportedContent
+    """
+    url = answer.url
+    if not 200 <= answer.status < 300:
+        raise BadStatus(f"{url} answered with HTTP status {answer.status}", url=url, status=answer.status)
+    media_type = answer.content_type
+    kind = _KINDS.get(media_type)
+    if kind is None and not media_type and _looks_like_html(answer.body):
+        kind = "html"
+    if kind is None:
+        raise UnsupportedContent(
+            f"{url} is {media_type or 'of no stated type'}: only HTML, Markdown and plain text can be retrieved",
+            url=url,
+            hint="client.get fetches it as it is",
+        )
+    if kind == "html" and why in _GUESSED:
+        raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
+    return kind
+
+
+def _looks_like_html(body: bytes) -> bool:
+    return body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
+def _heading(markdown: str) -> str | None:
+    """The first heading of the first level, where a title stands."""
+    match = _TITLE.search(markdown[:65_536])
+    return match[1].strip().rstrip("#").rstrip()[:500] or None if match else None
+
+
+def _outcome(error: ComityError) -> Outcome:
+    match error:
+        case RobotsUnreachable():
+            return "unreachable"
+        case RobotsDisallowed():
+            return "disallowed"
+        case AddressBlocked():
+            return "address_blocked"
+        case BadStatus():
+            return "bad_status"
+        case UnsupportedContent():
+            return "unsupported_content"
+        case _:
+            return "failed"

@@ -1,0 +1,38 @@
+"""Sitemaps, read as a stream: which URLs a site says exist, and how fresh they are.
+
+Bytes in, entries out, in constant memory. It decides nothing: a sitemap grants no permission, and every URL found
+here still has to be normalised, checked against robots.txt and against the address guard.
+"""
+
+from comity.signals.sitemaps.dates import Precision
+from comity.signals.sitemaps.entries import (
+    Alternate,
+    Entry,
+    Image,
+    Kind,
+    Limits,
+    News,
+    Position,
+    SitemapRef,
+    SitemapUrl,
+    Video,
+)
+from comity.signals.sitemaps.reader import SitemapReader, read
+from comity.signals.sitemaps.scope import in_scope
+
+__all__ = [
+    "Alternate",
+    "Entry",
+    "Image",
+    "Kind",
+    "Limits",
+    "News",
+    "Position",
+    "Precision",
+    "SitemapReader",
+    "SitemapRef",
+    "SitemapUrl",
+    "Video",
+    "in_scope",
+    "read",
+]

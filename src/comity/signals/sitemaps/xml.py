@@ -1,0 +1,388 @@
+"""The XML forms: urlset, sitemapindex, RSS and Atom, by expat, one event at a time.
+
+Nothing outside the document is ever fetched, a document type with declarations of its own is refused, and names,
+depth and text are bounded, so that no document costs more memory than a fair one.
+"""
+
+import codecs
+from collections.abc import Callable
+from typing import Final
+from xml.parsers import expat
+
+from comity.signals.sitemaps.dates import Stated, parse_feed, parse_w3c
+from comity.signals.sitemaps.entries import (
+    Alternate,
+    Entry,
+    Image,
+    Kind,
+    Limits,
+    News,
+    Position,
+    SitemapRef,
+    SitemapUrl,
+    Video,
+)
+from comity.signals.sitemaps.unpack import Stop
+
+_DEPTH = 64
+_NAMES = 4096
+
+_ROOTS: Final[dict[str, Kind]] = {
+    "urlset": "urlset",
+    "sitemapindex": "sitemapindex",
+    "rss": "rss",
+    "RDF": "rss",
+    "feed": "atom",
+}
+# Part of a namespace's address -> our name for it. Parts, because sites write https for http, old versions, typos.
+# The outermost element's namespace, whatever it is, is taken for the right one.
+_NAMESPACES: Final = (
+    ("sitemap-image", "image"),
+    ("sitemap-news", "news"),
+    ("sitemap-video", "video"),
+    ("/schemas/sitemap", ""),
+    ("/1999/xhtml", "xhtml"),
+    ("purl.org/dc/", "dc"),
+    ("purl.org/rss/", ""),
+)
+_CHANGEFREQ: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_LEAVES: Final = frozenset(
+    {
+        "loc", "lastmod", "changefreq", "priority",
+        "image:loc", "image:title", "image:caption", "image:license",
+        "news:title", "news:name", "news:language", "news:publication_date",
+        "video:title", "video:description", "video:thumbnail_loc", "video:content_loc", "video:player_loc",
+        "video:duration", "video:publication_date",
+        "link", "pubDate", "dc:date", "id", "updated", "published",
+    }
+)  # fmt: skip
+
+_ADDRESSES: Final = frozenset({"loc", "link", "guid", "image:loc"})
+# Stands for an address that is not one text: with elements in it, or stated twice. XML can hold no such character.
+_UNCLEAR: Final = "\0"
+_NO_LINK: Final = "guid, not a link"
+
+
+class _DeclaredElsewhere(Exception):
+    """The document type has ended, and it refers to declarations outside of the document."""
+
+
+class XmlEntries:
+    """Feed it bytes; it appends what it finds to `found`.
+
+    `feed` and `close` raise `Stop` where the document is damaged, hostile or over a limit.
+
+    Args:
+        limits: what the document may cost.
+        charset: of the bytes, by Python's name; it beats what the document declares.
+        mark: how many bytes of byte order mark come first.
+    """
+
+    def __init__(self, limits: Limits, charset: str, mark: int) -> None:
+        self.kind: Kind = "unknown"
+        self.found: list[Entry] = []
+        self.skipped = 0
+        self._limits = limits
+        self._total = 0
+        self._decoder = None if charset == "utf-8" else codecs.getincrementaldecoder(charset)("replace")
+        self._mark = mark
+        self._begun = False
+        self._before = Position(0, 0)  # bytes and line ends passed over before the first `<`
+        self._typed = False  # a document type declared elsewhere has been passed over
+        self._depth = 0
+        self._deepest = 0  # depth of the element that began last: one that ends elsewhere has others in it
+        self._own = ""
+        # Element name, namespace before it -> what to do: at its start, with its text, at its end.
+        self._openers: dict[str, Callable[[dict[str, str]], None] | None] = {}
+        self._leaves: dict[str, str] = {}
+        self._closers: dict[str, Callable[[], None]] = {}
+        self._text: list[str] = []
+        self._fields: dict[str, str] = {}
+        self._aside: dict[str, str] = {}
+        self._images: list[Image] = []
+        self._news: list[News] = []
+        self._videos: list[Video] = []
+        self._alternates: list[Alternate] = []
+        self._prolog: list[bytes] | None = []  # what the parser has been given, until the outermost element
+        self._parser = self._new_parser()
+
+    def _new_parser(self) -> expat.XMLParserType:
+        parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text.append
+        parser.StartDoctypeDeclHandler = self._doctype
+        return parser
+
+    @property
+    def position(self) -> Position:
+        byte, line = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber
+        return Position(self._before.byte + max(byte, 0), self._before.line + line)
+
+    def feed(self, block: bytes) -> None:
+        if self._decoder is None:
+            self._parse(block if self._begun else self._bare(block), False)
+        else:
+            text = self._decoder.decode(block[self._mark :])
+            self._mark = 0
+            self._parse(text.encode() if self._begun else self._bare(text.encode()), False)
+        if len(self._parser.intern) > _NAMES:
+            raise Stop(f"more than {_NAMES:,} different element and attribute names: not a sitemap")
+
+    def close(self) -> None:
+        self._parse(self._decoder.decode(b"", True).encode() if self._decoder else b"", True)
+
+    def _bare(self, text: bytes) -> bytes:
+        """The first text without its mark and without white space, which is forbidden here, common and harmless."""
+        self._begun = True
+        bare = text[self._mark :].lstrip()
+        passed = text[: len(text) - len(bare)]
+        self._before = Position(len(passed), passed.count(b"\n"))
+        return bare
+
+    def _parse(self, text: bytes, last: bool) -> None:
+        if self._prolog is not None:
+            self._prolog.append(text)
+        try:
+            self._parser.Parse(text, last)
+            if self._depth:
+                self._prolog = None
+        except _DeclaredElsewhere:
+            self._parse_rest(last)
+        except expat.ExpatError as error:
+            raise Stop(f"damaged XML: {expat.ErrorString(error.code)}") from None
+
+    def _parse_rest(self, last: bool) -> None:
+        """Go on behind a document type that is declared elsewhere, with a parser that knows nothing of it.
+
+        Nothing is read there, and the parser that knows of it would drop references to its entities without a word.
+        """
+        index, line = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber
+        rest = b"".join(self._prolog or ())[index + 1 :]
+        self._typed = True
+        self._before = Position(self._before.byte + index + 1, self._before.line + line - 1)
+        self._prolog = []
+        self._parser = self._new_parser()
+        self._parse(rest, last)
+
+    # -- expat's callbacks: kept small, they run some ten times per entry
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._text.clear()
+        self._deepest = self._depth = self._depth + 1
+        if self._depth > _DEPTH:
+            raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
+        try:
+            opener = self._openers[name]
+        except KeyError:
+            opener = self._learn(name)
+        if opener is not None:
+            opener(attributes)
+
+    def _end(self, name: str) -> None:
+        depth = self._depth
+        self._depth = depth - 1
+        leaf = self._leaves.get(name)
+        if leaf is not None:
+            text = "".join(self._text) if depth == self._deepest else _UNCLEAR
+            known = self._fields.setdefault(leaf, text)
+            if known != text and leaf in _ADDRESSES and known.strip() != text.strip():
+                self._fields[leaf] = _UNCLEAR
+            return
+        closer = self._closers.get(name)
+        if closer is not None:
+            closer()
+
+    def _doctype(self, _name: str, system: str | None, public: str | None, internal: int) -> None:
+        if internal:
+            raise Stop("a document type with declarations of its own (entities) is refused")
+        if self._typed:
+            raise Stop("a second document type")
+        if system or public:
+            self._parser.EndDoctypeDeclHandler = self._doctype_end
+
+    def _doctype_end(self) -> None:
+        raise _DeclaredElsewhere
+
+    # -- names
+
+    def _learn(self, name: str) -> Callable[[dict[str, str]], None] | None:
+        address, _, local = name.rpartition(" ")
+        if self._depth == 1:
+            self._root(local)
+            self._own = address
+        if address in ("", self._own):  # none at all: .NET writes xmlns="" on the entries
+            space = ""
+        else:
+            space = next((ours for part, ours in _NAMESPACES if part in address), "other")
+        key = f"{space}:{local}" if space else local
+        opener: Callable[[dict[str, str]], None] | None = None
+        if key in ("url", "sitemap", "item", "entry"):
+            opener = self._open
+            self._closers[name] = {
+                "url": self._close_url,
+                "sitemap": self._close_sitemap,
+                "item": self._close_item,
+                "entry": self._close_entry,
+            }[key]
+        elif key == "xhtml:link":
+            opener = self._alternate
+        elif key == "link" and self.kind == "atom":
+            opener = self._atom_link
+        elif key == "guid":
+            opener, self._leaves[name] = self._guid, key
+        elif key == "source" and self.kind == "atom":
+            opener, self._closers[name] = self._open_source, self._close_source
+        elif key == "image:image":
+            self._closers[name] = self._close_image
+        elif key == "news:news":
+            self._closers[name] = self._close_news
+        elif key == "video:video":
+            self._closers[name] = self._close_video
+        elif key in _LEAVES:
+            self._leaves[name] = key
+        self._openers[name] = opener
+        return opener
+
+    def _root(self, local: str) -> None:
+        kind = _ROOTS.get(local)
+        if kind is None:
+            raise Stop(f"the outermost element is <{local[:40]}>, not urlset, sitemapindex, rss or feed")
+        self.kind = kind
+
+    # -- elements
+
+    def _open(self, _attributes: dict[str, str]) -> None:
+        self._fields.clear()
+        if self._images or self._news or self._videos or self._alternates:
+            self._forget()
+
+    def _alternate(self, attributes: dict[str, str]) -> None:
+        rel = attributes.get("rel", "alternate")
+        if rel != "alternate" and rel.strip().lower() != "alternate":
+            return
+        href = attributes.get("href", "").strip()
+        hreflang = attributes.get("hreflang", "").strip()
+        if href and hreflang and len(self._alternates) < self._limits.extras:
+            self._alternates.append(Alternate(hreflang, href))
+
+    def _atom_link(self, attributes: dict[str, str]) -> None:
+        if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
+            self._fields.setdefault("link", attributes["href"])
+
+    def _guid(self, attributes: dict[str, str]) -> None:
+        if attributes.get("isPermaLink", "true").strip().lower() == "false":
+            self._fields[_NO_LINK] = ""
+
+    def _open_source(self, _attributes: dict[str, str]) -> None:
+        self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
+
+    def _close_source(self) -> None:
+        self._fields.clear()
+        self._fields.update(self._aside)
+
+    def _close_url(self) -> None:
+        fields = self._fields
+        loc = fields.get("loc", "").strip()
+        if not self._usable(loc):
+            return
+        lastmod, precision = _stated(fields.get("lastmod"))
+        changefreq = fields.get("changefreq")
+        if changefreq is not None:
+            changefreq = changefreq.strip().lower()
+            if changefreq not in _CHANGEFREQ:
+                changefreq = None
+        stated = fields.get("priority")
+        priority = _priority(stated) if stated else None
+        if self._images or self._news or self._videos or self._alternates:
+            extras = tuple(self._images), tuple(self._news), tuple(self._videos), tuple(self._alternates)
+            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, *extras, precision))
+            self._forget()
+        else:
+            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, (), (), (), (), precision))
+
+    def _close_sitemap(self) -> None:
+        loc = self._fields.get("loc", "").strip()
+        if self._usable(loc):
+            self.found.append(SitemapRef(loc, *_stated(self._fields.get("lastmod"))))
+
+    def _close_item(self) -> None:
+        fields = self._fields
+        loc = fields.get("link", "").strip()
+        if not loc:  # RSS 2.0: a guid is the permanent link unless it says otherwise
+            guid = fields.get("guid", "").strip()
+            loc = guid if _NO_LINK not in fields and guid.startswith(("http://", "https://")) else ""
+        if self._usable(loc):
+            date = fields.get("pubDate") or fields.get("dc:date")
+            lastmod, precision = parse_feed(date.strip()) if date else (None, None)
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
+
+    def _close_entry(self) -> None:
+        fields = self._fields
+        loc = fields.get("link", "").strip()
+        if self._usable(loc):
+            lastmod, precision = _stated(fields.get("updated") or fields.get("published"))
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
+
+    def _close_image(self) -> None:
+        take = self._take
+        loc = take("image:loc")
+        title, caption, licence = take("image:title"), take("image:caption"), take("image:license")
+        if loc and len(self._images) < self._limits.extras:
+            self._images.append(Image(loc, title, caption, licence))
+
+    def _close_news(self) -> None:
+        take = self._take
+        title, name, language = take("news:title"), take("news:name"), take("news:language")
+        published, _ = _stated(take("news:publication_date"))
+        if len(self._news) < self._limits.extras:
+            self._news.append(News(title, name, language, published))
+
+    def _close_video(self) -> None:
+        take = self._take
+        duration = take("video:duration") or ""
+        video = Video(
+            title=take("video:title"),
+            description=take("video:description"),
+            thumbnail=take("video:thumbnail_loc"),
+            content=take("video:content_loc"),
+            player=take("video:player_loc"),
+            duration=int(duration) if duration.isascii() and duration.isdigit() and len(duration) < 10 else None,
+            published=_stated(take("video:publication_date"))[0],
+        )
+        if len(self._videos) < self._limits.extras:
+            self._videos.append(video)
+
+    # -- one entry's pieces
+
+    def _take(self, key: str) -> str | None:
+        text = self._fields.pop(key, "").strip()
+        return text if text and text != _UNCLEAR else None
+
+    def _forget(self) -> None:
+        self._images.clear()
+        self._news.clear()
+        self._videos.clear()
+        self._alternates.clear()
+
+    def _usable(self, loc: str) -> bool:
+        if loc and len(loc) <= self._limits.loc and loc != _UNCLEAR:
+            if self._total == self._limits.entries:
+                raise Stop(f"more than {self._limits.entries:,} entries")
+            self._total += 1
+            return True
+        self.skipped += 1
+        return False
+
+
+def _stated(text: str | None) -> Stated:
+    return parse_w3c(text.strip()) if text else (None, None)
+
+
+def _priority(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None

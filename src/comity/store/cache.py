@@ -1,0 +1,247 @@
+"""A file that many processes share: robots.txt files and pages that were fetched, so that they need not be again.
+
+It is a convenience: a file that is damaged is set aside and begun anew, one that cannot be written is done without;
+either is said once, as a warning, and nothing of a crawl or a call ever fails because of it.
+"""
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from comity.policy import Policy, RobotsResult
+from comity.policy.outcome import freshness
+
+VERSION: Final = 1
+BUSY: Final = 5.0  # seconds that another process may hold the file
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
+                                 fetched_at REAL NOT NULL, fresh_until REAL NOT NULL, body BLOB NOT NULL);
+"""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as it was served.
+
+    Attributes:
+        fetched_at: Unix time in seconds when the server last sent or confirmed it.
+        fresh_until: Unix time until which it may be used without asking (RFC 9111, 4.2); `fetched_at` where never.
+    """
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    fetched_at: float
+    fresh_until: float
+
+    @classmethod
+    def from_response(
+        cls, url: str, status: int, headers: tuple[tuple[str, str], ...], body: bytes, fetched_at: float
+    ) -> Self | None:
+        """The page to keep; None where it may not be kept, or keeping it would spare nothing."""
+        lowered = {name.lower(): value for name, value in headers}
+        control = lowered.get("cache-control", "").lower()
+        varies = lowered.get("vary", "accept-encoding").strip().lower()
+        if status != 200 or "no-store" in control or varies != "accept-encoding":
+            return None
+        fresh_until = _fresh_until(lowered, fetched_at)
+        if fresh_until <= fetched_at and not {"etag", "last-modified"} & set(lowered):
+            return None
+        return cls(url, status, headers, body, fetched_at, fresh_until)
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """Request headers that ask whether it is still current (RFC 9110, 13.1)."""
+        lowered = {name.lower(): value for name, value in self.headers}
+        pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        return {ask: lowered[name] for ask, name in pairs if name in lowered}
+
+    def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "Page":
+        """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
+        new = {name.lower(): value for name, value in headers.items() if name.lower() != "content-length"}
+        kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
+        merged = (*kept, *((name, value) for name, value in headers.items() if name.lower() in new))
+        fresh = _fresh_until({name.lower(): value for name, value in merged}, fetched_at)
+        return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fresh)
+
+    def header_map(self) -> CIMultiDictProxy[str]:
+        return CIMultiDictProxy(CIMultiDict(self.headers))
+
+
+def _fresh_until(lowered: Mapping[str, str], fetched_at: float) -> float:
+    control = lowered.get("cache-control", "").lower()
+    if "no-cache" in control or ("max-age" not in control and "expires" not in lowered):
+        return fetched_at
+    return fetched_at + freshness(lowered, fetched_at, shortest=0.0)
+
+
+class Cache:
+    """The file. Any number of processes may have it open.
+
+    Args:
+        path: made if need be, with the folder it lies in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._warned = False
+        self._open()
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def robots(self, origin: str, policy: Policy) -> RobotsResult | None:
+        """The robots.txt last kept for an origin, fresh or not, judged by this policy."""
+        row = self._try(lambda db: db.execute("SELECT record, body FROM robots WHERE origin = ?", (origin,)).fetchone())
+        if row is None:
+            return None
+        try:
+            return _result(json.loads(row[0]), bytes(row[1]), policy)
+        except (ValueError, KeyError, TypeError):
+            return None  # written by a version that knew other fields
+
+    def keep_robots(self, result: RobotsResult) -> None:
+        record = json.dumps(
+            {
+                "origin": result.origin,
+                "url": result.url,
+                "kind": result.kind,
+                "status": result.status,
+                "error": result.error,
+                "fetched_at": result.fetched_at,
+                "expires_at": None if result.expires_at == float("inf") else result.expires_at,
+                "redirects": result.redirects,
+                "headers": dict(result.headers),
+                "unreachable_since": result.unreachable_since,
+            }
+        )
+        self._try(
+            lambda db: db.execute(
+                "INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", (result.origin, record, result.body)
+            )
+        )
+
+    def page(self, url: str) -> Page | None:
+        """The page last kept for a URL."""
+        row = self._try(
+            lambda db: db.execute(
+                "SELECT status, headers, body, fetched_at, fresh_until FROM page WHERE url = ?", (url,)
+            ).fetchone()
+        )
+        if row is None:
+            return None
+        headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
+        return Page(url, row[0], headers, bytes(row[2]), row[3], row[4])
+
+    def keep_page(self, page: Page) -> None:
+        values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
+        self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
+
+    def clear(self) -> None:
+        """Forget every robots.txt; pages stay."""
+        self._try(lambda db: db.execute("DELETE FROM robots"))
+
+    def _open(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._connected()
+        except sqlite3.OperationalError as error:
+            self._warn(f"{self._path} cannot be used as a cache ({error}): going on without")
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+        except OSError as error:
+            self._warn(f"{self._path} cannot be used as a cache ({error.strerror}): going on without")
+
+    def _connected(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, VERSION):
+                raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.executescript(_TABLES)
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute("SELECT origin FROM robots LIMIT 1").fetchone()
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        """Begin a new file; the damaged one keeps its content under another name."""
+        self.close()
+        number = 1
+        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            self._path.rename(aside)
+            for extra in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + extra).unlink(missing_ok=True)
+            self._db = self._connected()
+        except (OSError, sqlite3.Error) as second:
+            self._db = None
+            self._warn(f"{self._path} is damaged ({error}) and cannot be replaced ({second}): going on without")
+            return
+        self._warn(f"{self._path} was damaged ({error}): it is kept as {aside.name}, and a new cache begun")
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        if self._db is None:
+            return None
+        try:
+            return work(self._db)
+        except sqlite3.OperationalError as error:  # full, locked for long, read-only
+            self._warn(f"{self._path} cannot be used for now ({error}): going on without")
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+        return None
+
+    def _warn(self, message: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"comity: {message}", RuntimeWarning, stacklevel=4)
+
+
+def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult:
+    fetched_at, redirects = float(record["fetched_at"]), tuple(record["redirects"])
+    if record["status"] is None:
+        result = RobotsResult.unreachable(
+            record["origin"],
+            record["url"],
+            record["error"] or "",
+            policy=policy,
+            fetched_at=fetched_at,
+            redirects=redirects,
+        )
+    else:
+        result = RobotsResult.from_response(
+            record["origin"],
+            record["url"],
+            int(record["status"]),
+            body,
+            headers={str(name): str(value) for name, value in record["headers"].items()},
+            error=record["error"],
+            policy=policy,
+            fetched_at=fetched_at,
+            redirects=redirects,
+        )
+    if record["unreachable_since"] is None:
+        return result
+    return replace(
+        result,
+        error=record["error"],
+        unreachable_since=float(record["unreachable_since"]),
+        expires_at=float(record["expires_at"]),
+    )

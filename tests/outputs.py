@@ -1,0 +1,134 @@
+"""Responses to give to a sink, and what a sink wrote read back with the format's own reader: each page's URL and body,
+each refusal's URL.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity import Policy, Response
+from comity.gate import Go
+from comity.policy import Ruling
+
+_GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None))
+
+
+def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *, reason: str = "OK") -> Response:
+    """A response that came without a network."""
+    return Response(
+        url=url,
+        status=200,
+        headers=headers or {"Content-Type": "text/html", "Content-Length": str(len(body))},
+        go=_GO,
+        body=body,
+        fetched_at=1.5,
+        elapsed=0.1,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a folder holds: (URL, body) of each page and the URLs of the other channels, repetitions kept."""
+
+    pages: list[tuple[str, bytes]]
+    refusals: list[str]
+    failures: list[str]
+    redirects: list[str]
+    robots: list[str]
+    traps: list[str]
+
+    @property
+    def urls(self) -> list[str]:
+        return sorted(url for url, _ in self.pages)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _jsonl(folder: Path) -> Output:
+    def urls(channel: str) -> list[str]:
+        return [record["url"] for record in _lines(folder / f"{channel}.jsonl")]
+
+    pages = [(record["url"], record["body"].encode()) for record in _lines(folder / "pages.jsonl")]
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+
+
+def _files(folder: Path) -> Output:
+    def urls(channel: str) -> list[str]:
+        return [record["url"] for record in _lines(folder / f"{channel}.jsonl")]
+
+    index = {record["file"]: record["url"] for record in _lines(folder / "pages.jsonl")}
+    assert len(index) == len(_lines(folder / "pages.jsonl")), "two pages in one file"
+    there = {path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*") if path.is_file()}
+    assert there == set(index), "the index names exactly the files that are there"
+    pages = [(url, (folder / file).read_bytes()) for file, url in index.items()]
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+
+
+def _sqlite(folder: Path) -> Output:
+    with sqlite3.connect(folder / "crawl.sqlite") as db:
+
+        def urls(channel: str) -> list[str]:
+            return [url for (url,) in db.execute(f"SELECT url FROM {channel} ORDER BY id")]
+
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        pages = [(url, body.encode()) for url, body in db.execute("SELECT url, body FROM pages ORDER BY id")]
+        output = Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+    db.close()
+    return output
+
+
+def _parquet(folder: Path) -> Output:
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def rows(channel: str) -> list[dict[str, Any]]:
+        assert not list(folder.glob(f"{channel}-*.tmp"))
+        return [
+            row for part in sorted(folder.glob(f"{channel}-*.parquet")) for row in parquet.read_table(part).to_pylist()
+        ]
+
+    def urls(channel: str) -> list[str]:
+        return [row["url"] for row in rows(channel)]
+
+    assert not list(folder.glob("*.journal")), "the run has ended"
+    pages = [(row["url"], row["body"].encode()) for row in rows("pages")]
+    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+
+
+def _warc(folder: Path) -> Output:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    bodies: dict[str, bytes] = {}
+    urls: dict[str, list[str]] = {}
+    pages: list[tuple[str, bytes]] = []
+    for path in sorted(folder.glob("crawl-*.warc.gz")):
+        with path.open("rb") as file:
+            for record in archiveiterator.ArchiveIterator(file, check_digests="raise"):
+                headers = record.rec_headers
+                body = record.content_stream().read()
+                if record.rec_type == "response":
+                    bodies[headers.get_header("WARC-Record-ID")] = body
+                elif record.rec_type == "metadata":
+                    kind = body.decode().splitlines()[0].removeprefix("comity-kind: ")
+                    facts = json.loads(body.decode().splitlines()[1].removeprefix("comity-record: "))
+                    assert facts["url"] == headers.get_header("WARC-Target-URI")
+                    urls.setdefault(kind, []).append(facts["url"])
+                    if kind == "page":
+                        pages.append((facts["url"], bodies[headers.get_header("WARC-Concurrent-To")]))
+    named = [urls.get(kind, []) for kind in ("refusal", "failure", "redirect", "robots", "trap")]
+    return Output(pages, *named)
+
+
+READERS: dict[str, Callable[[Path], Output]] = {
+    "jsonl": _jsonl,
+    "warc": _warc,
+    "parquet": _parquet,
+    "sqlite": _sqlite,
+    "files": _files,
+}

@@ -1,0 +1,80 @@
+"""`comity frontier`: what a crawl has before it, while it runs and after."""
+
+import json
+from pathlib import Path
+
+import pytest
+from sites import Site
+from test_command import ALLOW, comity, complaint
+
+from comity.crawl.frontier import Batch, Found, Frontier, Kind, State
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = [Found(f"https://a.example/{n}", "a.example", 1, Kind.PAGE, State.QUEUED, priority=-n) for n in range(4)]
+    found.append(Found("https://b.example/map.xml", "b.example", 0, Kind.SITEMAP, State.UNASKED))
+    found.append(Found("https://b.example/no", "b.example", 0, Kind.PAGE, State.REFUSED, refusal={}))
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.commit(Batch(found=found), lambda _new, _refusals: {})
+        frontier.commit(Batch(settled=[(State.FAILED, 1)], retried=[2]), lambda _new, _refusals: {})
+    return tmp_path
+
+
+def test_it_shows_counts_hosts_and_what_comes_next(folder: Path) -> None:
+    answer = comity("frontier", str(folder))
+    assert answer.returncode == 0, answer.stderr
+    assert [line.split() for line in answer.stdout.splitlines()] == [
+        ["4", "waiting,", "0", "done,", "1", "refused,", "1", "failed"],
+        [],
+        ["host", "waiting", "done", "refused", "failed"],
+        ["a.example", "3", "0", "0", "1"],
+        ["b.example", "1", "0", "1", "0"],
+        [],
+        ["next", "of", "each"],
+        ["https://a.example/3", "(depth", "1,", "priority", "-3)"],
+        ["https://b.example/map.xml", "(depth", "0,", "sitemap)"],
+    ]
+
+
+def test_one_host_is_shown_in_its_order_up_to_the_limit(folder: Path) -> None:
+    shown = json.loads(comity("frontier", str(folder), "--host", "A.example", "--limit", "3", "--json").stdout)
+    assert shown["counts"] == {"unasked": 1, "queued": 3, "done": 0, "refused": 1, "failed": 1}
+    assert shown["hosts"] == [{"host": "a.example", "waiting": 3, "done": 0, "refused": 0, "failed": 1}]
+    assert [entry["url"][-1] for entry in shown["next"]] == ["3", "2", "1"]
+    assert shown["next"][2] == {
+        "url": "https://a.example/1",
+        "host": "a.example",
+        "kind": "page",
+        "priority": -1,
+        "depth": 1,
+        "attempts": 1,
+        "redirects": 0,
+    }
+    assert "tried once" in comity("frontier", str(folder), "--host", "a.example").stdout
+
+
+def test_it_reads_beside_a_crawl_that_runs(folder: Path) -> None:
+    with Frontier(folder / "frontier.sqlite") as frontier:
+        frontier.commit(Batch(settled=[(State.DONE, 2)]), lambda _new, _refusals: {})
+        assert json.loads(comity("frontier", str(folder), "--json").stdout)["counts"]["done"] == 1
+        frontier.commit(Batch(settled=[(State.DONE, 3)]), lambda _new, _refusals: {})
+
+
+def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    unknown = comity("frontier", str(folder), "--host", "c.example")
+    assert unknown.returncode == 64
+    assert "'c.example'" in complaint(unknown)
+    nothing = comity("frontier", str(tmp_path / "nothing"))
+    assert nothing.returncode == 73
+    assert "holds no crawl" in complaint(nothing)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_finished_crawl_has_nothing_waiting(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    folder = str(tmp_path / "out")
+    assert comity("crawl", site.url("/"), "-o", folder, "--delay", "0", *ALLOW).returncode == 0
+    told = comity("frontier", folder).stdout
+    assert told.startswith("0 waiting, 4 done, 0 refused, 0 failed\n"), "two pages and two guesses at a sitemap"

@@ -1,0 +1,235 @@
+"""Settings come from arguments, then variables, then comity.toml, then a preset, and say where they came from."""
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity import InvalidSetting, Policy
+from comity.configuration import DEFAULTS, KINDS, PREFIX, load
+from comity.policy.presets import PRESETS
+from comity.robots import DIALECTS
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "settings.md"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to stand in, and no variables of ours."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("COMITY_AGENT", "COMITY_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_arguments_win_over_variables_over_the_file_over_the_preset_over_the_defaults(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nowhere / "comity.toml").write_text('preset = "google"\nagent = "File/1"\nmin_interval = 2\nmax_pages = 7\n')
+    monkeypatch.setenv("COMITY_AGENT", "Variable/1")
+    monkeypatch.setenv("COMITY_MIN_INTERVAL", "3")
+    loaded = load(min_interval=4.0)
+    assert loaded.policy.min_interval == 4.0
+    assert loaded.policy.agent == "Variable/1"
+    assert loaded.crawl.max_pages == 7
+    assert loaded.policy.dialect == "google"
+    assert loaded.policy.mode == "respect"
+    origins = {name: loaded.settings[name].origin for name in ("min_interval", "agent", "max_pages", "dialect", "mode")}
+    assert origins == {
+        "min_interval": "argument",
+        "agent": "COMITY_AGENT",
+        "max_pages": "comity.toml",
+        "dialect": "preset google",
+        "mode": "default",
+    }
+
+
+# covers: F24, R4
+@pytest.mark.parametrize(
+    ("variable", "text", "field", "value"),
+    [
+        ("COMITY_MODE", "ignore", "mode", "ignore"),
+        ("COMITY_CACHE_LIFE", "3600", "cache_life", 3600.0),
+        ("COMITY_CACHE_LIFE", "inf", "cache_life", float("inf")),
+        ("COMITY_CACHE_LIFE", "none", "cache_life", None),
+        ("COMITY_AGENT", "MyBot/1.0 (+https://example.org/bot)", "agent", "MyBot/1.0 (+https://example.org/bot)"),
+        ("COMITY_ROBOTS_REDIRECTS", "3", "robots_redirects", 3),
+        ("COMITY_TIMEOUT", "10", "timeout", 10.0),
+        ("COMITY_URL_CHARSET", "iso-8859-1", "url_charset", "iso-8859-1"),
+        ("COMITY_ROBOTS_CHARSET", "declared", "robots_charset", "declared"),
+        ("COMITY_ALLOW_ADDRESSES", "127.0.0.0/8, 10.0.0.0/8", "allow_addresses", ("127.0.0.0/8", "10.0.0.0/8")),
+        ("COMITY_HONOUR", "", "honour", ()),
+        ("COMITY_HEADERS", '{"From": "me@example.org"}', "headers", {"From": "me@example.org"}),
+        ("COMITY_VERIFY_TLS", "false", "verify_tls", False),
+    ],
+)
+def test_a_variable_sets_its_field(
+    monkeypatch: pytest.MonkeyPatch, variable: str, text: str, field: str, value: object
+) -> None:
+    monkeypatch.setenv(variable, text)
+    loaded = load()
+    holder = next(each for each in (loaded.policy, loaded.client, loaded.crawl) if hasattr(each, field))
+    assert getattr(holder, field) == value
+    assert loaded.settings[field].origin == variable
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("COMITY_MODE", "obey", "COMITY_MODE: .*'respect', 'report_only' or 'ignore'"),
+        ("COMITY_MIN_INTERVAL", "soon", "COMITY_MIN_INTERVAL: .*'soon'.* number"),
+        ("COMITY_MIN_INTERVAL", "-1", "COMITY_MIN_INTERVAL: min_interval: -1.0 is not a number of seconds"),
+        ("COMITY_PRESET", "altavista", "COMITY_PRESET: .*'altavista' is not one of rfc9309, google"),
+        ("COMITY_MAX_PAGES", "0", "COMITY_MAX_PAGES: max_pages: 0 is not a whole number of at least 1"),
+        ("COMITY_ALLOW_ADDRESSES", "localhost", "COMITY_ALLOW_ADDRESSES: .*'localhost' is not an address"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, text: str, message: str) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(InvalidSetting, match=message):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("agent = x", "comity.toml is not TOML: .*line 1"),
+        ("agnet = 'x'", "comity.toml: 'agnet' is no setting"),
+        ("max_depth = 'deep'", "comity.toml: max_depth: 'deep'"),
+        ("mode = 'obey'", "comity.toml: mode: 'obey'"),
+    ],
+)
+def test_a_wrong_file_is_named(nowhere: Path, text: str, message: str) -> None:
+    (nowhere / "comity.toml").write_text(text)
+    with pytest.raises(InvalidSetting, match=message):
+        load()
+
+
+def test_a_file_that_was_asked_for_must_be_there(nowhere: Path) -> None:
+    with pytest.raises(InvalidSetting, match=r"mine\.toml cannot be read: No such file"):
+        load(nowhere / "mine.toml")
+
+
+def test_no_setting_has_two_meanings() -> None:
+    names = [field.name for kind in KINDS for field in dataclasses.fields(kind)]
+    assert len(names) == len(set(names))
+
+
+def comity(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "comity", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "", **environment},
+    )
+
+
+def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -> None:
+    (nowhere / "comity.toml").write_text("min_interval = 5\n")
+    told: dict[str, Any] = json.loads(
+        comity("settings", "--json", "--preset", "yoink", COMITY_AGENT="Bot/2", COMITY_AGNET="Bot/3").stdout
+    )
+    assert set(told) == set(DEFAULTS)
+    assert told["agent"] == {"value": "Bot/2", "origin": "COMITY_AGENT", "variable": "COMITY_AGENT"}
+    assert told["min_interval"]["origin"] == "comity.toml"
+    assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
+    plain = comity("settings", COMITY_AGNET="Bot/3")
+    assert re.search(r"^min_interval +5 +comity\.toml$", plain.stdout, re.MULTILINE)
+    assert plain.stderr == "comity: COMITY_AGNET is no setting, so it changes nothing\n"
+    assert plain.returncode == 0
+
+
+def test_a_wrong_setting_is_one_line_and_an_exit_code(nowhere: Path) -> None:
+    ran = comity("settings", COMITY_CONCURRENCY="many")
+    assert ran.returncode == 64
+    assert ran.stderr.count("\n") == 1
+    assert "COMITY_CONCURRENCY: concurrency: 'many'" in ran.stderr
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_policy_and_can_be_changed(name: str) -> None:
+    policy = Policy.preset(name, min_interval=9.0)
+    assert policy.min_interval == 9.0
+    assert policy.dialect == name
+
+
+def test_every_dialect_has_a_preset() -> None:
+    assert set(PRESETS) == set(DIALECTS)
+    assert Policy.preset("rfc9309") == Policy()
+
+
+# covers: L4, F24, Y7
+def test_presets_keep_what_their_systems_did() -> None:
+    ladon, f9, gem, yoink = (Policy.preset(name) for name in ("ladon", "f9", "robotstxt", "yoink"))
+    assert (ladon.mode, ladon.robots_fetch_counts, ladon.cache_life) == ("ignore", False, float("inf"))
+    assert Policy.preset("ladon", mode="respect").on_unreachable == "allow"
+    assert (f9.mode, f9.cache_life, f9.failure_life, f9.on_unreachable) == ("respect", 3600, 3600, "allow")
+    assert (gem.on_unavailable, gem.on_unreachable, gem.robots_redirects) == ("disallow_401_403", "allow", 5)
+    assert (yoink.mode, yoink.cache_life) == ("respect", 3600)
+
+
+def test_a_preset_or_field_that_does_not_exist_is_named() -> None:
+    with pytest.raises(InvalidSetting, match="preset: 'altavista' is not one of rfc9309"):
+        Policy.preset("altavista")
+    with pytest.raises(InvalidSetting, match="agnet: a policy has no such field"):
+        Policy.preset("google", agnet="x")
+
+
+def test_the_document_lists_every_setting_with_its_variable_and_every_preset() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    for name in DEFAULTS:
+        assert f"`{name}`" in text, name
+    assert all(f"`{name}`" in text for name in PRESETS)
+    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in DEFAULTS}
+
+
+@pytest.mark.parametrize("variable", ["HEADERS", "PURPOSES", "HONOUR", "ALLOW_ADDRESSES", "RESOLVE", "AUTH"])
+def test_nothing_is_written_none_everywhere(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(PREFIX + variable, "none")
+    assert not load().settings[variable.lower()].value
+
+
+@pytest.mark.parametrize("text", ["{bad", "x=y", "[1]", "3"])
+def test_a_mapping_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("COMITY_HEADERS", text)
+    with pytest.raises(InvalidSetting, match="COMITY_HEADERS: headers"):
+        load()
+
+
+def test_only_the_exact_name_of_a_variable_counts(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("comity_mode", "ignore")
+    monkeypatch.setenv("COMITY_AGENT", "MyBot/1")
+    assert load().policy.mode == "respect"
+    (nowhere / "comity.toml").write_text("MODE = 'ignore'")
+    with pytest.raises(InvalidSetting, match="'MODE' is no setting"):
+        load()
+
+
+def test_what_is_shown_is_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMITY_ALLOW_ADDRESSES", "10.1.2.3/8")
+    monkeypatch.setenv("COMITY_PURPOSES", "train-ai,search")
+    settings = load().settings
+    assert settings["allow_addresses"].value == ("10.0.0.0/8",)
+    assert settings["purposes"].value == ("search", "train-ai")
+
+
+def test_no_password_is_shown(nowhere: Path) -> None:
+    (nowhere / "comity.toml").write_text('auth = {"https://example.com" = ["me", "secret"]}')
+    for form in ((), ("--json",)):
+        shown = comity("settings", *form).stdout
+        assert "example.com" in shown
+        assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"headers": "x"}, {"headers": 3}, {"preset": ["x"]}, {"auth": {"https://e": 1}}, {"max_ratio": "x"}]
+)
+def test_a_wrong_type_is_a_clear_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+        load(**wrong)

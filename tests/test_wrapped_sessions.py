@@ -1,0 +1,120 @@
+"""What a session holds and a robots.txt must not get: credentials, cookies. What it must get: TLS settings."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator
+
+import pytest
+import trustme
+from aiohttp import web
+from sites import Site
+from wrapped import need
+
+import comity
+
+FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False)
+SECRET = {"Authorization": "Bearer secret", "Cookie": "session=secret"}
+Get = Callable[[str, bool], int | str]  # a URL and whether certificates count -> a status, or how it ended
+
+
+@pytest.fixture
+def other() -> Iterator[Site]:
+    with Site() as other:
+        yield other
+
+
+class SecureSite(Site):
+    """Over TLS, with a certificate that nobody trusts."""
+
+    def url(self, path: str = "/") -> str:
+        return super().url(path).replace("http:", "https:")
+
+    async def _open(self) -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        trustme.CA().issue_cert(self.address).configure_cert(context)
+        self._runner = web.ServerRunner(web.Server(self._answer), access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self.address, 0, ssl_context=context).start()
+        self.port = self._runner.addresses[0][1]
+
+
+@pytest.fixture
+def secure() -> Iterator[Site]:
+    with SecureSite() as site:
+        yield site
+
+
+def by_httpx(url: str, verify: bool) -> int | str:
+    need("httpx")
+    import httpx
+
+    from comity.integrations.httpx import ComityTransport
+
+    transport = ComityTransport(FAST, httpx.HTTPTransport(verify=verify))
+    with httpx.Client(transport=transport, headers=SECRET, auth=("name", "secret")) as client:
+        try:
+            return client.get(url).status_code
+        except comity.RobotsDisallowed as error:
+            return type(error).__name__
+
+
+def by_requests(url: str, verify: bool) -> int | str:
+    need("requests")
+    import requests
+
+    from comity.integrations.requests import ComityAdapter
+
+    with requests.Session() as session:
+        session.headers.update(SECRET)
+        session.auth = ("name", "secret")
+        session.mount("http://", ComityAdapter(FAST))
+        session.mount("https://", ComityAdapter(FAST))
+        try:
+            return session.get(url, verify=verify).status_code
+        except comity.RobotsDisallowed as error:
+            return type(error).__name__
+
+
+def by_aiohttp(url: str, verify: bool) -> int | str:
+    import aiohttp
+
+    from comity.integrations.aiohttp import ComityMiddleware
+
+    async def run() -> int | str:
+        async with aiohttp.ClientSession(headers=SECRET, middlewares=(ComityMiddleware(FAST),)) as session:
+            try:
+                async with session.get(url, ssl=verify) as response:
+                    return response.status
+            except comity.RobotsDisallowed as error:
+                return type(error).__name__
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[by_httpx, by_requests, by_aiohttp], ids=["httpx", "requests", "aiohttp"])
+def get(request: pytest.FixtureRequest) -> Get:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_credentials_do_not_go_where_robots_txt_redirects(get: Get, site: Site, other: Site) -> None:
+    site.set("/robots.txt", status=302, headers={"Location": other.url("/rules.txt")})
+    other.set("/rules.txt", "")
+    site.set("/page", "page")
+    assert get(site.url("/page"), True) == 200
+    assert "Authorization" in site.seen[-1].headers
+    assert other.paths() == ["/rules.txt"]
+    for seen in (site.seen[0], other.seen[0]):
+        assert not {"Authorization", "Cookie"} & seen.headers.keys(), seen.path
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+def test_tls_settings_hold_for_robots_txt_too(get: Get, secure: Site) -> None:  # covers: L10
+    secure.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    secure.set("/page", "page")
+    assert get(secure.url("/page"), False) == 200
+    assert get(secure.url("/no"), False) == "RobotsDisallowed"
+
+
+def test_an_untrusted_certificate_makes_robots_txt_unreachable(get: Get, secure: Site) -> None:
+    assert get(secure.url("/page"), True) == "RobotsUnreachable"
+    assert secure.paths() == []

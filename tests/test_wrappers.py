@@ -1,0 +1,137 @@
+"""Other people's HTTP libraries, browsers and crawlers, wrapped: each really runs against a real server."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+from sites import Site
+from wrapped import ALL, FAILED, REFUSED, Fetch
+
+import comity
+
+AGENT = "MyBot/1.0 (+https://example.org/bot)"
+FAST = comity.Policy(agent=AGENT, min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
+PACED = comity.Policy(agent=AGENT, min_interval=0.05, allow_addresses=("127.0.0.0/8",))
+
+
+@pytest.fixture(params=list(ALL))
+def fetch(request: pytest.FixtureRequest) -> Fetch:
+    return ALL[request.param]
+
+
+@pytest.fixture
+def other() -> Iterator[Site]:
+    """A second site, on a port of its own."""
+    with Site() as other:
+        yield other
+
+
+def test_what_is_disallowed_is_refused_and_never_reaches_the_server(fetch: Fetch, site: Site) -> None:  # covers: L1
+    site.set("/robots.txt", "User-agent: MyBot\nDisallow: /private\n")
+    site.set("/open", "hello")
+    site.set("/private/page", "secret")
+    assert fetch(FAST, [site.url("/open"), site.url("/private/page")], False) == [200, REFUSED]
+    assert site.paths()[0] == "/robots.txt"
+    assert site.paths()[1:] == ["/open"]
+
+
+def test_robots_txt_is_asked_for_once_however_many_wait(fetch: Fetch, site: Site) -> None:  # covers: L2
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    for number in range(4):
+        site.set(f"/{number}", "page")
+    urls = [site.url(f"/{number}") for number in range(4)]
+    assert fetch(FAST, [*urls, site.url("/no")], True) == [200, 200, 200, 200, REFUSED]
+    assert site.paths().count("/robots.txt") == 1
+    assert sorted(site.paths()[1:]) == ["/0", "/1", "/2", "/3"]
+
+
+def test_the_sites_crawl_delay_is_kept_by_the_servers_clock(fetch: Fetch, site: Site) -> None:  # covers: L6
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.2\n")
+    urls = []
+    for number in range(3):
+        site.set(f"/{number}", "page")
+        urls.append(site.url(f"/{number}"))
+    assert fetch(PACED, urls, True) == [200, 200, 200]
+    assert len(site.seen) == 4
+    assert min(site.intervals()[1:]) >= 0.2
+    assert site.intervals()[0] >= 0.05
+
+
+def test_a_redirect_to_what_is_disallowed_is_refused(fetch: Fetch, site: Site, other: Site) -> None:  # covers: W2
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    other.set("/robots.txt", "User-agent: *\nDisallow: /theirs\n")
+    site.set("/redirect/here", status=302, headers={"Location": "/private"})
+    site.set("/redirect/there", status=302, headers={"Location": other.url("/theirs")})
+    urls = [site.url("/redirect/here"), site.url("/redirect/there")]
+    assert fetch(FAST, urls, False) == [REFUSED, REFUSED]
+    assert site.paths() == ["/robots.txt", "/redirect/here", "/redirect/there"]
+    assert other.paths() == ["/robots.txt"]
+
+
+def test_a_redirect_to_what_is_allowed_is_followed(fetch: Fetch, site: Site, other: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.1\n")
+    site.set("/redirect/a", status=301, headers={"Location": "/redirect/b"})
+    site.set("/redirect/b", status=302, headers={"Location": other.url("/end")})
+    other.set("/robots.txt", "")
+    other.set("/end", "page")
+    assert fetch(PACED, [site.url("/redirect/a")], False) == [200]
+    assert site.paths() == ["/robots.txt", "/redirect/a", "/redirect/b"]
+    assert site.intervals()[1] >= 0.1
+    assert other.paths() == ["/robots.txt", "/end"]
+
+
+def test_who_asks_is_who_comes(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: MyBot\nAllow: /\n")
+    site.set("/", "page")
+    assert fetch(FAST, [site.url("/")], False) == [200]
+    assert [seen.headers["User-Agent"] for seen in site.seen] == [AGENT, AGENT]
+
+
+def test_an_unreachable_robots_txt_refuses_everything_and_is_not_asked_again(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", "down", status=503)
+    assert fetch(FAST, [site.url("/a"), site.url("/b")], False) == [REFUSED, REFUSED]  # covers: F13
+    assert site.paths() == ["/robots.txt"]
+
+
+def test_a_missing_robots_txt_allows_everything(fetch: Fetch, site: Site) -> None:
+    site.set("/a", "page")
+    assert fetch(FAST, [site.url("/a"), site.url("/b")], False) == [200, 404]
+
+
+def test_robots_txt_is_followed_to_another_host_and_governs_the_first(fetch: Fetch, site: Site, other: Site) -> None:
+    site.set("/robots.txt", status=301, headers={"Location": other.url("/rules.txt")})
+    other.set("/rules.txt", "User-agent: *\nDisallow: /no\n")
+    site.set("/yes", "page")
+    assert fetch(FAST, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+    assert other.paths() == ["/rules.txt"]
+    assert site.paths() == ["/robots.txt", "/yes"]
+
+
+def test_retry_after_is_kept(fetch: Fetch, site: Site) -> None:  # covers: L13
+    site.set("/busy", "later", status=429, headers={"Retry-After": "1"})
+    site.set("/page", "page")
+    assert fetch(FAST, [site.url("/busy"), site.url("/page")], False) == [429, 200]
+    assert site.paths() == ["/robots.txt", "/busy", "/page"]
+    assert site.intervals()[1] >= 1.0
+
+
+def test_a_failed_request_gives_its_turn_back(fetch: Fetch, site: Site) -> None:
+    async def hang_up(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.close()
+        return web.Response()
+
+    site.set("/robots.txt", "")
+    site.set("/broken", hang_up)
+    site.set("/page", "page")
+    assert fetch(PACED, [site.url("/broken"), site.url("/page")], False) == [FAILED, 200]
+    assert min(site.intervals()) >= 0.05, site.paths()
+
+
+def test_comity_itself_imports_no_library_that_it_wraps() -> None:
+    program = (
+        "import sys, comity; print(sorted({'httpx', 'requests', 'scrapy', 'playwright', 'aiohttp'} & {*sys.modules}))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"

@@ -1,0 +1,260 @@
+"""The libraries that comity wraps, behind one function each, so that one sentence of a test holds for all of them."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+from conftest import missing
+
+import comity
+
+REFUSED = "refused"
+FAILED = "failed"
+Outcome = int | str  # a status, REFUSED or FAILED
+# Fetches URLs, redirects followed, one after another or all at once.
+Fetch = Callable[[comity.Policy, Sequence[str], bool], list[Outcome]]
+
+
+def need(library: str) -> None:
+    if find_spec(library) is None:
+        missing(library, f"pip install {library}")
+
+
+def chromium() -> str:
+    need("playwright")
+    path = shutil.which("chromium")
+    if path is None:
+        missing("Chromium", "apt-get install chromium")
+    assert path is not None
+    return path
+
+
+def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    need("httpx")
+    import httpx
+
+    from comity.integrations.httpx import ComityTransport
+
+    with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
+
+        def fetch(url: str) -> Outcome:
+            try:
+                response = client.get(url)
+            except comity.RobotsDisallowed:
+                return REFUSED
+            except httpx.HTTPError:
+                return FAILED
+            assert response.extensions["comity"].may_fetch
+            return response.status_code
+
+        with ThreadPoolExecutor(len(urls) if at_once else 1) as threads:
+            return list(threads.map(fetch, urls))
+
+
+def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    need("httpx")
+    import httpx
+
+    from comity.integrations.httpx import AsyncComityTransport
+
+    async def fetch(client: httpx.AsyncClient, url: str) -> Outcome:
+        try:
+            response = await client.get(url)
+        except comity.RobotsDisallowed:
+            return REFUSED
+        except httpx.HTTPError:
+            return FAILED
+        assert response.extensions["comity"].may_fetch
+        return response.status_code
+
+    async def run() -> list[Outcome]:
+        async with httpx.AsyncClient(transport=AsyncComityTransport(policy), follow_redirects=True) as client:
+            if at_once:
+                return await asyncio.gather(*(fetch(client, url) for url in urls))
+            return [await fetch(client, url) for url in urls]
+
+    return asyncio.run(run())
+
+
+def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    need("requests")
+    import requests
+
+    from comity.integrations.requests import ComityAdapter
+
+    with requests.Session() as session:
+        session.mount("http://", adapter := ComityAdapter(policy))
+        session.mount("https://", adapter)
+
+        def fetch(url: str) -> Outcome:
+            try:
+                response = session.get(url)
+            except comity.RobotsDisallowed:
+                return REFUSED
+            except requests.RequestException:
+                return FAILED
+            assert response.comity.may_fetch  # type: ignore[attr-defined]
+            return response.status_code
+
+        with ThreadPoolExecutor(len(urls) if at_once else 1) as threads:
+            return list(threads.map(fetch, urls))
+
+
+def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    import aiohttp
+
+    from comity.integrations.aiohttp import ComityMiddleware
+
+    async def fetch(session: aiohttp.ClientSession, url: str) -> Outcome:
+        try:
+            async with session.get(url) as response:
+                assert response.comity.may_fetch  # type: ignore[attr-defined]
+                return response.status
+        except comity.RobotsDisallowed:
+            return REFUSED
+        except aiohttp.ClientError:
+            return FAILED
+
+    async def run() -> list[Outcome]:
+        async with aiohttp.ClientSession(middlewares=(ComityMiddleware(policy),)) as session:
+            if at_once:
+                return await asyncio.gather(*(fetch(session, url) for url in urls))
+            return [await fetch(session, url) for url in urls]
+
+    return asyncio.run(run())
+
+
+# A process of its own: a program can start Twisted's reactor once only.
+SCRAPY = """
+import json, sys
+import comity, scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import IgnoreRequest
+
+policy, urls, at_once, settings = json.loads(sys.argv[1])
+outcomes = {}
+
+class Spider(scrapy.Spider):
+    name = "test"
+    async def start(self):
+        for number, url in enumerate(urls):
+            meta = {"number": number, "handle_httpstatus_all": True} if "redirect" not in url else {"number": number}
+            yield scrapy.Request(url, self.parse, errback=self.failed, dont_filter=True, meta=meta)
+    def parse(self, response):
+        if "cached" in response.flags:
+            assert "comity" not in response.meta
+            outcomes[response.meta["number"]] = (response.status, False)
+            return
+        assert response.meta["comity"].may_fetch
+        outcomes[response.meta["number"]] = (response.status, response.meta["comity_page"].noindex)
+    def failed(self, failure):
+        meta = failure.request.meta
+        refused = failure.check(IgnoreRequest) and isinstance(failure.value.__cause__, comity.RobotsDisallowed)
+        assert not refused or not meta["comity"].may_fetch
+        outcomes[meta["number"]] = ("refused" if refused else "failed", False)
+
+process = CrawlerProcess({
+    "COMITY_POLICY": comity.Policy(**policy),
+    "DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950},
+    "ROBOTSTXT_OBEY": False, "DOWNLOAD_DELAY": 0, "RETRY_ENABLED": False, "LOG_LEVEL": "WARNING",
+    "CONCURRENT_REQUESTS": 16 if at_once else 1, **settings,
+})
+crawler = process.create_crawler(Spider)
+process.crawl(crawler)
+process.start()
+print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.stats.get_value("comity/refused", 0)]))
+"""
+
+
+def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
+    """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
+    need("scrapy")
+    told = {"agent": policy.agent, "min_interval": policy.min_interval}
+    question = json.dumps([told, list(urls), at_once, settings])
+    answer = subprocess.run(
+        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    outcomes, refused = json.loads(answer.stdout.splitlines()[-1])
+    return outcomes, refused
+
+
+def by_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    outcomes, refused = run_scrapy(policy, urls, at_once)
+    assert refused == sum(outcome == REFUSED for outcome, _ in outcomes)
+    return [outcome for outcome, _ in outcomes]
+
+
+def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    path = chromium()
+    from playwright.sync_api import Error, sync_playwright
+
+    from comity.integrations.playwright import ComityRoutes
+
+    outcomes: list[Outcome] = []
+    with (
+        comity.Client(policy) as client,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path) as browser,
+    ):
+        context = browser.new_context(user_agent=policy.agent, service_workers="block")
+        context.route("**/*", ComityRoutes(client))
+        for url in urls:
+            page = context.new_page()
+            try:
+                response = page.goto(url)
+                assert response is not None
+                outcomes.append(response.status)
+            except Error as error:
+                outcomes.append(REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED)
+            page.close()
+    return outcomes
+
+
+def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    path = chromium()
+    from playwright.async_api import BrowserContext, Error, async_playwright
+
+    from comity.integrations.playwright import AsyncComityRoutes
+
+    async def fetch(context: BrowserContext, url: str) -> Outcome:
+        page = await context.new_page()
+        try:
+            response = await page.goto(url)
+            assert response is not None
+            return response.status
+        except Error as error:
+            return REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED
+        finally:
+            await page.close()
+
+    async def run() -> list[Outcome]:
+        async with (
+            comity.AsyncClient(policy) as client,
+            async_playwright() as playwright,
+            await playwright.chromium.launch(executable_path=path) as browser,
+        ):
+            context = await browser.new_context(user_agent=policy.agent, service_workers="block")
+            await context.route("**/*", AsyncComityRoutes(client))
+            if at_once:
+                return await asyncio.gather(*(fetch(context, url) for url in urls))
+            return [await fetch(context, url) for url in urls]
+
+    return asyncio.run(run())
+
+
+ALL: dict[str, Fetch] = {
+    "httpx": by_httpx,
+    "httpx, async": by_httpx_async,
+    "requests": by_requests,
+    "aiohttp": by_aiohttp,
+    "Scrapy": by_scrapy,
+    "Playwright": by_playwright,
+    "Playwright, async": by_playwright_async,
+}
