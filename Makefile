@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-frontier fuzz clean
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl bench-politeness bench-frontier fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -36,6 +36,12 @@ bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled an
 
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
 	$(BIN)/python benchmarks/client.py
+
+bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, on nginx
+	$(BIN)/python benchmarks/crawl.py
+
+bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by the server's own clock
+	$(BIN)/python benchmarks/politeness.py
 
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million

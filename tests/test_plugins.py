@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -279,7 +280,7 @@ def test_no_request_is_started_while_a_sink_holds_too_much(
             super().add(channel, record, answer)
             if channel == "pages":
                 self.pending = 1000
-                asyncio.get_running_loop().call_later(0.3, setattr, self, "pending", 0)
+                threading.Timer(0.3, setattr, (self, "pending", 0)).start()
 
     kept: list[str] = []
     crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1))

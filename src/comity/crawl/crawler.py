@@ -6,8 +6,10 @@ frontier committed together. What may be fetched and when is decided below, in t
 
 import asyncio
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
 LONGEST_BACKOFF = 60.0  # seconds
+LONGEST_WAIT = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
 
 
 class Crawler:
@@ -74,9 +77,7 @@ class Crawler:
         self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
-        self.on_page: Callable[[CrawledPage], None] | None = (
-            None  # told of each page once it is committed; set before `run`
-        )
+        self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._hosts = Hosts()
@@ -88,7 +89,9 @@ class Crawler:
         self._given_sink = sink
         self._plugins = Plugins(source, expander)
         self._feeding: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
         # Made when the crawl starts:
+        self._writer: ThreadPoolExecutor
         self._frontier: Frontier
         self._sink: GuardedSink
         self._ledger: Ledger
@@ -129,6 +132,7 @@ class Crawler:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         _make(self.folder)
         with (
+            ThreadPoolExecutor(1, "comity-commit") as self._writer,
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
@@ -137,6 +141,8 @@ class Crawler:
                 self._client.on_robots = self._robots_seen
                 self._client.on_exchange = self._ledger.request
                 self._start()
+                await self._commit()
+                self._begin()
                 try:
                     await self._loop()
                     self.limit_reached = self._spending.used_up(self._clock.monotonic())
@@ -146,9 +152,13 @@ class Crawler:
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
+                    if self._committing is not None:
+                        await asyncio.wait([self._committing])
+                if self._committing is not None:
+                    self._committing.result()
                 self._ledger.seal(stopped=self._stopping)
-                self._commit(final=True)
-                self._commit()  # so that the sink learns that its last marker is kept
+                await self._commit(final=True)
+                await self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
 
     # The loop
@@ -163,9 +173,11 @@ class Crawler:
             raise StorageError(
                 f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
             )
+        waits = {key: until - self._clock.wall() for key, until in recall("waits", {}).items()}
+        self._client.left_alone({key: min(seconds, LONGEST_WAIT) for key, seconds in waits.items() if seconds > 0})
         settings = self.settings
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._outcome = Outcome(self._frontier, self._sink, self._ledger)
+        self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger)
         self.stats = self._outcome.stats
         self._ledger.begin(self.policy, self.seeds)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
@@ -184,7 +196,8 @@ class Crawler:
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
-        self._commit()
+
+    def _begin(self) -> None:
         if self._plugins.source is not None:
             self._feeding = asyncio.get_running_loop().create_task(self._feed())
         for name in self._frontier.hosts():
@@ -198,15 +211,23 @@ class Crawler:
             now = self._clock.monotonic()
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
-            idle = self._is_over()
-            if idle or now >= next_commit or self._is_much():
-                self._commit()
-                next_commit = now + COMMIT_EVERY
-                if idle and self._is_over():
-                    return
-                if not self._is_held_up():
+            if self._committing is not None and self._committing.done():
+                self._committing.result()
+                self._committing = None
+            if self._committing is None:
+                if self._is_over():
+                    await self._commit()  # which may bring hosts their turn
+                    if self._is_over():
+                        return
                     continue
-            times = [next_commit] if self._outcome.waiting or self._tasks else []
+                if now >= next_commit or self._is_much():
+                    self._committing = asyncio.get_running_loop().create_task(self._commit())
+                    self._committing.add_done_callback(lambda _: self._wake.set())
+                    next_commit = now + COMMIT_EVERY
+            if self._committing is not None and self._is_over():
+                await asyncio.wait([self._committing])
+                continue
+            times = [next_commit] if self._committing is None and (self._outcome.waiting or self._tasks) else []
             ready = self._hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
@@ -225,7 +246,7 @@ class Crawler:
 
     def _is_held_up(self) -> bool:
         """Whether the sink holds so much that no request may be started."""
-        return self._sink.pending >= COMMIT_BYTES
+        return self._outcome.pending + self._sink.pending >= COMMIT_BYTES
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
@@ -324,14 +345,13 @@ class Crawler:
             return self._answered(host, entry, response)
         except RobotsDisallowed as error:
             self._outcome.refused(entry, error.decision)
-        except Postponed as error:
-            self._outcome.unsent(entry, str(error))
         except (AddressBlocked, TooLarge, PluginError) as error:
             self._outcome.failed(entry, str(error))
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
-        except StorageError:  # the output fails, not the page
-            raise
+        except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time
+            host.not_before = self._clock.monotonic() + error.seconds
+            return entry
         except Exception as error:  # one page that defeats us must not end the crawl
             self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
@@ -383,13 +403,17 @@ class Crawler:
             self._feeding = None
             self._wake.set()
 
-    def _commit(self, *, final: bool = False) -> None:
+    async def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
-        hosts, pages = self._outcome.commit(self._facts, final=final)
+        commit = self._outcome.take(self._facts())
+        loop = asyncio.get_running_loop()
+        carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
+        await asyncio.shield(loop.run_in_executor(self._writer, carry_out))
+        self._outcome.committed(commit)
         if self.on_page is not None:
-            for page in pages:
+            for page in commit.pages:
                 self.on_page(page)
-        for name in hosts:
+        for name in commit.hosts:
             host = self._hosts.of(name)
             host.drained = False
             self._again(host)
@@ -397,7 +421,9 @@ class Crawler:
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
-        return self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
+        wall = self._clock.wall()
+        waits = {key: wall + seconds for key, seconds in self._client.waits().items()}
+        return {"waits": waits} | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
 
 
 def _make(folder: Path) -> None:

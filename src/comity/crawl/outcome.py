@@ -1,21 +1,25 @@
 """What became of URLs: the record of each, the counts, and its new state in the frontier, from one commit to the next.
 
 It keeps output and frontier together and decides nothing: that a URL is kept, refused or given up is said elsewhere.
+A commit is taken on the event loop and carried out in a thread, so that a disk that takes its time holds nobody up.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from comity.crawl import records
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, State
-from comity.crawl.ledger import Ledger
+from comity.crawl.ledger import Collected, Ledger
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expanded
+from comity.crawl.sinks import Channel
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
+
+RECORD = 1000  # bytes of a record beside its body, about
+Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 
 
 class Outcome:
@@ -24,21 +28,23 @@ class Outcome:
     Attributes:
         stats: counts over all runs so far.
         trouble: the first failure or unreachable robots.txt of this run, in words.
+        pending: bytes, about, that wait for the next commit.
     """
 
-    def __init__(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger) -> None:
-        self.stats = Stats(**frontier.recall("stats", {}))
+    def __init__(self, stats: Stats, ledger: Ledger) -> None:
+        self.stats = stats
         self.trouble: str | None = None
-        self._frontier = frontier
-        self._sink = sink
+        self.pending = 0
         self._ledger = ledger
         self._batch = Batch()
+        self._records: list[Written] = []
         self._fresh: list[CrawledPage] = []
+        self._on_their_way: set[int] = set()
 
     @property
     def waiting(self) -> bool:
         """Whether anything waits for the next commit."""
-        return bool(self._batch)
+        return bool(self._batch or self._records)
 
     @property
     def size(self) -> int:
@@ -46,8 +52,8 @@ class Outcome:
         return len(self._batch.settled) + len(self._batch.found)
 
     def settled(self) -> set[int]:
-        """The entries that are settled but wait in the frontier until the next commit."""
-        return {id_ for _, id_ in self._batch.settled}
+        """The entries that are settled but wait in the frontier until a commit is through."""
+        return self._on_their_way | {id_ for _, id_ in self._batch.settled}
 
     def found(self, found: Found) -> None:
         """A URL was discovered."""
@@ -59,9 +65,9 @@ class Outcome:
 
     def page(self, entry: Entry, response: Response, record: dict[str, Any], expanded: Expanded) -> None:
         """A page is kept, with what the expander made of it."""
-        self._sink.add("pages", record, response)
+        self._write("pages", record, response)
         for made in expanded.records:
-            self._sink.add("records", {"url": response.url, "record": made})
+            self._write("records", {"url": response.url, "record": made})
         self.stats.pages += 1
         self.stats.body_bytes += len(response.body)
         self.done(entry)
@@ -72,19 +78,19 @@ class Outcome:
 
     def redirect(self, entry: Entry, response: Response, target: str | None) -> None:
         """A URL leads elsewhere; `target` is None where that is no web address."""
-        self._sink.add("redirects", records.redirect(response, target, depth=entry.depth), response)
+        self._write("redirects", records.redirect(response, target, depth=entry.depth), response)
         self.stats.redirects += 1
         self.done(entry)
 
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
-        self._sink.add("robots", records.robots(result), result)
+        self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
     def refused(self, entry: Entry, decision: Decision) -> None:
         """A URL may not be fetched."""
         record = records.refusal(decision, depth=entry.depth)
-        self._sink.add("refusals", record)
+        self._write("refusals", record)
         self._ledger.refusal(record)
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
@@ -96,19 +102,14 @@ class Outcome:
         attempts = entry.attempts + 1
         status = response.status if response else None
         record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
-        self._sink.add("failures", record, response)
+        self._write("failures", record, response)
         self.stats.failed += 1
         self.trouble = self.trouble or why
         self._batch.settled.append((State.FAILED, entry.id))
 
-    def unsent(self, entry: Entry, why: str) -> None:
-        """A URL is given up before it was asked for: its host may not be asked for too long."""
-        self._ledger.unsent(entry.url, why)
-        self.failed(entry, why)
-
     def no_url(self, text: str, why: str) -> None:
         """What was given to start from is no web address."""
-        self._sink.add("failures", records.failure(text, why, depth=0, attempts=0))
+        self._write("failures", records.failure(text, why, depth=0, attempts=0))
         self._ledger.unsent(text, why)
         self.stats.failed += 1
 
@@ -117,35 +118,79 @@ class Outcome:
         self._batch.retried.append(entry.id)
         return replace(entry, attempts=entry.attempts + 1)
 
-    def commit(self, facts: Callable[[], dict[str, Any]], *, final: bool = False) -> tuple[set[str], list[CrawledPage]]:
-        """Make everything so far durable.
+    def take(self, facts: dict[str, Any]) -> "Commit":
+        """All that became of URLs since the last commit, to be made durable by `Commit.carry_out`.
 
         Args:
-            facts: gives what is to be remembered beside it.
-            final: the run ends with this.
-
-        Returns:
-            The hosts of which URLs were found to fetch, and the pages that were kept, since the last commit.
+            facts: what is to be remembered beside it.
         """
-        batch, self._batch = self._batch, Batch()
-        collected = self._ledger.collect()
+        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, replace(self.stats), facts)
+        self._batch, self._records, self._fresh = Batch(), [], []
+        self._on_their_way = {id_ for _, id_ in commit.batch.settled}
+        self.pending = 0
+        return commit
+
+    def committed(self, commit: "Commit") -> None:
+        """A commit is durable: what it found out counts from now on."""
+        self._on_their_way = set()
+        self.stats.found += commit.new
+        self.stats.refused += commit.refused
+        self.stats.trapped += commit.trapped
+
+    def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
+        self._records.append((channel, record, answer))
+        self.pending += RECORD + (len(answer.body) if answer is not None else 0)
+
+
+class Commit:
+    """What one commit makes durable, and what came of it.
+
+    Attributes:
+        pages: pages to be handed out once it is durable.
+        new, refused, trapped: URLs among those found that were new; refused by a rule; trapped.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        records: list[Written],
+        collected: Collected,
+        pages: list[CrawledPage],
+        stats: Stats,
+        facts: dict[str, Any],
+    ) -> None:
+        self.batch = batch
+        self.pages = pages
+        self.new = self.refused = self.trapped = 0
+        self._records = records
+        self._collected = collected
+        self._stats = stats
+        self._facts = facts
+
+    @property
+    def hosts(self) -> set[str]:
+        """The hosts of which URLs were found to fetch."""
+        return {found.host for found in self.batch.found if found.state < State.DONE}
+
+    def carry_out(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger, *, final: bool) -> None:
+        """Write output, ledger and frontier, all or nothing. Only one at a time; any thread.
+
+        Args:
+            final: the run ends with this.
+        """
+        for written in self._records:
+            sink.add(*written)
+        self._records.clear()
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
-                if "trap" in record:
-                    self._sink.add("traps", record)
-                    self.stats.trapped += 1
-                else:
-                    self._sink.add("refusals", record)
-                    self.stats.refused += 1
-            self.stats.found += new
-            return {
-                "sink": self._sink.flush(final=final),
-                "ledger": self._ledger.commit(collected, [record for record in refusals if "trap" not in record]),
-                "stats": self.stats.to_dict(),
-                **facts(),
-            }
+                sink.add("traps" if "trap" in record else "refusals", record)
+            self.new, self.trapped = new, sum("trap" in record for record in refusals)
+            self.refused = len(refusals) - self.trapped
+            stats = self._stats.to_dict()
+            for name, more in (("found", new), ("refused", self.refused), ("trapped", self.trapped)):
+                stats[name] += more
+            marker = ledger.commit(self._collected, [record for record in refusals if "trap" not in record])
+            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, **self._facts}
 
-        self._frontier.commit(batch, write)
-        fresh, self._fresh = self._fresh, []
-        return {found.host for found in batch.found if found.state < State.DONE}, fresh
+        frontier.commit(self.batch, write)

@@ -63,7 +63,7 @@ def lock(path: Path) -> sqlite3.Connection:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open, or make, the database. The lock is held already."""
-    db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
+    db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)  # commits have their own
     try:
         _check_format(db, path)
         db.execute("PRAGMA journal_mode = WAL")

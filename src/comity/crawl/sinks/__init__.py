@@ -21,6 +21,7 @@ Answer = Response | RobotsResult  # what a record was made from, for formats tha
 class Sink(Protocol):
     """What the crawler needs of a sink. Any class with these members will do, as `MODULE:NAME` or as an object.
 
+    `add` and `flush` are called in a thread of the crawl's own, one call at a time; `open` and `close` outside it.
     Any exception stops the crawl with a StorageError; the crawl can be resumed from the last commit.
     """
 

@@ -39,7 +39,7 @@ class Sqlite:
         self._path = folder / NAME
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
         try:
-            self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+            self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             db.execute("BEGIN IMMEDIATE")

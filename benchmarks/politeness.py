@@ -1,0 +1,103 @@
+"""A thousand hosts, one second between requests to each: how much of what politeness allows is used, and is it kept?
+
+Run by `make bench-politeness`. The hosts are names on loopback addresses, served by one process that notes by its own
+clock when each request of each host arrived; the figures come from its notes alone.
+"""
+
+import argparse
+import asyncio
+import itertools
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import uvloop
+
+from comity.crawl import Crawler, CrawlSettings
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+
+class Server(asyncio.Protocol):
+    """Answers at once; notes the time, host and path of each request."""
+
+    seen: list[tuple[float, str, str]] = []  # noqa: RUF012
+    pages = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.rest += data
+        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
+            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
+            path = head.split(" ", 2)[1]
+            host = next(line[6:] for line in head.split("\r\n") if line.lower().startswith("host: "))
+            self.seen.append((time.monotonic(), host, path))
+            kind, body = "text/html", f'<a href="/{int(path[1:]) + 1}">next</a>' if path[1:].isdigit() else ""
+            if path == "/robots.txt":
+                kind, body = "text/plain", "User-agent: *\nDisallow: /private/\n"
+            answer = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+            self.transport.write(answer.encode())  # type: ignore[attr-defined]
+
+
+def serve(pipe: Connection) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Server, "127.0.0.1", 0, backlog=4096)
+        pipe.send(server.sockets[0].getsockname()[1])
+        while not pipe.poll():
+            await asyncio.sleep(0.1)
+        pipe.send(Server.seen)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+async def crawl(names: list[str], port: int, seconds: float, folder: Path) -> None:
+    policy = Policy(agent="Bench/1.0", min_interval=1.0, allow_addresses=("127.0.0.0/8",))
+    client = ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1"), connections=len(names) + 100)
+    settings = CrawlSettings(concurrency=len(names), sitemaps=False)
+    seeds = [f"http://{name}:{port}/0" for name in names]
+    crawler = Crawler(seeds, folder, policy=policy, settings=settings, client_settings=client)
+    asyncio.get_running_loop().call_later(seconds, crawler.stop)
+    await crawler.run()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hosts", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=40.0)
+    options = parser.parse_args()
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    process.start()
+    port = ours.recv()
+    names = [f"host{number}.test" for number in range(options.hosts)]
+    started = time.process_time()
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(crawl(names, port, options.seconds, Path(folder)))
+    used = time.process_time() - started
+    ours.send("stop")
+    seen: list[tuple[float, str, str]] = ours.recv()
+    process.join()
+    times = defaultdict(list)
+    for moment, host, _ in seen:
+        times[host].append(moment)
+    begin, end = min(seen)[0], max(seen)[0]
+    gaps = [later - earlier for each in times.values() for earlier, later in itertools.pairwise(each)]
+    efficiency = len(gaps) / sum(gaps)  # each gap could have been one second
+    short = sum(gap < 1.0 for gap in gaps)
+    print(f"{len(names):,} hosts, 1 s between requests to each: {len(seen):,} requests in {end - begin:.1f} s")
+    print(f"politeness efficiency   {efficiency:.2%} of what the rules allow")
+    print(f"intervals               least {min(gaps):.4f} s, median {statistics.median(gaps):.4f} s, {short} too short")
+    print(f"CPU                     {used / (end - begin):.0%} of a core, {used / len(seen) * 1e6:.0f} us a request")
+
+
+if __name__ == "__main__":
+    main()
