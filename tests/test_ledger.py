@@ -22,8 +22,10 @@ from clocks import FakeClock
 from sites import Site
 from test_command import comity, complaint
 
-from comity import Crawler, CrawlSettings, Policy
+from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.prove import Proof, prove
+from comity.errors import Timeout
+from comity.net.exchange import Exchange
 
 LOOPBACK = ("127.0.0.0/8",)
 ROBOTS = "User-agent: *\nCrawl-delay: 0.04\nDisallow: /no\nAllow: /no/but-yes\n"
@@ -55,10 +57,24 @@ def furnish(site: Site) -> None:
 
 
 def crawl(
-    folder: Path, *seeds: str, policy: Policy | None = None, clock: FakeClock | None = None, **settings: Any
+    folder: Path,
+    *seeds: str,
+    policy: Policy | None = None,
+    clock: FakeClock | None = None,
+    client: ClientSettings | None = None,
+    sink: str | None = None,
+    **settings: Any,
 ) -> Crawler:
     policy = policy or Policy(min_interval=0.02, allow_addresses=LOOPBACK)
-    crawler = Crawler(seeds, folder, policy=policy, settings=CrawlSettings(**settings), clock=clock)
+    crawler = Crawler(
+        seeds,
+        folder,
+        policy=policy,
+        settings=CrawlSettings(**settings),
+        client_settings=client,
+        clock=clock,
+        sink=sink,
+    )
     asyncio.run(crawler.run())
     return crawler
 
@@ -496,8 +512,25 @@ def test_several_origins_hops_and_failing_robots_files_are_proved(tmp_path: Path
         Policy(min_interval=0.01, mode="report_only", allow_addresses=LOOPBACK),
         Policy(min_interval=0.01, robots_fetch_counts=False, allow_addresses=LOOPBACK),
         Policy(min_interval=0.01, max_crawl_delay=0.001, allow_addresses=LOOPBACK),
+        Policy(min_interval=0.01, pace_by="domain", allow_addresses=LOOPBACK),
+        Policy(min_interval=0.01, pace_by="address", allow_addresses=LOOPBACK),
+        Policy(min_interval=0.01, honour=(), robots_charset="declared", purposes=("search",), allow_addresses=LOOPBACK),
+        Policy(min_interval=0.01, adaptive=2.0, breaker_failures=2, allow_addresses=LOOPBACK),
     ],
-    ids=["no wait", "no life", "short life", "endless life", "ignore", "report only", "robots apart", "delay refused"],
+    ids=[
+        "no wait",
+        "no life",
+        "short life",
+        "endless life",
+        "ignore",
+        "report only",
+        "robots apart",
+        "delay refused",
+        "by domain",
+        "by address",
+        "no wishes, declared charset",
+        "adaptive, breaker",
+    ],
 )
 def test_a_crawl_under_any_policy_is_proved(site: Site, tmp_path: Path, policy: Policy) -> None:
     delay = "Crawl-delay: 0.02\n" if policy.max_crawl_delay else ""
@@ -567,11 +600,162 @@ def test_a_robots_txt_that_is_too_old_is_found(site: Site, tmp_path: Path, clock
     assert f"ledger.jsonl, record {number}: the robots.txt it cites was too old" in found(tmp_path)
 
 
+def test_retry_after_of_a_robots_txt_is_proved_to_have_been_kept(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    site.set("/robots.txt", status=503, headers={"Retry-After": "4000"})
+    site.link("/")
+    policy = Policy(on_unreachable="allow", max_retry_after=30, allow_addresses=LOOPBACK)
+    crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False)
+    assert found(tmp_path) == []
+    records = read(tmp_path)
+    page = find(records, kind="request", purpose="content")
+    assert records[page]["sent"] - records[page - 2]["head"] >= 30
+    for name in ("sent", "head", "end"):
+        records[page][name] -= 5
+    records[page]["kept"] -= 5
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert "before the time that Retry-After named" in found(tmp_path)[0]
+
+
+def falls_ill(site: Site) -> Callable[[web.Request], Any]:
+    """A robots.txt that is there once and unreachable from then on."""
+
+    async def robots(request: web.Request) -> web.StreamResponse:
+        if site.paths().count("/robots.txt") > 1:
+            return web.Response(status=503)
+        return web.Response(text="User-agent: *\nDisallow: /no\n", content_type="text/plain")
+
+    return robots
+
+
+def standing_crawl(site: Site, folder: Path, clock: FakeClock) -> None:
+    site.set("/robots.txt", falls_ill(site))
+    site.link("/", "/no", *(f"/{number}" for number in range(8)))
+    for number in range(8):
+        site.link(f"/{number}", f"/no/{number}")
+    policy = Policy(min_interval=2, cache_life=5, failure_life=5, backoff=0, allow_addresses=LOOPBACK)
+    crawl(folder, site.url("/"), policy=policy, clock=clock, sitemaps=False)
+
+
+def test_the_last_good_copy_that_stands_in_is_proved(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    standing_crawl(site, tmp_path, clock)
+    proof = prove(tmp_path)
+    assert proof.findings == []
+    assert proof.cached == 0
+    sources = [record["source"] for record in read(tmp_path) if record["kind"] == "robots"]
+    assert sources[0] == "request"
+    assert set(sources[1:]) == {"standing"}
+    assert proof.robots == site.paths().count("/robots.txt") == len(sources) >= 3
+
+
+def test_a_good_copy_that_stood_in_for_a_site_that_answered_is_found(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    standing_crawl(site, tmp_path, clock)
+    records = read(tmp_path)
+    number = find(records, kind="robots", source="standing")
+    records[number - 1]["status"] = 200
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert found(tmp_path)[0] == (
+        f"ledger.jsonl, record {number + 1}: it says that its site was unreachable, the request for it says status 200"
+    )
+
+
+def test_a_good_copy_that_stood_in_for_too_long_is_found(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    standing_crawl(site, tmp_path, clock)
+    records = read(tmp_path)
+    for record in records:
+        if record.get("source") == "standing":
+            record["unreachable_since"] -= 31 * 86_400
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    number = find(records, kind="robots", source="standing") + 1
+    assert found(tmp_path)[0].startswith(f"ledger.jsonl, record {number}: it stood in for 26784")
+
+
+def test_a_copy_said_to_hold_for_longer_than_the_policy_says_is_found(folder: Path) -> None:
+    records = read(folder)
+    index = find(records, kind="robots")
+    for life in (100_000.0, None):
+        records[index]["life"] = life
+        write(folder, chain_again(records))
+        forge_frontier(folder, records)
+        assert found(folder)[0].startswith(f"ledger.jsonl, record {index + 1}: it says that it holds for ")
+
+
+def test_a_robots_txt_that_is_confirmed_is_proved(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    async def robots(request: web.Request) -> web.StreamResponse:
+        headers = {"ETag": '"one"'}
+        if request.headers.get("If-None-Match") == '"one"':
+            return web.Response(status=304, headers=headers)
+        return web.Response(text="User-agent: *\nDisallow: /no\n", headers=headers, content_type="text/plain")
+
+    site.set("/robots.txt", robots)
+    site.link("/", "/no", "/1", "/2", "/3")
+    for number in range(1, 4):
+        site.link(f"/{number}")
+    policy = Policy(min_interval=2, cache_life=5, allow_addresses=LOOPBACK)
+    crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False)
+    proof = prove(tmp_path)
+    assert proof.findings == []
+    assert proof.cached == 0
+    records = read(tmp_path)
+    assert [record["source"] for record in records if record["kind"] == "robots"][:2] == ["request", "renewed"]
+    index = find(records, kind="robots", source="renewed")
+    records[index - 1]["status"] = 200
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert found(tmp_path)[0].startswith(
+        f"ledger.jsonl, record {index + 1}: it says that an earlier copy was confirmed, the request for it says"
+    )
+
+
+def test_what_came_from_a_cache_is_counted_as_such(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    page = '<a href="/no">x</a><a href="/1">x</a>'
+    site.set("/", page, headers={"Cache-Control": "max-age=3600"})
+    site.set("/1", page, headers={"Cache-Control": "no-cache", "ETag": '"one"'})
+    client = ClientSettings(cache=str(tmp_path / "cache.sqlite"), cache_pages=True)
+    for name in ("one", "two"):
+        crawl(tmp_path / name, site.url("/"), client=client, sitemaps=False)
+        assert found(tmp_path / name) == []
+    assert site.paths() == ["/robots.txt", "/", "/1", "/1"]
+    first, second = prove(tmp_path / "one"), prove(tmp_path / "two")
+    assert (first.cached, first.copies, first.requests) == (0, 0, 3)
+    assert (second.cached, second.copies, second.requests) == (1, 1, 1)
+    assert "unproved  1 robots.txt and 1 page from a cache" in comity("prove", str(tmp_path / "two")).stdout
+
+
+@pytest.mark.parametrize("name", ["jsonl", "warc", "parquet", "sqlite", "files"])
+def test_a_crawl_in_any_format_is_proved(site: Site, tmp_path: Path, name: str) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
+    furnish(site)
+    crawl(tmp_path, site.url("/"), sink=name, retries=0)
+    proof = prove(tmp_path)
+    assert proof.findings == []
+    assert proof.requests == len(site.seen)
+    assert bool(proof.unchecked) == (name in ("warc", "parquet", "sqlite"))
+
+
+def test_what_a_source_names_that_is_no_url_is_proved_too(site: Site, tmp_path: Path) -> None:
+    class Source:
+        async def urls(self) -> Any:
+            yield site.url("/a")
+            yield "no url at all"
+
+    site.link("/a")
+    policy = Policy(min_interval=0.01, allow_addresses=LOOPBACK)
+    asyncio.run(Crawler([], tmp_path, policy=policy, source=Source()).run())
+    assert found(tmp_path) == []
+    assert [record["url"] for record in read(tmp_path) if record["kind"] == "unsent"] == ["no url at all"]
+
+
 def test_a_stopped_crawl_and_its_continuation_are_one_chain(site: Site, tmp_path: Path) -> None:
     furnish(site)
     crawl(tmp_path, site.url("/"), max_pages=2)
     assert prove(tmp_path).runs == 1
-    time.sleep(0.05)
     crawl(tmp_path)
     proof = prove(tmp_path)
     assert proof.findings == []
@@ -618,6 +802,88 @@ def test_a_killed_crawl_resumes_with_a_ledger_that_can_be_proved(site: Site, tmp
     assert proof.runs >= 3
     assert proof.refusals == count
     assert len(read(folder, "pages")) == count
+
+
+# What the client tells of
+
+
+def told(work: Callable[[AsyncClient], Any], **settings: Any) -> list[Exchange]:
+    """The exchanges that a client tells of while it does some work."""
+    exchanges: list[Exchange] = []
+
+    async def run() -> None:
+        policy = Policy(min_interval=0, backoff=0, allow_addresses=LOOPBACK)
+        async with AsyncClient(policy, ClientSettings(**settings)) as client:
+            client.on_exchange = exchanges.append
+            await work(client)
+
+    asyncio.run(run())
+    return exchanges
+
+
+def brief(exchanges: list[Exchange], site: Site) -> list[tuple[str, int | None, str | None]]:
+    return [(exchange.url.removeprefix(site.url("")), exchange.status, exchange.error) for exchange in exchanges]
+
+
+def test_the_client_tells_of_every_hop_and_every_retry(site: Site) -> None:
+    furnish(site)
+
+    async def work(client: AsyncClient) -> None:
+        assert (await client.get(site.url("/moved"))).ok
+        assert (await client.get(site.url("/later"))).ok
+
+    exchanges = told(work)
+    assert brief(exchanges, site) == [
+        ("/robots.txt", 200, None),
+        ("/moved", 301, None),
+        ("/new", 200, None),
+        ("/later", 503, None),
+        ("/later", 200, None),
+    ]
+    assert [exchange.url for exchange in exchanges] == [site.url(path) for path in site.paths()]
+    for exchange in exchanges:
+        assert exchange.head is not None
+        assert exchange.sent <= exchange.head <= exchange.end
+    assert exchanges[-1].body == b"at last"
+
+
+def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(1)
+        return web.Response()
+
+    site.set("/slow", slow)
+
+    async def work(client: AsyncClient) -> None:
+        with pytest.raises(Timeout):
+            await client.fetch(site.url("/slow"))
+        task = asyncio.ensure_future(client.fetch(site.url("/slow")))
+        while site.paths().count("/slow") < 2:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    exchanges = [exchange for exchange in told(work, timeout=0.3) if exchange.origin is None]
+    assert [exchange.status for exchange in exchanges] == [None, None]
+    assert [exchange.head for exchange in exchanges] == [None, None]
+    assert "within 0.3 s" in str(exchanges[0].error)
+    assert exchanges[1].error == "given up"
+    assert exchanges[0].end - exchanges[0].sent >= 0.3
+
+
+def test_the_client_tells_once_of_a_stream_when_it_is_closed(site: Site) -> None:
+    site.set("/a", b"whole")
+    site.set("/moved", status=301, headers={"Location": "/a"})
+
+    async def work(client: AsyncClient) -> None:
+        async with client.stream(site.url("/moved")) as response:
+            assert [part async for part in response.chunks()] == [b"whole"]
+        with pytest.raises(KeyError):
+            async with client.stream(site.url("/a")):
+                raise KeyError("enough")
+
+    assert brief(told(work), site)[1:] == [("/moved", 301, None), ("/a", 200, None), ("/a", 200, "'enough'")]
 
 
 # The command

@@ -26,8 +26,8 @@ class FetchRobots:
     origin: str
     url: str
     cached: RobotsResult | None = None
-    key: str = field(default="", compare=False)
-    interval: float | None = field(default=None, compare=False)
+    key: str = field(default="", compare=False, repr=False)
+    interval: float | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
