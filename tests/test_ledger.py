@@ -804,6 +804,36 @@ def test_a_killed_crawl_resumes_with_a_ledger_that_can_be_proved(site: Site, tmp
     assert len(read(folder, "pages")) == count
 
 
+def test_hosts_that_share_a_pace_while_one_body_takes_its_time_are_proved(tmp_path: Path) -> None:
+    async def slow(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/html"})
+        await response.prepare(request)
+        await response.write(b"slow")
+        await asyncio.sleep(0.4)
+        await response.write_eof(b"ly")
+        return response
+
+    with Site("127.0.0.1") as site:
+        for path in ("/", "/1", "/2"):
+            site.link(path, "/1", "/2")
+        site.set("/slow", slow)
+        names = {f"{name}.shared.example": "127.0.0.1" for name in ("a", "b")}
+        seeds = [f"http://a.shared.example:{site.port}/slow", f"http://b.shared.example:{site.port}/"]
+        policy = Policy(min_interval=0.05, pace_by="domain", allow_addresses=LOOPBACK)
+        crawl(tmp_path, *seeds, policy=policy, client=ClientSettings(resolve=names), sitemaps=False)
+    assert found(tmp_path) == []
+    records = read(tmp_path)
+    late = find(records, path="/slow", kind="request")
+    meanwhile = [index for index in range(late) if records[index].get("sent", 0) > records[late]["head"]]
+    assert meanwhile, "requests were sent, answered and recorded while the body came"
+    shift = records[meanwhile[0]]["sent"] - records[late]["head"] - 0.01
+    records[late]["head"] += shift
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    said = f"record {late + 1}: the request in record {meanwhile[0] + 1} was sent 0.010 s after its answer, not 0.05 s"
+    assert any(said in finding for finding in found(tmp_path)), found(tmp_path)
+
+
 # What the client tells of
 
 

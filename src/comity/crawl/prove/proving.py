@@ -107,7 +107,7 @@ class _Walk:
         else:
             problems.extend(self._judge(number, record, self._policy, must=True))
             self._asked.add(number, record)
-        problems.extend(self._paces.check(record, self._proof.runs, self._policy))
+        problems.extend(self._paces.check(number, record, self._policy))
         return problems
 
     def _begin(self, record: Record) -> list[str]:
