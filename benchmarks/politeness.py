@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import multiprocessing
 import statistics
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import uvloop
 
+from comity.cli.crawl import SWITCH
 from comity.crawl import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
@@ -79,6 +81,7 @@ def main() -> None:
     process.start()
     port = ours.recv()
     names = [f"host{number}.test" for number in range(options.hosts)]
+    sys.setswitchinterval(SWITCH)  # as the command does
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(crawl(names, port, options.seconds, Path(folder)))
@@ -92,9 +95,11 @@ def main() -> None:
     begin, end = min(seen)[0], max(seen)[0]
     gaps = [later - earlier for each in times.values() for earlier, later in itertools.pairwise(each)]
     efficiency = len(gaps) / sum(gaps)  # each gap could have been one second
+    steady = [gap for each in times.values() for gap in [b - a for a, b in itertools.pairwise(each)][2:]]
     short = sum(gap < 1.0 for gap in gaps)
     print(f"{len(names):,} hosts, 1 s between requests to each: {len(seen):,} requests in {end - begin:.1f} s")
-    print(f"politeness efficiency   {efficiency:.2%} of what the rules allow")
+    later = len(steady) / sum(steady)
+    print(f"politeness efficiency   {efficiency:.2%} of what the rules allow, {later:.2%} once all are under way")
     print(f"intervals               least {min(gaps):.4f} s, median {statistics.median(gaps):.4f} s, {short} too short")
     print(f"CPU                     {used / (end - begin):.0%} of a core, {used / len(seen) * 1e6:.0f} us a request")
 

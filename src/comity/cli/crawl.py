@@ -21,6 +21,7 @@ from comity.crawl import Crawler, Stats
 from comity.crawl.sinks.guarded import FORMATS
 from comity.errors import FetchError, InvalidSetting, StorageError
 
+SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 
@@ -67,6 +68,7 @@ def crawl(
             source=source,
             expander=expander,
         )
+        sys.setswitchinterval(SWITCH)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
     if report is not None:
