@@ -674,6 +674,26 @@ def test_a_good_copy_that_stood_in_for_too_long_is_found(site: Site, tmp_path: P
     assert found(tmp_path)[0].startswith(f"ledger.jsonl, record {number}: it stood in for 26784")
 
 
+def test_a_site_said_to_be_unreachable_for_longer_than_the_ledger_knows_is_not_proved(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    site.set("/robots.txt", status=503)
+    site.link("/", *(f"/{number}" for number in range(5)))
+    for number in range(5):
+        site.link(f"/{number}")
+    policy = Policy(min_interval=2, failure_life=5, unreachable_life=6, on_unreachable="allow", backoff=0)
+    policy = policy.with_changes(allow_addresses=LOOPBACK)
+    crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False)
+    assert found(tmp_path) == []
+    assert prove(tmp_path).cached == 0
+    records = read(tmp_path)
+    assert {"unknown_unreachable", "allowed_implicit"} <= {record.get("verdict") for record in records}
+    records[find(records, kind="robots")]["unreachable_since"] -= 100
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert prove(tmp_path).cached > 0
+
+
 def test_a_copy_said_to_hold_for_longer_than_the_policy_says_is_found(folder: Path) -> None:
     records = read(folder)
     index = find(records, kind="robots")

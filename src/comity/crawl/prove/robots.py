@@ -18,7 +18,8 @@ from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.policy.settings import DAY
 
 REDIRECTS = (301, 302, 303, 307, 308)
-_RULINGS = 128  # robots.txt files held parsed
+_RULINGS = 16 * 1024 * 1024  # bytes of robots.txt files held parsed
+_OVERHEAD = 2048  # bytes that one costs beside its text
 _COPIES = 64  # answers of one origin held
 SLACK = 60.0  # seconds: by which the clock of the day may have been set while a site was unreachable
 _SOURCES = ("request", "renewed", "standing", "cache")
@@ -81,7 +82,8 @@ class Evidence:
     def __init__(self, bodies: Bodies) -> None:
         self.cached = 0
         self._bodies = bodies
-        self._rulings: OrderedDict[int, Ruling] = OrderedDict()  # by the number of the record
+        self._rulings: OrderedDict[int, tuple[Ruling, int]] = OrderedDict()  # by the number of the record; with bytes
+        self._held = 0
         self._copies: dict[str, list[_Copy]] = {}
         self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt, until its answer is met
         self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
@@ -90,6 +92,7 @@ class Evidence:
     def begin(self) -> None:
         """A run begins, under a policy that may be another one."""
         self._rulings.clear()
+        self._held = 0
         self._asked.clear()
 
     def asked(self, record: Record) -> Iterator[str]:
@@ -148,6 +151,9 @@ class Evidence:
                 yield f"it says status {record['status']}, the request for it {status}"
             elif record["robots_sha256"] is not None and asked["sha256"] != record["robots_sha256"]:
                 yield f"it says hash {record['robots_sha256']}, the request for it {asked['sha256']}"
+            before = copies[-1].record["unreachable_since"] if copies else None
+            if record["unreachable_since"] not in (None, record["robots_at"], before):
+                self.cached += 1  # how long it has been unreachable was known from an earlier crawl
             return
         if source == "renewed" and status != 304:
             yield f"it says that an earlier copy was confirmed, the request for it says status {status}"
@@ -194,13 +200,14 @@ class Evidence:
                 yield number, "the robots.txt it cites was too old"
 
     def _ruling(self, copy: _Copy, policy: Policy) -> Ruling:
-        ruling = self._rulings.get(copy.number)
-        if ruling is None:
-            ruling = self._rulings[copy.number] = Ruling(policy, self._result(copy.record, policy))
-            if len(self._rulings) > _RULINGS:
-                self._rulings.popitem(last=False)
+        if copy.number not in self._rulings:
+            result = self._result(copy.record, policy)
+            self._rulings[copy.number] = Ruling(policy, result), len(result.body) + _OVERHEAD
+            self._held += self._rulings[copy.number][1]
+            while self._held > _RULINGS and len(self._rulings) > 1:
+                self._held -= self._rulings.popitem(last=False)[1][1]
         self._rulings.move_to_end(copy.number)
-        return ruling
+        return self._rulings[copy.number][0]
 
     def _result(self, copy: Record, policy: Policy) -> RobotsResult:
         """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
