@@ -270,6 +270,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
 @_allow_address
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
 @_config
 @_json
@@ -282,6 +283,7 @@ def crawl(
     expander: str | None,
     resume: bool,
     no_robots: bool,
+    report: Path | None,
     demo: bool,
     as_json: bool,
     **options: Any,
@@ -300,6 +302,7 @@ def crawl(
         folder=output,
         configuration=loaded,
         resume=resume,
+        report=report,
         demo=demo,
         as_json=as_json,
         sink=sink or form,
@@ -323,6 +326,37 @@ def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
     from comity.cli import frontier as command
 
     return command.show(folder, host=host, limit=limit, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--hash", "noted", metavar="HEX", help="The last hash as you noted it elsewhere.")
+@_json
+def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
+    """Did a finished crawl keep to the rules? Checks its ledger offline and names the record where it did not.
+
+    Exit code 0: everything holds, 1: something does not.
+    """
+    from comity.cli import prove as command
+
+    return command.show(folder, noted=noted, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    help="The file to write.  [report.html]",
+)
+def report(folder: Path, output: Path) -> Exit:
+    """Make one HTML page that shows how a crawl went: for people, on screen and on paper."""
+    from comity.cli import report as command
+
+    return command.report(folder, output)
 
 
 def main() -> None:

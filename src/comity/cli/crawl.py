@@ -31,6 +31,7 @@ def crawl(
     folder: Path | None,
     configuration: Configuration,
     resume: bool,
+    report: Path | None,
     demo: bool,
     as_json: bool,
     sink: str | None = None,
@@ -70,6 +71,10 @@ def crawl(
         sys.setswitchinterval(SWITCH)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
+    if report is not None:
+        from comity.crawl.report import write
+
+        write(folder, report)
     return _sum_up(crawler, stats, as_json=as_json)
 
 

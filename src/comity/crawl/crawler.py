@@ -21,6 +21,7 @@ from comity.crawl.durable import sync_folder
 from comity.crawl.frontier import Entry, Frontier, Kind
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.intake import Intake
+from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expander, Plugins, Source
@@ -93,6 +94,7 @@ class Crawler:
         self._writer: ThreadPoolExecutor
         self._frontier: Frontier
         self._sink: GuardedSink
+        self._ledger: Ledger
         self._client: AsyncClient
         self._admission: Admission
         self._spending: Spending
@@ -133,9 +135,11 @@ class Crawler:
             ThreadPoolExecutor(1, "comity-commit") as self._writer,
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
+            Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
+                self._client.on_exchange = self._ledger.request
                 self._start()
                 await self._commit()
                 self._begin()
@@ -152,6 +156,7 @@ class Crawler:
                         await asyncio.wait([self._committing])
                 if self._committing is not None:
                     self._committing.result()
+                self._ledger.seal(stopped=self._stopping)
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
@@ -172,8 +177,9 @@ class Crawler:
         self._client.left_alone({key: min(seconds, LONGEST_WAIT) for key, seconds in waits.items() if seconds > 0})
         settings = self.settings
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._outcome = Outcome(Stats(**recall("stats", {})))
+        self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger)
         self.stats = self._outcome.stats
+        self._ledger.begin(self.policy, self.seeds)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
@@ -333,6 +339,8 @@ class Crawler:
                 self._outcome.refused(entry, decision)
                 return None
             response = await self._client.fetch(entry.url)
+            if response.from_cache:
+                self._ledger.copy(response)
             host.delay = response.decision.delay
             return self._answered(host, entry, response)
         except RobotsDisallowed as error:
@@ -399,7 +407,7 @@ class Crawler:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
         commit = self._outcome.take(self._facts())
         loop = asyncio.get_running_loop()
-        carry_out = partial(commit.carry_out, self._frontier, self._sink, final=final)
+        carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
         await asyncio.shield(loop.run_in_executor(self._writer, carry_out))
         self._outcome.committed(commit)
         if self.on_page is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from comity.crawl import records
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, State
+from comity.crawl.ledger import Collected, Ledger
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expanded
 from comity.crawl.sinks import Channel
@@ -30,10 +31,11 @@ class Outcome:
         pending: bytes, about, that wait for the next commit.
     """
 
-    def __init__(self, stats: Stats) -> None:
+    def __init__(self, stats: Stats, ledger: Ledger) -> None:
         self.stats = stats
         self.trouble: str | None = None
         self.pending = 0
+        self._ledger = ledger
         self._batch = Batch()
         self._records: list[Written] = []
         self._fresh: list[CrawledPage] = []
@@ -83,10 +85,13 @@ class Outcome:
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
         self._write("robots", records.robots(result), result)
+        self._ledger.robots(result)
 
     def refused(self, entry: Entry, decision: Decision) -> None:
         """A URL may not be fetched."""
-        self._write("refusals", records.refusal(decision, depth=entry.depth))
+        record = records.refusal(decision, depth=entry.depth)
+        self._write("refusals", record)
+        self._ledger.refusal(record)
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
@@ -105,6 +110,7 @@ class Outcome:
     def no_url(self, text: str, why: str) -> None:
         """What was given to start from is no web address."""
         self._write("failures", records.failure(text, why, depth=0, attempts=0))
+        self._ledger.unsent(text, why)
         self.stats.failed += 1
 
     def retried(self, entry: Entry) -> Entry:
@@ -118,7 +124,7 @@ class Outcome:
         Args:
             facts: what is to be remembered beside it.
         """
-        commit = Commit(self._batch, self._records, self._fresh, replace(self.stats), facts)
+        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, replace(self.stats), facts)
         self._batch, self._records, self._fresh = Batch(), [], []
         self._on_their_way = {id_ for _, id_ in commit.batch.settled}
         self.pending = 0
@@ -145,12 +151,19 @@ class Commit:
     """
 
     def __init__(
-        self, batch: Batch, records: list[Written], pages: list[CrawledPage], stats: Stats, facts: dict[str, Any]
+        self,
+        batch: Batch,
+        records: list[Written],
+        collected: Collected,
+        pages: list[CrawledPage],
+        stats: Stats,
+        facts: dict[str, Any],
     ) -> None:
         self.batch = batch
         self.pages = pages
         self.new = self.refused = self.trapped = 0
         self._records = records
+        self._collected = collected
         self._stats = stats
         self._facts = facts
 
@@ -159,8 +172,8 @@ class Commit:
         """The hosts of which URLs were found to fetch."""
         return {found.host for found in self.batch.found if found.state < State.DONE}
 
-    def carry_out(self, frontier: Frontier, sink: GuardedSink, *, final: bool) -> None:
-        """Write output and frontier, all or nothing. Only one at a time; any thread.
+    def carry_out(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger, *, final: bool) -> None:
+        """Write output, ledger and frontier, all or nothing. Only one at a time; any thread.
 
         Args:
             final: the run ends with this.
@@ -177,6 +190,7 @@ class Commit:
             stats = self._stats.to_dict()
             for name, more in (("found", new), ("refused", self.refused), ("trapped", self.trapped)):
                 stats[name] += more
-            return {"sink": sink.flush(final=final), "stats": stats, **self._facts}
+            marker = ledger.commit(self._collected, [record for record in refusals if "trap" not in record])
+            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, **self._facts}
 
         frontier.commit(self.batch, write)

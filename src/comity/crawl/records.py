@@ -99,5 +99,6 @@ def brief(decision: Decision) -> dict[str, Any]:
         "line": decision.rule.line if decision.rule else None,
         "rule": decision.rule.text if decision.rule else None,
         "robots_sha256": source.sha256 if source else None,
+        "robots_at": round(source.fetched_at, 3) if source else None,
         "delay": decision.delay,
     }

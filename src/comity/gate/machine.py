@@ -145,15 +145,17 @@ class Gate:
             return None
         if known.fetching:
             return Wait(None, asking.key)
+        interval = None
         if self.policy.robots_fetch_counts:
             pace = self._pace(asking.key)
-            ready = pace.ready_at(max(self.policy.min_interval, pace.interval))
+            interval = max(self.policy.min_interval, pace.interval)
+            ready = pace.ready_at(interval)
             if ready is None or ready > asking.now:
                 return Wait(ready, asking.key)
             pace.started(asking.now)
             self._robots_at[origin] = asking.key
         known.fetching = True
-        return FetchRobots(origin, origin + "/robots.txt", known.result)
+        return FetchRobots(origin, origin + "/robots.txt", known.result, asking.key, interval)
 
     def _verdict(self, asking: Asking) -> Refuse | None:
         if asking.ruling.allows(asking.url):
@@ -208,20 +210,21 @@ class Gate:
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._pace(key).withdrawn()
 
-    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Wait | None:
-        """A robots.txt redirects to `url`, which is asked in its own host's turn: None means now, else ask again."""
+    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Wait | FetchRobots:
+        """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
         if not self.policy.robots_fetch_counts:
-            return None
+            return FetchRobots(step.origin, url, step.cached, self.key(urls.host(url)))
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._pace(key).answered(now)
         key = self.key(urls.host(url))
         pace = self._pace(key)
-        ready = pace.ready_at(max(self.policy.min_interval, pace.interval))
+        interval = max(self.policy.min_interval, pace.interval)
+        ready = pace.ready_at(interval)
         if ready is None or ready > now:
             return Wait(ready, key)
         pace.started(now)
         self._robots_at[step.origin] = key
-        return None
+        return FetchRobots(step.origin, url, step.cached, key, interval)
 
     def robots_known(self, result: RobotsResult, now: float, *, age: float) -> None:
         """A fresh robots.txt that was fetched `age` seconds ago, by another process or an earlier run."""

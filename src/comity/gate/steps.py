@@ -1,6 +1,6 @@
 """The next step, as plain values. Whoever drives the gate carries one out and reports back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comity.policy import Decision, RobotsResult, Ruling
 
@@ -19,11 +19,15 @@ class FetchRobots:
     Attributes:
         cached: the copy at hand, whose `validators` spare its transfer if it is still current (then report
             `cached.renewed(...)`); None where there is none.
+        key: what shares a pace with the origin's host.
+        interval: seconds that were kept to the answer before; None where the request takes no part in the pacing.
     """
 
     origin: str
     url: str
     cached: RobotsResult | None = None
+    key: str = field(default="", compare=False, repr=False)
+    interval: float | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

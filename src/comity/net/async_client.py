@@ -24,11 +24,13 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
+from comity.gate.machine import BUSY
 from comity.gate.refusals import error_of, no_turn, postponed, refusal
 from comity.gate.retry_after import retry_after
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
+from comity.net.exchange import Exchange
 from comity.net.response import Response, StreamedResponse
 from comity.net.robots import fetch_robots
 from comity.net.settings import SHARED, ClientSettings, checked_headers
@@ -61,6 +63,7 @@ class AsyncClient:
         self._reports: dict[str, asyncio.Event] = {}
         self._lines: dict[str, _Line] = {}  # who waits for a host waits in line
         self.on_robots: Callable[[RobotsResult], None] | None = None  # told of each robots.txt as it arrives
+        self.on_exchange: Callable[[Exchange], None] | None = None  # told of each request when it is over
 
     async def __aenter__(self) -> Self:
         guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
@@ -186,9 +189,13 @@ class AsyncClient:
         passed: list[str] = []
         while True:
             go = await self._permission(url)
+            exchange = None
+            if self.on_exchange is not None:
+                exchange = Exchange(go, "GET", url, self._clock.monotonic())
             good: bool | None = False
+            failure: BaseException | None = None
             try:
-                answer, fetched_at = await self._head_of(go, url, headers)
+                answer, fetched_at = await self._head_of(go, url, headers, exchange)
                 try:
                     response = StreamedResponse(
                         url=url,
@@ -209,18 +216,23 @@ class AsyncClient:
                         return
                 finally:
                     answer.close()
-            except asyncio.CancelledError:
-                good = None
+            except BaseException as error:
+                failure = error
+                if isinstance(error, asyncio.CancelledError):
+                    good = None
                 raise
             finally:
+                self._over(exchange, error=failure)
                 self._gate.finished(go, self._clock.monotonic(), good=good)
             url, headers = self._next_hop(url, response.location, passed, headers)
 
-    async def _head_of(self, go: Go, url: str, headers: Mapping[str, str]) -> tuple[Answer, float]:
+    async def _head_of(
+        self, go: Go, url: str, headers: Mapping[str, str], exchange: Exchange | None
+    ) -> tuple[Answer, float]:
         """The head of a stream, in time."""
         try:
             with self._deadlines(go).within(self.settings.timeout):
-                return await self._open(go, "GET", url, headers)
+                return await self._open(go, "GET", url, headers, exchange)
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
             raise timed_out(url, self.settings.timeout) from None
@@ -324,9 +336,10 @@ class AsyncClient:
     ) -> Response:
         settings = self.settings
         sent = self._clock.monotonic()
+        exchange = None if self.on_exchange is None else Exchange(go, method, url, sent)
         try:
             with self._deadlines(go).within(settings.timeout):
-                answer, fetched_at = await self._open(go, method, url, headers)
+                answer, fetched_at = await self._open(go, method, url, headers, exchange)
                 try:
                     self._check_type(answer)
                     body = b"" if method == "HEAD" else await answer.read(settings.max_body)
@@ -335,7 +348,14 @@ class AsyncClient:
                     raise
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
-            raise timed_out(url, settings.timeout) from None
+            late = timed_out(url, settings.timeout)
+            self._over(exchange, error=late)
+            raise late from None
+        except BaseException as error:
+            self._over(exchange, error=error)
+            raise
+        if exchange is not None:
+            self._over(exchange, body=body)
         return Response(
             url=url,
             status=answer.status,
@@ -350,7 +370,9 @@ class AsyncClient:
             elapsed=self._clock.monotonic() - sent,
         )
 
-    async def _open(self, go: Go, method: str, url: str, headers: Mapping[str, str]) -> tuple[Answer, float]:
+    async def _open(
+        self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
+    ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._sending, self._clock
         if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
@@ -365,21 +387,37 @@ class AsyncClient:
                 except TimeoutError:
                     raise timed_out(url, self.settings.head_timeout) from None
         except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up
+            if exchange is not None:
+                exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())
             self._report(go.key)
             raise
         except BaseException:
+            if exchange is not None:
+                exchange.lost(clock.monotonic())
             self._gate.answered(go, clock.monotonic(), jitter=self._jitter())
             self._report(go.key)
             raise
         wall = clock.wall()
+        if exchange is not None:
+            exchange.heard(answer.status, clock.monotonic())
         if answer.status == 429 or answer.status >= 500:
             later = retry_after(answer.headers.get("Retry-After"), wall)
+            if exchange is not None and answer.status in BUSY:
+                exchange.retry_after = later
             self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
         else:
             self._gate.answered(go, clock.monotonic(), status=answer.status)
         self._report(go.key)
         return answer, wall
+
+    def _over(
+        self, exchange: Exchange | None, *, body: bytes | None = None, error: BaseException | None = None
+    ) -> None:
+        """Tell who listens of a request that is over."""
+        if exchange is not None and self.on_exchange is not None:
+            exchange.over(self._clock.monotonic(), body=body, error=error)
+            self.on_exchange(exchange)
 
     def _jitter(self) -> float:
         return random.random() if self.settings.jitter else 1.0
@@ -508,7 +546,13 @@ class AsyncClient:
         asked = [step.url]  # what was asked so far, the last of it is under way
         try:
             answer = await fetch_robots(
-                step, self._sending, self.policy, self.settings, clock, partial(self._hop, step, asked, limit)
+                step,
+                self._sending,
+                self.policy,
+                self.settings,
+                clock,
+                turn=partial(self._hop, step, asked, limit),
+                on_exchange=self.on_exchange,
             )
         except BaseException:
             gate.robots_abandoned(step, clock.monotonic())
@@ -523,13 +567,14 @@ class AsyncClient:
             self._cache.keep_robots(in_force)
         self._tell(in_force)
 
-    async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> None:
+    async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> FetchRobots:
         """Wait for the turn of the host that a robots.txt redirects to."""
-        while (wait := self._gate.robots_redirected(step, url, self._clock.monotonic())) is not None:
+        while isinstance(hop := self._gate.robots_redirected(step, url, self._clock.monotonic()), Wait):
             self._report(self._gate.key(urls.host(asked[-1])))
-            await self._take(wait, url, limit)
+            await self._take(hop, url, limit)
         self._report(self._gate.key(urls.host(asked[-1])))
         asked.append(url)
+        return hop
 
     def _tell(self, result: RobotsResult) -> None:
         if self.on_robots is not None:

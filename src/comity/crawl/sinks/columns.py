@@ -17,6 +17,7 @@ _DECISION: dict[str, Kind] = {
     "rule_line": "integer",
     "rule": "text",
     "robots_sha256": "text",
+    "robots_at": "time",
     "delay": "real",
 }
 _PYTHON: dict[Kind, type | tuple[type, ...]] = {

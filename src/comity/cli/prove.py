@@ -1,0 +1,56 @@
+"""`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from comity.cli.exits import Exit
+from comity.crawl.prove import Proof, prove
+
+
+def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
+    """Prove the crawl in a folder and print what came of it."""
+    proof = prove(folder, noted=noted)
+    if as_json:
+        print(json.dumps(proof.to_dict(), indent=2))
+    else:
+        _print(proof)
+    return Exit.DONE if proof.holds else Exit.FATAL
+
+
+def _print(proof: Proof) -> None:
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    if proof.holds:
+        console.print("proved: no disallowed fetch, no early request, chain intact", style="bold green")
+    else:
+        console.print(f"not proved: {_count(proof.found, 'finding')}", style="bold red")
+        for finding in proof.findings:
+            console.print(f"  {_plain(str(finding))}")
+        if proof.found > len(proof.findings):
+            console.print(f"  and {proof.found - len(proof.findings):,} more")
+    for name, value in (
+        ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
+        ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
+        ("unproved", _from_cache(proof)),
+        ("not there", ", ".join(proof.unchecked)),
+        ("last hash", proof.hash),
+    ):
+        if value:
+            console.print(f"{name:10}{_plain(value)}", style="dim")
+
+
+def _from_cache(proof: Proof) -> str:
+    parts = [f"{proof.cached:,} robots.txt"] if proof.cached else []
+    if proof.copies:
+        parts.append(_count(proof.copies, "page"))
+    return f"{' and '.join(parts)} from a cache that this ledger does not cover" if parts else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _plain(text: str) -> str:
+    """Without control characters: the files may hold anything."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,13 @@
+"""`comity report`: makes the HTML report of a crawl."""
+
+from pathlib import Path
+
+from comity.cli.exits import Exit
+from comity.crawl.report import write
+
+
+def report(folder: Path, target: Path) -> Exit:
+    """Write the report of the crawl in a folder and say where it is."""
+    write(folder, target)
+    print(f"report in {target}")
+    return Exit.DONE

@@ -1,0 +1,130 @@
+"""The other files of a crawl: what they hold must have its request or its refusal in the ledger.
+
+Requests are kept as short digests in a temporary database, so that memory stays bounded however long the crawl was
+and whatever order the files are in.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, Self
+
+from comity.crawl.prove.findings import Proof
+from comity.crawl.prove.lines import Record, read, wrong_field
+
+_TEXT: tuple[type, ...] = (str,)
+_STATUS: tuple[type, ...] = (int,)
+_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
+    "pages": {"url": _TEXT, "status": _STATUS, "sha256": _TEXT},
+    "redirects": {"url": _TEXT, "status": _STATUS},
+    "failures": {"url": _TEXT, "status": (int, type(None))},
+    "refusals": {"url": _TEXT, "decision": (dict,)},
+    "robots": {
+        "url": _TEXT,
+        "origin": _TEXT,
+        "fetched_at": (float,),
+        "sha256": (str, type(None)),
+        "body_base64": _TEXT,
+    },
+}
+
+
+class Asked:
+    """What the ledger says was requested and refused. Use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect("", isolation_level=None)  # temporary: in memory until it is large, then on disk
+        self._db.execute("CREATE TABLE asked (key BLOB PRIMARY KEY, times INT, record INT, refusal INT) WITHOUT ROWID")
+        self._db.execute("BEGIN")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def add(self, number: int, record: Record) -> None:
+        """Take up a request for content or a copy that stood in for one, a refusal, a URL that was given up, or what
+        came of asking for a robots.txt."""
+        if record["kind"] == "refusal":
+            self._add(number, _refusal(record["url"], record), refusal=True)
+            return
+        url, status = record["url"], record.get("status")
+        if record["kind"] == "robots":
+            self._add(number, ("robots", record["origin"], url, record["robots_at"], record["robots_sha256"]))
+            return
+        if record["kind"] == "unsent":
+            self._add(number, ("failures", url, None))
+            return
+        for key in {
+            ("failures", url, None),
+            ("failures", url, status),
+            ("redirects", url, status),
+            ("pages", url, status, record["sha256"]),
+        }:
+            self._add(number, key)
+
+    def check(self, folder: Path, proof: Proof) -> None:
+        """Whether each record of the output files is in the ledger, and each refusal of the ledger in its file."""
+        for channel, shape in _SHAPES.items():
+            path = folder / f"{channel}.jsonl"
+            if not path.exists():
+                proof.unchecked.append(path.name)
+                continue
+            for line in read(path):
+                problem = line.problem or self._problem(channel, shape, line.record)
+                if problem is not None:
+                    proof.add(path.name, line.number, problem)
+            if channel == "refusals":
+                for (number,) in self._db.execute("SELECT record FROM asked WHERE refusal AND times > 0 ORDER BY 1"):
+                    proof.add("ledger.jsonl", number, f"{path.name} does not have this refusal")
+
+    def _problem(self, channel: str, shape: dict[str, tuple[type, ...]], record: Record) -> str | None:
+        name = wrong_field(record, shape)
+        if name is not None:
+            return f"its field {name!r} is missing or damaged"
+        url = record["url"]
+        match channel:
+            case "pages":
+                key: tuple[Any, ...] = ("pages", url, record["status"], record["sha256"])
+            case "refusals":
+                key = _refusal(url, record["decision"])
+            case "robots":
+                key = ("robots", record["origin"], url, round(record["fetched_at"], 3), record["sha256"])
+            case _:
+                key = (channel, url, record["status"])
+        if not self._take(key):
+            what = {"refusals": "refusal", "robots": "robots.txt"}.get(channel, "request")
+            return f"the ledger has no {what} that fits it, for {url[:200]}"
+        body, sha256 = record.get("body_base64"), record.get("sha256")
+        if body is not None and (body or sha256 is not None) and _body_hash(body) != sha256:
+            return "its body was changed: the hash is another one"
+        return None
+
+    def _add(self, number: int, key: tuple[Any, ...], *, refusal: bool = False) -> None:
+        self._db.execute(
+            "INSERT INTO asked VALUES (?, 1, ?, ?) ON CONFLICT (key) DO UPDATE SET times = times + 1",
+            (_packed(key), number, refusal),
+        )
+
+    def _take(self, key: tuple[Any, ...]) -> bool:
+        done = self._db.execute("UPDATE asked SET times = times - 1 WHERE key = ? AND times > 0", (_packed(key),))
+        return done.rowcount == 1
+
+
+def _refusal(url: str, decision: Record) -> tuple[Any, ...]:
+    return ("refusals", url, *(decision.get(name) for name in ("verdict", "line", "rule", "robots_sha256")))
+
+
+def _packed(key: tuple[Any, ...]) -> bytes:
+    return hashlib.sha256(json.dumps(key).encode("ascii")).digest()[:16]
+
+
+def _body_hash(text: object) -> str | None:
+    try:
+        return hashlib.sha256(base64.b64decode(str(text), validate=True)).hexdigest()
+    except (binascii.Error, ValueError):
+        return None

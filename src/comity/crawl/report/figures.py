@@ -1,0 +1,202 @@
+"""What a report shows, gathered from a ledger in one pass and in bounded memory however long the crawl was.
+
+It counts and judges nothing: that is what `prove` is for.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from comity.crawl.prove.lines import read
+from comity.errors import StorageError
+
+BINS = 96  # of the plot over time
+MOST_HOSTS = 20_000  # told apart; further ones are counted together
+MOST_RULES = 20_000
+OTHERS = "(other hosts)"
+RATIOS = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)  # interval kept / interval demanded
+
+CLASSES = ("2xx", "3xx", "4xx", "5xx", "none")
+
+
+class Timeline:
+    """Counts over time, whose bins double in width whenever the crawl outgrows them."""
+
+    def __init__(self) -> None:
+        self.start: float | None = None
+        self.width = 0.25  # seconds
+        self.bins: dict[str, list[int]] = {name: [0] * BINS for name in CLASSES}
+
+    def add(self, at: float, name: str) -> None:
+        if self.start is None:
+            self.start = at
+        if at < self.start:  # a request that began before the first that ended
+            at = self.start
+        while (place := int((at - self.start) / self.width)) >= BINS:
+            self.width *= 2
+            for counts in self.bins.values():
+                counts[:] = [sum(counts[i : i + 2]) for i in range(0, BINS, 2)] + [0] * (BINS // 2)
+        self.bins[name][place] += 1
+
+
+@dataclass(slots=True)
+class HostFigures:
+    """One host of the crawl. `kept` is the shortest interval kept while `interval` was demanded."""
+
+    requests: int = 0
+    pages: int = 0
+    failed: int = 0
+    refused: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    answers: int = 0
+    interval: float = 0.0
+    kept: float = math.inf
+
+
+@dataclass(slots=True)
+class Figures:
+    """Everything that the report shows."""
+
+    runs: int = 0
+    version: str = ""
+    agent: str = ""
+    mode: str = ""
+    seeds: list[str] = field(default_factory=list)
+    started: float | None = None
+    ended: float | None = None
+    state: str = "cut off"
+    hash: str = ""
+    requests: int = 0
+    robots_requests: int = 0
+    pages: int = 0
+    bytes: int = 0
+    refused: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    timeline: Timeline = field(default_factory=Timeline)
+    hosts: dict[str, HostFigures] = field(default_factory=dict)
+    rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (host, line, rule or verdict)
+    ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
+    damaged: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """From the first record to the last, pauses between runs included."""
+        return (self.ended or 0.0) - (self.started or 0.0)
+
+
+def gather(folder: Path) -> Figures:
+    """Read the ledger of a crawl; records that cannot be understood are counted and passed over.
+
+    Raises:
+        StorageError: the folder has no ledger.
+    """
+    path = folder / "ledger.jsonl"
+    if not path.exists():
+        raise StorageError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
+    figures = Figures()
+    for line in read(path):
+        try:
+            _TAKE[line.record["kind"]](figures, line.record)
+            figures.hash = str(line.record["hash"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            figures.damaged += 1
+    return figures
+
+
+def _run(figures: Figures, record: dict[str, Any]) -> None:
+    figures.runs += 1
+    figures.version, figures.agent = str(record["version"]), str(record["agent"])
+    figures.mode = str(record["policy"]["mode"])
+    figures.seeds = [str(seed) for seed in record["seeds"][:50]]
+    figures.state = "cut off"
+    _passed(figures, record["at"])
+
+
+def _request(figures: Figures, record: dict[str, Any]) -> None:
+    sent, end = _number(record["sent"]), _number(record["end"])
+    status = record["status"]
+    kind = f"{status // 100}xx" if status is not None and 200 <= status < 600 else "none"
+    host = _host(figures, str(record["host"]))
+    figures.requests += 1
+    host.requests += 1
+    figures.statuses[str(status) if kind != "none" else "none"] += 1
+    figures.timeline.add(end, kind)
+    _passed(figures, end)
+    size = record["bytes"] or 0
+    figures.bytes += size
+    host.bytes += size
+    if record["purpose"] == "robots":
+        figures.robots_requests += 1
+    elif kind == "2xx":
+        figures.pages += 1
+        host.pages += 1
+    elif kind != "3xx":
+        host.failed += 1
+    if record["head"] is not None:
+        host.answers += 1
+        host.seconds += max(_number(record["head"]) - sent, 0.0)
+    interval, kept = record["interval"], record["kept"]
+    if interval and kept is not None:
+        figures.ratios[bisect_right(RATIOS, _number(kept) / _number(interval))] += 1
+        host.interval = max(host.interval, interval)
+        host.kept = min(host.kept, kept)
+
+
+def _refusal(figures: Figures, record: dict[str, Any]) -> None:
+    host = str(record["host"])
+    figures.refused += 1
+    _host(figures, host).refused += 1
+    rule = record["rule"]
+    key = (host, "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300])
+    if key not in figures.rules and len(figures.rules) >= MOST_RULES:
+        key = (OTHERS, "", "")
+    figures.rules[key] += 1
+    _passed(figures, record["at"])
+
+
+def _robots(figures: Figures, record: dict[str, Any]) -> None:
+    figures.outcomes[str(record["outcome"])[:40]] += 1
+
+
+def _seal(figures: Figures, record: dict[str, Any]) -> None:
+    figures.state = "stopped" if record["ended"] == "stopped" else "finished"
+    _passed(figures, record["at"])
+
+
+def _beside(figures: Figures, record: dict[str, Any]) -> None:
+    """What was neither requested nor refused."""
+    _passed(figures, record["at"])
+
+
+_TAKE = {
+    "copy": _beside,
+    "unsent": _beside,
+    "run": _run,
+    "request": _request,
+    "refusal": _refusal,
+    "robots": _robots,
+    "seal": _seal,
+}
+
+
+def _host(figures: Figures, name: str) -> HostFigures:
+    if name not in figures.hosts and len(figures.hosts) >= MOST_HOSTS:
+        name = OTHERS
+    return figures.hosts.setdefault(name, HostFigures())
+
+
+def _passed(figures: Figures, at: object) -> None:
+    time = _number(at)
+    figures.started = time if figures.started is None else min(figures.started, time)
+    figures.ended = time if figures.ended is None else max(figures.ended, time)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        raise ValueError(value)
+    return float(value)

@@ -1,0 +1,116 @@
+"""Plots as inline SVG: stacked columns over time, bars, columns. Plain functions from numbers to text.
+
+Colours come from the page's style sheet by class name, so that the plots print as they show. Labels are escaped here.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+WIDTH = 720.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 10.0, 26.0
+
+
+def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple[float, str]], label: str) -> str:
+    """Columns side by side, each made of the series one above the other.
+
+    Args:
+        series: (class name, values), from the bottom up; all of one length.
+        ticks: (share of the width from 0 to 1, text) below the plot.
+        label: what the plot shows, for those who cannot see it.
+    """
+    height = 200.0
+    count = len(series[0][1])
+    most = max((sum(values[i] for _, values in series) for i in range(count)), default=0.0)
+    top = _round_up(most)
+    inner, tall = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    step = inner / count
+    parts = [_grid(top, tall)]
+    for i in range(count):
+        y = _TOP + tall
+        for name, values in series:
+            if values[i]:
+                size = values[i] / top * tall
+                y -= size
+                parts.append(
+                    f'<rect class="{name}" x="{_LEFT + i * step + step * 0.08:.1f}" y="{y:.1f}" '
+                    f'width="{step * 0.84:.1f}" height="{size:.1f}"/>'
+                )
+    for share, text in ticks:
+        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
+        parts.append(_text(_LEFT + share * inner, height - 8, text, anchor))
+    return _svg(height, parts, label)
+
+
+def columns(values: Sequence[float], labels: Sequence[str], classes: Sequence[str], label: str) -> str:
+    """One column for each value, its number above and its label below."""
+    height = 190.0
+    top = _round_up(max(values, default=0.0))
+    inner, tall = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM - 14
+    step = inner / max(len(values), 1)
+    parts = [_grid(top, tall, above=14)]
+    for i, value in enumerate(values):
+        size = value / top * tall
+        x, y = _LEFT + i * step, _TOP + 14 + tall - size
+        if value:
+            parts.append(
+                f'<rect class="{classes[i]}" x="{x + step * 0.14:.1f}" y="{y:.1f}" '
+                f'width="{step * 0.72:.1f}" height="{max(size, 1.0):.1f}" rx="1.5"/>'
+            )
+            parts.append(_text(x + step / 2, y - 4, f"{value:,.0f}", "middle", "value"))
+        parts.append(_text(x + step / 2, height - 8, labels[i], "middle"))
+    return _svg(height, parts, label)
+
+
+def bars(rows: Sequence[tuple[str, float, str]], label: str) -> str:
+    """One horizontal bar for each (text, value, class name), the value behind it."""
+    each, left = 25.0, 170.0
+    height = each * len(rows) + 4
+    most = max((value for _, value, _ in rows), default=0.0) or 1.0
+    total = sum(value for _, value, _ in rows) or 1.0
+    inner = WIDTH - left - 130
+    parts: list[str] = []
+    for i, (text, value, name) in enumerate(rows):
+        y = i * each + 2
+        size = max(value / most * inner, 1.5)
+        parts.append(_text(left - 10, y + 15.5, text, "end", "label"))
+        parts.append(
+            f'<rect class="{name}" x="{left:.1f}" y="{y + 3:.1f}" width="{size:.1f}" height="{each - 8:.1f}" rx="2"/>'
+        )
+        parts.append(_text(left + size + 8, y + 15.5, f"{value:,.0f}  ({value / total:.1%})", "start", "value"))
+    return _svg(height, parts, label)
+
+
+def _grid(top: float, tall: float, above: float = 0.0) -> str:
+    parts: list[str] = []
+    for i in range(5):
+        value = top * i / 4
+        y = _TOP + above + tall * (1 - i / 4)
+        name = "axis" if i == 0 else "grid"
+        parts.append(f'<line class="{name}" x1="{_LEFT}" y1="{y:.1f}" x2="{WIDTH - _RIGHT}" y2="{y:.1f}"/>')
+        if value == int(value):
+            parts.append(_text(_LEFT - 6, y + 3.5, _short(value), "end"))
+    return "".join(parts)
+
+
+def _text(x: float, y: float, text: str, anchor: str, name: str = "tick") -> str:
+    return f'<text class="{name}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _svg(height: float, parts: Sequence[str], label: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+
+
+def _round_up(value: float) -> float:
+    """The next number that four grid lines divide well."""
+    if value <= 4:
+        return 4.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((power * step for step in (1, 2, 4, 6, 8, 10) if power * step >= value), power * 10)
+
+
+def _short(value: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if value >= size:
+            return f"{value / (1e3 if unit == 'k' else size):g}{unit}"
+    return f"{value:g}"
