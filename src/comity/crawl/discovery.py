@@ -53,7 +53,7 @@ def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str
     """The links that a page lets be followed; all of them where the operator says so."""
     if follow_nofollow:
         return [link.url for link in page.links]
-    return [] if meta.nofollow else [link.url for link in page.links if not link.nofollow]
+    return [] if meta.nofollow else [link.url for link in page.links if not link.rel or not link.nofollow]
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:

@@ -26,8 +26,7 @@ _SPACE = "\t\n\f\r "
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link to follow: its URL in normal form and its relation types, lower-cased."""
 
     url: str
@@ -172,7 +171,7 @@ class _Reader:
     def page(self) -> Page:
         return Page(
             url=self.url,
-            links=tuple(Link(url, rel) for url, rel in self.links.items()),
+            links=tuple(map(Link._make, self.links.items())),
             base=self.base,
             canonical=self.canonical,
             title=self.title or None,
