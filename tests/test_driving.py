@@ -13,7 +13,7 @@ from comity.gate import FetchRobots
 from comity.gate.robots_request import RobotsRequest
 from comity.integrations import _robots_request
 from comity.integrations._driving import AsyncDriver, Driver
-from comity.integrations._robots_request import Answer, body_of, robots_result
+from comity.integrations._robots_request import Answer, Body, body_of, robots_result
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -138,7 +138,7 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:
     asked: list[str] = []
 
-    def get(url: str) -> Answer:
+    def get(url: str, deadline: float) -> Answer:
         asked.append(url)
         return Answer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
 
@@ -166,7 +166,7 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(body_of(parts())) == _robots_request.LONGEST
+    assert len(body_of(Body(STEP.url, 200, {}), parts(), time.monotonic() + 5)) == _robots_request.LONGEST
     assert taken == 16
 
 
@@ -179,7 +179,7 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
             yield b"#"
 
     with pytest.raises(TimeoutError):
-        body_of(trickle())
+        body_of(Body(STEP.url, 200, {}), trickle(), time.monotonic() + 0.05)
 
     async def slow(url: str) -> Answer:
         await asyncio.sleep(60)
