@@ -1,19 +1,22 @@
 """What the wrappers share, without any library: turns that are given back, robots.txt over several hops."""
 
 import asyncio
+import gzip
 import itertools
 import threading
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
 import comity
-from comity.gate import FetchRobots
+from comity.gate import FetchRobots, Step
 from comity.gate.robots_request import RobotsRequest
 from comity.integrations import _robots_request
 from comity.integrations._driving import AsyncDriver, Driver
-from comity.integrations._robots_request import Answer, body_of, robots_result
+from comity.integrations._robots_request import Answer, Body, body_of, robots_result
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -138,7 +141,7 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:
     asked: list[str] = []
 
-    def get(url: str) -> Answer:
+    def get(url: str, deadline: float) -> Answer:
         asked.append(url)
         return Answer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
 
@@ -166,7 +169,7 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(body_of(parts())) == _robots_request.LONGEST
+    assert len(body_of(Body(STEP.url, 200, {}), parts(), time.monotonic() + 5)) == _robots_request.LONGEST
     assert taken == 16
 
 
@@ -179,7 +182,7 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
             yield b"#"
 
     with pytest.raises(TimeoutError):
-        body_of(trickle())
+        body_of(Body(STEP.url, 200, {}), trickle(), time.monotonic() + 0.05)
 
     async def slow(url: str) -> Answer:
         await asyncio.sleep(60)
@@ -187,3 +190,231 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
     result = asyncio.run(_robots_request.async_robots_result(POLICY, STEP, slow, (TimeoutError,)))
     assert result.kind == "unreachable"
+
+
+SLOW = b"User-agent: *\nCrawl-delay: 99999999999\n"
+PATIENT = POLICY.with_changes(robots_fetch_counts=True)
+
+
+def delayed(step: FetchRobots) -> RobotsResult:
+    return rules(step, SLOW)
+
+
+async def async_delayed(step: FetchRobots) -> RobotsResult:
+    return rules(step, SLOW)
+
+
+def test_a_turn_that_comes_too_late_is_not_waited_for() -> None:
+    driver = Driver(PATIENT)
+    started = time.monotonic()
+    for _ in range(2):
+        with pytest.raises(comity.Postponed, match="raise max_wait") as caught, driver.turn(PAGE, delayed):
+            pass
+        assert caught.value.seconds > 600
+    assert time.monotonic() - started < 5
+
+
+def test_a_turn_that_comes_too_late_is_not_waited_for_on_asyncio() -> None:
+    async def run() -> None:
+        driver = AsyncDriver(PATIENT)
+
+        async def ask() -> None:
+            async with driver.turn(PAGE, async_delayed):
+                raise AssertionError("it was let through")
+
+        async with asyncio.timeout(5):
+            outcomes = await asyncio.gather(*(ask() for _ in range(5)), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [comity.Postponed] * 5
+
+    asyncio.run(run())
+
+
+def test_a_retry_after_of_a_day_is_not_waited_for() -> None:
+    driver = Driver(POLICY)
+    with driver.turn(PAGE, rules) as turn:
+        turn.heard(503, "86400")
+    with pytest.raises(comity.Postponed) as caught, driver.turn(PAGE, rules):
+        pass
+    assert caught.value.seconds > 600
+
+
+def test_without_a_limit_one_sleep_is_no_longer_than_a_clock_can_take() -> None:
+    ended = threading.Event()
+    driver = Driver(PATIENT, max_wait=None)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with driver.turn(PAGE, delayed):
+                pass
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert not ended.wait(0.2), errors
+
+    async def run() -> None:
+        waiting = AsyncDriver(PATIENT, max_wait=None)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2), waiting.turn(PAGE, async_delayed):
+                pass
+
+    asyncio.run(run())
+
+
+def test_who_waits_for_another_request_does_so_within_the_limit() -> None:
+    driver = Driver(POLICY, max_wait=0.15)
+    with (
+        driver.turn(PAGE, rules),
+        pytest.raises(comity.Postponed, match=r"within 0\.15 s"),
+        driver.turn(PAGE, rules),
+    ):
+        pass
+
+    async def run() -> None:
+        waiting = AsyncDriver(POLICY, max_wait=0.15)
+
+        async def ask() -> None:
+            async with waiting.turn(PAGE, async_rules):
+                raise AssertionError("it was let through")
+
+        async with waiting.turn(PAGE, async_rules):  # one waits for this request's answer, two wait in line
+            outcomes = await asyncio.gather(*(ask() for _ in range(3)), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [comity.Postponed] * 3
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), True, "600"])
+def test_a_limit_is_a_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(comity.InvalidSetting, match="max_wait"):
+        Driver(POLICY, seconds)
+    with pytest.raises(comity.InvalidSetting, match="max_wait"):
+        AsyncDriver(POLICY, seconds)
+
+
+BREAKING = POLICY.with_changes(min_interval=0, breaker_failures=2, breaker_recovery=60)
+
+
+def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
+    driver = Driver(BREAKING)
+    with driver.turn(PAGE, rules) as turn:
+        turn.heard(500, None)
+    with pytest.raises(ConnectionResetError), driver.turn(PAGE, rules):
+        raise ConnectionResetError
+    with pytest.raises(comity.CircuitOpen), driver.turn(PAGE, rules):
+        pass
+
+    async def run() -> None:
+        other = AsyncDriver(BREAKING)
+        for _ in range(2):
+            async with other.turn(PAGE, async_rules) as turn:
+                turn.heard(503, None)
+        with pytest.raises(comity.CircuitOpen):
+            async with other.turn(PAGE, async_rules):
+                pass
+
+    asyncio.run(run())
+
+
+def test_an_answer_in_between_shows_that_the_host_is_well() -> None:
+    driver = Driver(BREAKING)
+    for status in (500, 404, 500, 200, 500):
+        with driver.turn(PAGE, rules) as turn:
+            turn.heard(status, None)
+    with driver.turn(PAGE, rules):
+        pass
+
+
+def test_what_is_broken_off_on_our_side_says_nothing_about_the_host() -> None:
+    driver = Driver(BREAKING)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt), driver.turn(PAGE, rules):
+            raise KeyboardInterrupt
+    with driver.turn(PAGE, rules) as turn:
+        assert turn.decision.may_fetch
+
+    async def run() -> None:
+        backing_off = BREAKING.with_changes(backoff=30, max_backoff=60)
+        other = AsyncDriver(backing_off, max_wait=5)
+
+        async def hang() -> None:
+            async with other.turn(PAGE, async_rules):
+                await asyncio.sleep(60)
+
+        for _ in range(3):
+            hanging = asyncio.create_task(hang())
+            await asyncio.sleep(0.01)
+            hanging.cancel()
+            await asyncio.gather(hanging, return_exceptions=True)
+        async with other.turn(PAGE, async_rules) as turn:
+            assert turn.decision.may_fetch
+
+    asyncio.run(run())
+
+
+def test_a_turn_wakes_one_of_those_who_wait() -> None:
+    """Counted in questions to the gate: were all woken for each turn, they would be half the square of the callers."""
+    callers, asked = 60, 0
+
+    async def run() -> None:
+        nonlocal asked
+        driver = AsyncDriver(POLICY.with_changes(min_interval=0.001))
+        ask = driver._gate.ask
+
+        def counted(url: str, now: float) -> Step:
+            nonlocal asked
+            asked += 1
+            return ask(url, now)
+
+        driver._gate.ask = counted  # type: ignore[method-assign]
+
+        async def work(number: int) -> int:
+            async with driver.turn(PAGE, async_rules) as turn:
+                turn.heard(200, None)
+            return number
+
+        await asyncio.gather(*(work(number) for number in range(callers)))
+        assert not driver._lines
+
+    asyncio.run(run())
+    assert asked <= 6 * callers
+
+
+def test_a_refusal_does_not_wait_in_line() -> None:  # covers: L7
+    async def run() -> None:
+        driver = AsyncDriver(POLICY)
+        async with driver.turn(PAGE, async_rules):
+            waiting = asyncio.create_task(driver.permission(PAGE, async_rules))
+            await asyncio.sleep(0.01)
+            with pytest.raises(comity.RobotsDisallowed):
+                async with asyncio.timeout(5), driver.turn("https://example.com/no", async_rules):
+                    pass
+            waiting.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_compressed_robots_txt_is_read() -> None:
+    text = b"User-agent: *\nDisallow: /no\n"
+    for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text)), ("identity", text)):
+        body = Body(STEP.url, 200, {"content-encoding": coding})
+        assert body_of(body, (packed[at : at + 1] for at in range(len(packed))), time.monotonic() + 5) == text
+
+
+def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
+    body = Body(STEP.url, 200, {"Content-Encoding": "gzip"})
+    bomb = gzip.compress(b"#" * 50_000_000)
+    content = body_of(body, [bomb], time.monotonic() + 5)
+    assert len(content) == _robots_request.LONGEST
+
+
+def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
+    def get(url: str, deadline: float) -> Answer:
+        headers = {"Content-Encoding": "br"}
+        return Answer(200, headers, body_of(Body(url, 200, headers), [b"anything"], deadline))
+
+    result = robots_result(POLICY, STEP, get, ())
+    assert (result.kind, "not asked for" in str(result.error)) == ("unreachable", True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from aiohttp import web
 from sites import Site
-from wrapped import ALL, FAILED, REFUSED, Fetch
+from wrapped import ALL, FAILED, POSTPONED, REFUSED, Fetch
 
 import comity
 
@@ -128,6 +128,20 @@ def test_a_failed_request_gives_its_turn_back(fetch: Fetch, site: Site) -> None:
     site.set("/page", "page")
     assert fetch(PACED, [site.url("/broken"), site.url("/page")], False) == [FAILED, 200]
     assert min(site.intervals()) >= 0.05, site.paths()
+
+
+def test_a_site_cannot_hold_a_caller_for_ever(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 99999999999\n")
+    assert fetch(PACED, [site.url("/a"), site.url("/b")], True) == [POSTPONED, POSTPONED]
+    assert site.paths() == ["/robots.txt"]
+
+
+def test_a_host_that_fails_is_left_alone_where_the_policy_says_so(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", "")
+    site.set("/down", "down", status=500)
+    policy = FAST.with_changes(breaker_failures=1)
+    assert fetch(policy, [site.url("/down"), site.url("/page")], False) == [500, POSTPONED]
+    assert site.paths() == ["/robots.txt", "/down"]
 
 
 def test_comity_itself_imports_no_library_that_it_wraps() -> None:

@@ -16,7 +16,8 @@ import comity
 
 REFUSED = "refused"
 FAILED = "failed"
-Outcome = int | str  # a status, REFUSED or FAILED
+POSTPONED = "postponed"
+Outcome = int | str  # a status, REFUSED, FAILED or POSTPONED
 # Fetches URLs, redirects followed, one after another or all at once.
 Fetch = Callable[[comity.Policy, Sequence[str], bool], list[Outcome]]
 
@@ -48,6 +49,8 @@ def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[
                 response = client.get(url)
             except comity.RobotsDisallowed:
                 return REFUSED
+            except comity.Postponed:
+                return POSTPONED
             except httpx.HTTPError:
                 return FAILED
             assert response.extensions["comity"].may_fetch
@@ -68,6 +71,8 @@ def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) ->
             response = await client.get(url)
         except comity.RobotsDisallowed:
             return REFUSED
+        except comity.Postponed:
+            return POSTPONED
         except httpx.HTTPError:
             return FAILED
         assert response.extensions["comity"].may_fetch
@@ -97,6 +102,8 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
                 response = session.get(url)
             except comity.RobotsDisallowed:
                 return REFUSED
+            except comity.Postponed:
+                return POSTPONED
             except requests.RequestException:
                 return FAILED
             assert response.comity.may_fetch  # type: ignore[attr-defined]
@@ -118,6 +125,8 @@ def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> lis
                 return response.status
         except comity.RobotsDisallowed:
             return REFUSED
+        except comity.Postponed:
+            return POSTPONED
         except aiohttp.ClientError:
             return FAILED
 
@@ -157,7 +166,8 @@ class Spider(scrapy.Spider):
         meta = failure.request.meta
         refused = failure.check(IgnoreRequest) and isinstance(failure.value.__cause__, comity.RobotsDisallowed)
         assert not refused or not meta["comity"].may_fetch
-        outcomes[meta["number"]] = ("refused" if refused else "failed", False)
+        postponed = failure.check(IgnoreRequest) and isinstance(failure.value.__cause__, comity.Postponed)
+        outcomes[meta["number"]] = ("refused" if refused else "postponed" if postponed else "failed", False)
 
 process = CrawlerProcess({
     "COMITY_POLICY": comity.Policy(**policy),
@@ -175,7 +185,8 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
-    told = {"agent": policy.agent, "min_interval": policy.min_interval}
+    names = ("agent", "min_interval", "breaker_failures")
+    told = {name: getattr(policy, name) for name in names}
     question = json.dumps([told, list(urls), at_once, settings])
     answer = subprocess.run(
         [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=60, check=False
@@ -189,6 +200,12 @@ def by_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list
     outcomes, refused = run_scrapy(policy, urls, at_once)
     assert refused == sum(outcome == REFUSED for outcome, _ in outcomes)
     return [outcome for outcome, _ in outcomes]
+
+
+def _aborted(error: Exception) -> Outcome:
+    if "ERR_BLOCKED_BY_CLIENT" in str(error):
+        return REFUSED
+    return POSTPONED if "ERR_TIMED_OUT" in str(error) else FAILED
 
 
 def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
@@ -212,7 +229,7 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
                 assert response is not None
                 outcomes.append(response.status)
             except Error as error:
-                outcomes.append(REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED)
+                outcomes.append(_aborted(error))
             page.close()
     return outcomes
 
@@ -230,7 +247,7 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
             assert response is not None
             return response.status
         except Error as error:
-            return REFUSED if "ERR_BLOCKED_BY_CLIENT" in str(error) else FAILED
+            return _aborted(error)
         finally:
             await page.close()
 

@@ -5,15 +5,25 @@ It asks through a function of the library's wrapper, never by itself, and never 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.gate.robots_request import RobotsRequest
+from comity.net.decoding import ACCEPTED, Decoder
 from comity.policy import Policy, RobotsResult
 
 LONGEST = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt with all its redirects
+
+
+MAX_RATIO = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
+
+
+def asked_with(policy: Policy) -> dict[str, str]:
+    """The headers of a request for a robots.txt: only codings that are undone here, within bounds."""
+    return {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +36,24 @@ class Answer:
 
 
 def robots_result(
-    policy: Policy, step: FetchRobots, get: Callable[[str], Answer], failures: tuple[type[Exception], ...]
+    policy: Policy, step: FetchRobots, get: Callable[[str, float], Answer], failures: tuple[type[Exception], ...]
 ) -> RobotsResult:
-    """Fetch a robots.txt. `get` asks for one URL and follows no redirect; `failures` are all its errors."""
+    """Fetch a robots.txt.
+
+    Args:
+        get: asks for one URL and follows no redirect; reads until a time of the monotonic clock.
+        failures: all its errors, but `FetchError` and `TimeoutError`.
+    """
     request = RobotsRequest(policy, _unconditional(step))
+    expected: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
+    deadline = time.monotonic() + TIMEOUT
     result = None
     while result is None:
         try:
-            answer = get(request.url)
-        except failures as error:
+            if time.monotonic() > deadline:
+                raise _too_slow()
+            answer = get(request.url, deadline)
+        except expected as error:
             return request.failed(error, at=time.time())
         result = request.answered(answer.status, answer.headers, answer.body[:LONGEST], at=time.time())
     return result
@@ -46,15 +65,16 @@ async def async_robots_result(
     get: Callable[[str], Awaitable[Answer]],
     failures: tuple[type[Exception], ...],
 ) -> RobotsResult:
-    """As `robots_result`, and no longer than `TIMEOUT`."""
+    """As `robots_result`; the deadline is kept here."""
     request = RobotsRequest(policy, _unconditional(step))
+    expected: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
     result = None
     try:
         async with asyncio.timeout(TIMEOUT):
             while result is None:
                 answer = await get(request.url)
                 result = request.answered(answer.status, answer.headers, answer.body[:LONGEST], at=time.time())
-    except failures as error:
+    except expected as error:
         return request.failed(error, at=time.time())
     return result
 
@@ -64,18 +84,66 @@ def _unconditional(step: FetchRobots) -> FetchRobots:
     return replace(step, cached=None)
 
 
-def body_of(parts: Iterable[bytes]) -> bytes:
-    """The start of a robots.txt, as far as it is read.
+class Body:
+    """The start of a robots.txt as it comes in; RFC 9309, 2.5, lets the rest be ignored.
+
+    Args:
+        headers: of the answer, names in any case.
+
+    Raises:
+        FetchError: it is in a content coding that was not asked for, or damaged.
+    """
+
+    def __init__(self, url: str, status: int, headers: Mapping[str, str]) -> None:
+        coding = next((value for name, value in headers.items() if name.lower() == "content-encoding"), "")
+        read = 200 <= status < 300  # no other body is looked at
+        plain = not read or coding.strip().lower() in ("", "identity")
+        self._decoder = None if plain else Decoder(coding, url, MAX_RATIO)
+        self._content = bytearray()
+        self._received = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no more is wanted."""
+        return max(self._received, len(self._content)) >= LONGEST
+
+    def take(self, part: bytes) -> None:
+        """A part of it, as it was sent."""
+        self._received += len(part)
+        room = LONGEST - len(self._content)
+        self._content += part[:room] if self._decoder is None else self._decoder.feed(part, room)[:room]
+
+    def end(self) -> bytes:
+        """All that is wanted has come."""
+        if self._decoder is not None and not self.full:
+            self._decoder.close()
+        return bytes(self._content)
+
+
+def body_of(body: Body, parts: Iterable[bytes], deadline: float) -> bytes:
+    """What parts that come in, undecoded, amount to.
 
     Raises:
         TimeoutError: it comes so slowly that it is given up.
+        FetchError: as `Body`.
     """
-    deadline = time.monotonic() + TIMEOUT
-    body = bytearray()
     for part in parts:
-        body += part
-        if len(body) >= LONGEST:
+        body.take(part)
+        if body.full:
             break
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no complete answer within {TIMEOUT:g} s")
-    return bytes(body[:LONGEST])
+            raise _too_slow()
+    return body.end()
+
+
+async def async_body_of(body: Body, parts: AsyncIterable[bytes]) -> bytes:
+    """As `body_of`; the deadline is kept further up."""
+    async for part in parts:
+        body.take(part)
+        if body.full:
+            break
+    return body.end()
+
+
+def _too_slow() -> TimeoutError:
+    return TimeoutError(f"no complete answer within {TIMEOUT:g} s")

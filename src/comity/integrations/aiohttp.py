@@ -9,8 +9,8 @@ from yarl import URL
 
 from comity import Policy
 from comity.gate import FetchRobots
-from comity.integrations._driving import AsyncDriver
-from comity.integrations._robots_request import LONGEST, Answer, async_robots_result
+from comity.integrations._driving import MAX_WAIT, AsyncDriver
+from comity.integrations._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
 from comity.policy import RobotsResult
 
 
@@ -19,15 +19,16 @@ class ComityMiddleware:
 
     A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
     asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are the
-    session's. Waiting for a host's pace is within the session's total time-out (300 s by default): a long Crawl-delay
-    needs a longer one.
+    session's.
 
     Args:
         policy: what may be done.
+        max_wait: seconds that a request waits for its turn; a longer wait raises `comity.Postponed`. None: for ever.
+            The wait counts in the session's total time-out too (300 s by default): a long Crawl-delay needs a longer.
     """
 
-    def __init__(self, policy: Policy | None = None) -> None:
-        self._driver = AsyncDriver(policy)
+    def __init__(self, policy: Policy | None = None, *, max_wait: float | None = MAX_WAIT) -> None:
+        self._driver = AsyncDriver(policy, max_wait)
 
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -35,7 +36,7 @@ class ComityMiddleware:
         """Send a request in its turn.
 
         Raises:
-            comity.RobotsDisallowed
+            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
         """
         policy = self._driver.policy
 
@@ -45,20 +46,19 @@ class ComityMiddleware:
                 connector=request.session.connector,
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": policy.agent, "Accept": "*/*"},
+                headers=asked_with(policy),
+                auto_decompress=False,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
             ) as bare:
 
                 async def get(url: str) -> Answer:
                     async with bare.get(URL(url, encoded=True), allow_redirects=False, ssl=request.ssl) as answer:
-                        body = bytearray()
-                        async for part in answer.content.iter_any():
-                            body += part
-                            if len(body) >= LONGEST:
-                                answer.close()
-                                break
-                        return Answer(answer.status, answer.headers, bytes(body))
+                        body = Body(url, answer.status, answer.headers)
+                        content = await async_body_of(body, answer.content.iter_any())
+                        if body.full:
+                            answer.close()
+                        return Answer(answer.status, answer.headers, content)
 
                 return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
 

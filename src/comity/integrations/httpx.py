@@ -11,8 +11,17 @@ import httpx
 
 from comity import Policy
 from comity.gate import FetchRobots
-from comity.integrations._driving import AsyncDriver, Driver
-from comity.integrations._robots_request import LONGEST, Answer, async_robots_result, body_of, robots_result
+from comity.integrations._driving import MAX_WAIT, AsyncDriver, Driver
+from comity.integrations._robots_request import (
+    TIMEOUT,
+    Answer,
+    Body,
+    asked_with,
+    async_body_of,
+    async_robots_result,
+    body_of,
+    robots_result,
+)
 from comity.policy import RobotsResult
 
 
@@ -26,29 +35,40 @@ class ComityTransport(httpx.BaseTransport):
         policy: what may be done.
         transport: what sends, robots.txt too; by default a new `httpx.HTTPTransport`. Retries of its own (`retries=`)
             repeat failed connections only, and are not paced.
+        max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
+            raises `comity.Postponed`. None: for ever.
     """
 
-    def __init__(self, policy: Policy | None = None, transport: httpx.BaseTransport | None = None) -> None:
-        self._driver = Driver(policy)
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        max_wait: float | None = MAX_WAIT,
+    ) -> None:
+        self._driver = Driver(policy, max_wait)
         self._wrapped = transport or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request in its turn.
 
         Raises:
-            comity.RobotsDisallowed
+            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
         """
         policy = self._driver.policy
 
-        def get(url: str) -> Answer:
+        def get(url: str, deadline: float) -> Answer:
             response = self._wrapped.handle_request(_robots_request(url, policy, request))
             try:
-                return _answer(response, body_of(response.iter_bytes()))
+                if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
+                    return _answer(response, response.content)
+                body = Body(url, response.status_code, response.headers)
+                return _answer(response, body_of(body, response.iter_raw(), deadline))
             finally:
                 response.close()
 
         def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (httpx.HTTPError, TimeoutError))
+            return robots_result(policy, step, get, (httpx.HTTPError,))
 
         with self._driver.turn(str(request.url), robots) as turn:
             request.headers["User-Agent"] = policy.agent
@@ -76,8 +96,14 @@ class ComityTransport(httpx.BaseTransport):
 class AsyncComityTransport(httpx.AsyncBaseTransport):
     """As `ComityTransport`, for `httpx.AsyncClient` on asyncio."""
 
-    def __init__(self, policy: Policy | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self._driver = AsyncDriver(policy)
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        *,
+        max_wait: float | None = MAX_WAIT,
+    ) -> None:
+        self._driver = AsyncDriver(policy, max_wait)
         self._wrapped = transport or httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -87,17 +113,15 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         async def get(url: str) -> Answer:
             response = await self._wrapped.handle_async_request(_robots_request(url, policy, request))
             try:
-                body = bytearray()
-                async for part in response.aiter_bytes():
-                    body += part
-                    if len(body) >= LONGEST:
-                        break
-                return _answer(response, bytes(body))
+                if response.is_stream_consumed:
+                    return _answer(response, response.content)
+                body = Body(url, response.status_code, response.headers)
+                return _answer(response, await async_body_of(body, response.aiter_raw()))
             finally:
                 await response.aclose()
 
         async def robots(step: FetchRobots) -> RobotsResult:
-            return await async_robots_result(policy, step, get, (httpx.HTTPError, TimeoutError))
+            return await async_robots_result(policy, step, get, (httpx.HTTPError,))
 
         async with self._driver.turn(str(request.url), robots) as turn:
             request.headers["User-Agent"] = policy.agent
@@ -123,9 +147,11 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
 
 
 def _robots_request(url: str, policy: Policy, cause: httpx.Request) -> httpx.Request:
-    """A request for a robots.txt, with the time-outs of the request that needs it."""
-    timeouts = {name: value for name, value in cause.extensions.items() if name == "timeout"}
-    return httpx.Request("GET", url, headers={"User-Agent": policy.agent, "Accept": "*/*"}, extensions=timeouts)
+    """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
+    given = cause.extensions.get("timeout", {})
+    parts = ("connect", "read", "write", "pool")
+    timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
+    return httpx.Request("GET", url, headers=asked_with(policy), extensions={"timeout": timeouts})
 
 
 def _answer(response: httpx.Response, body: bytes) -> Answer:

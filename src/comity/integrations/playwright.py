@@ -12,7 +12,7 @@ from playwright.async_api import Error  # the same class for both
 
 import comity
 from comity.gate import FetchRobots
-from comity.integrations._driving import AsyncDriver, Driver
+from comity.integrations._driving import MAX_WAIT, AsyncDriver, Driver
 from comity.integrations._trail import Trail
 from comity.policy import RobotsResult
 
@@ -26,11 +26,16 @@ class AsyncComityRoutes:
     client; the rest by the browser context (`route.fetch`), with the policy's agent as User-Agent. The address guard
     covers robots.txt only. Playwright routes neither WebSockets nor what a service worker asks for: open the context
     with `service_workers="block"`, and with `user_agent=client.policy.agent`, so that scripts see the same name.
+
+    Args:
+        client: whose policy holds, and who fetches robots.txt.
+        max_wait: seconds that a request waits for its turn; one that would wait longer, or whose host failed too often
+            (`breaker_failures`), is aborted as `timedout`. None: for ever.
     """
 
-    def __init__(self, client: comity.AsyncClient) -> None:
+    def __init__(self, client: comity.AsyncClient, *, max_wait: float | None = MAX_WAIT) -> None:
         self._client = client
-        self._driver = AsyncDriver(client.policy)
+        self._driver = AsyncDriver(client.policy, max_wait)
         self._kept: dict[str, async_api.APIResponse] = {}  # documents that the browser has been sent to
 
     async def __call__(self, route: async_api.Route) -> None:
@@ -52,7 +57,7 @@ class AsyncComityRoutes:
                 await answer.dispose()
         except Exception as error:
             with suppress(Error):  # the page may be closed
-                await route.abort("blockedbyclient" if isinstance(error, comity.RobotsDisallowed) else "failed")
+                await route.abort(_reason(error))
             if not isinstance(error, comity.ComityError | Error):
                 raise
 
@@ -72,9 +77,9 @@ class AsyncComityRoutes:
 class ComityRoutes:
     """As `AsyncComityRoutes`, for the sync API and an open `comity.Client`; one request at a time."""
 
-    def __init__(self, client: comity.Client) -> None:
+    def __init__(self, client: comity.Client, *, max_wait: float | None = MAX_WAIT) -> None:
         self._client = client
-        self._driver = Driver(client.policy)
+        self._driver = Driver(client.policy, max_wait)
         self._kept: dict[str, sync_api.APIResponse] = {}
         self._waiting: deque[sync_api.Route] = deque()
         self._busy = False
@@ -111,7 +116,7 @@ class ComityRoutes:
                 answer.dispose()
         except Exception as error:
             with suppress(Error):
-                route.abort("blockedbyclient" if isinstance(error, comity.RobotsDisallowed) else "failed")
+                route.abort(_reason(error))
             if not isinstance(error, comity.ComityError | Error):
                 raise
 
@@ -126,3 +131,10 @@ class ComityRoutes:
     def _robots(self, step: FetchRobots) -> RobotsResult:
         self._client.check(step.url)
         return self._client.inspect()[step.origin]
+
+
+def _reason(error: Exception) -> str:
+    """Why a request is aborted, as Playwright has it."""
+    if isinstance(error, comity.RobotsDisallowed):
+        return "blockedbyclient"
+    return "timedout" if isinstance(error, comity.Postponed) else "failed"

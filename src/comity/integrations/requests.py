@@ -5,16 +5,19 @@ session.mount("https://", adapter := ComityAdapter(comity.Policy(agent="MyBot/1.
 session.mount("http://", adapter)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import requests
+import urllib3
 from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, HTTPAdapter
 
 from comity import Policy
 from comity.gate import FetchRobots
-from comity.integrations._driving import Driver
-from comity.integrations._robots_request import Answer, body_of, robots_result
+from comity.integrations._driving import MAX_WAIT, Driver
+from comity.integrations._robots_request import TIMEOUT, Answer, Body, asked_with, body_of, robots_result
 from comity.policy import RobotsResult
+
+_Timeout = float | tuple[float, float] | tuple[float, None] | None
 
 
 class ComityAdapter(HTTPAdapter):
@@ -26,24 +29,27 @@ class ComityAdapter(HTTPAdapter):
 
     Args:
         policy: what may be done.
+        max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
+            raises `comity.Postponed`. None: for ever.
     """
 
     def __init__(
         self,
         policy: Policy | None = None,
         *,
+        max_wait: float | None = MAX_WAIT,
         pool_connections: int = DEFAULT_POOLSIZE,
         pool_maxsize: int = DEFAULT_POOLSIZE,
         pool_block: bool = DEFAULT_POOLBLOCK,
     ) -> None:
         super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block)
-        self._driver = Driver(policy)
+        self._driver = Driver(policy, max_wait)
 
     def send(
         self,
         request: requests.PreparedRequest,
         stream: bool = False,
-        timeout: float | tuple[float, float] | tuple[float, None] | None = None,
+        timeout: _Timeout = None,
         verify: bool | str = True,
         cert: bytes | str | tuple[bytes | str, bytes | str] | None = None,
         proxies: Mapping[str, str] | None = None,
@@ -51,19 +57,20 @@ class ComityAdapter(HTTPAdapter):
         """Send a request in its turn.
 
         Raises:
-            comity.RobotsDisallowed
+            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
         """
         policy = self._driver.policy
         send = super().send
 
-        def get(url: str) -> Answer:
-            asking = requests.Request("GET", url, headers={"User-Agent": policy.agent, "Accept": "*/*"}).prepare()
-            with send(asking, stream=True, timeout=timeout, verify=verify, cert=cert, proxies=proxies) as answer:
-                body = body_of(answer.iter_content(65_536))
+        def get(url: str, deadline: float) -> Answer:
+            asking = requests.Request("GET", url, headers=asked_with(policy)).prepare()
+            most = _robots_timeout(timeout)
+            with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
+                body = body_of(Body(url, answer.status_code, answer.headers), _parts(answer), deadline)
                 return Answer(answer.status_code, answer.headers, body)
 
         def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (requests.RequestException, TimeoutError))
+            return robots_result(policy, step, get, (requests.RequestException, urllib3.exceptions.HTTPError))
 
         with self._driver.turn(request.url or "", robots) as turn:
             request.headers["User-Agent"] = policy.agent
@@ -71,3 +78,22 @@ class ComityAdapter(HTTPAdapter):
             turn.heard(response.status_code, response.headers.get("Retry-After"))
         response.comity = turn.decision  # type: ignore[attr-defined]
         return response
+
+
+def _robots_timeout(timeout: _Timeout) -> _Timeout:
+    """The time-out of the request that needs a robots.txt, as far as it is shorter."""
+    if isinstance(timeout, urllib3.Timeout):
+        timeout = (timeout.connect_timeout, timeout.read_timeout)
+    connect, read = timeout if isinstance(timeout, tuple) else (timeout, timeout)
+    return _at_most(connect), _at_most(read)
+
+
+def _at_most(seconds: object) -> float:
+    return min(seconds, TIMEOUT) if isinstance(seconds, int | float) else TIMEOUT
+
+
+def _parts(answer: requests.Response) -> Iterator[bytes]:
+    """The body as it arrives, undecoded: `iter_content` would wait until each part is full."""
+    read = getattr(answer.raw, "read1", None)  # urllib3 2
+    while part := read(65_536, decode_content=False) if read else answer.raw.read(1, decode_content=False):
+        yield part

@@ -8,24 +8,26 @@ from functools import partial
 from typing import Self
 from weakref import WeakKeyDictionary
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import is_asyncio_available
+from twisted.internet.defer import CancelledError
 from twisted.web.client import HTTPConnectionPool
 
 import comity
-from comity import Policy, RobotsDisallowed
+from comity import Policy, Postponed, RobotsDisallowed
 from comity.gate import FetchRobots, Go
-from comity.integrations._driving import AsyncDriver, Turn
-from comity.integrations._robots_request import TIMEOUT, Answer, async_robots_result
+from comity.integrations._driving import MAX_WAIT, AsyncDriver, Turn
+from comity.integrations._robots_request import LONGEST, TIMEOUT, Answer, Body, asked_with, async_robots_result
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
-_ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt
+_ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
+_LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
 
 
 class ComityRobotParser(RobotParser):
@@ -54,7 +56,9 @@ class ComityMiddleware:
     `comity.RobotsDisallowed`, and counts in the stats as `comity/refused`. The policy's agent is sent as User-Agent.
 
     Settings: `COMITY_POLICY`, a `comity.Policy`; by default one of `ROBOTSTXT_USER_AGENT` or `USER_AGENT`, and
-    `DOWNLOAD_DELAY` as its least interval.
+    `DOWNLOAD_DELAY` as its least interval. `COMITY_MAX_WAIT`, seconds that a request waits for its turn: 600
+    by default, None for ever. One that would wait longer, or whose host failed too often (`breaker_failures`), fails
+    with `IgnoreRequest`, its cause is `comity.Postponed` with the seconds, and counts as `comity/postponed`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -66,7 +70,8 @@ class ComityMiddleware:
             min_interval=settings.getfloat("DOWNLOAD_DELAY"),
         )
         self._crawler = crawler
-        self._driver = AsyncDriver(policy)
+        self._driver = AsyncDriver(policy, _seconds(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
+        crawler.signals.connect(self._received, signals.bytes_received)
         # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
         # Scrapy's own retries come through the scheduler, and so through here.
         HTTPConnectionPool.retryAutomatically = False
@@ -80,12 +85,12 @@ class ComityMiddleware:
         """Wait for the request's turn.
 
         Raises:
-            IgnoreRequest: it is refused.
+            IgnoreRequest: it is refused, or its turn would come too late.
         """
         if not request.url.startswith(("http:", "https:")):
             return
         request.headers["User-Agent"] = self._driver.policy.agent
-        if request.meta.get(_ROBOTS):
+        if _ROBOTS in request.meta:
             return
         try:
             go = await self._driver.permission(request.url, partial(self._robots, request.meta.get("proxy")))
@@ -94,47 +99,78 @@ class ComityMiddleware:
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value("comity/refused")
             raise IgnoreRequest(str(error)) from error
+        except Postponed as error:
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value("comity/postponed")
+            raise IgnoreRequest(str(error)) from error
         request.meta["comity"] = go.decision
         self._under_way[request] = go
 
     def process_response(self, request: Request, response: Response) -> Response:
         """The request's turn is over; read what the page asks of us."""
+        if _ROBOTS in request.meta:
+            return _decoded(response)
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
-        if not request.meta.get(_ROBOTS):
-            values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
-            request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.agent)
+        values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
+        request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.agent)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """The request failed: its turn is over."""
-        self._over(request, None, None)
+        self._over(request, None, None, given_up=isinstance(exception, IgnoreRequest | CancelledError))
 
-    def _over(self, request: Request, status: int | None, retry: str | None) -> None:
+    def _received(self, data: bytes, request: Request) -> None:
+        """Of a robots.txt only the start is read."""
+        if _ROBOTS in request.meta:
+            request.meta[_ROBOTS] += len(data)
+            if request.meta[_ROBOTS] > LONGEST:
+                raise StopDownload(fail=False)
+
+    def _over(self, request: Request, status: int | None, retry: str | None, *, given_up: bool = False) -> None:
         go = self._under_way.pop(request, None)
         if go is None:
             return
         turn = Turn(go.decision)
+        turn.given_up = given_up
         if status is not None:
             turn.heard(status, retry)
-        self._driver.answered(go, turn)
+        self._driver.ended(go, turn)
 
     async def _robots(self, proxy: str | None, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
         return await async_robots_result(self._driver.policy, step, partial(self._get, proxy), (Exception,))
 
     async def _get(self, proxy: str | None, url: str) -> Answer:
-        alone = {_ROBOTS: True, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
+        alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
+        meta["download_maxsize"] = _LARGEST
         if proxy is not None:
             meta["proxy"] = proxy
-        request = Request(url, priority=1000, meta=meta, callback=NO_CALLBACK)
+        request = Request(url, headers=asked_with(self._driver.policy), priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
-        headers = {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
-        return Answer(response.status, headers, response.body)
+        return Answer(response.status, _headers(response), response.body)
+
+
+def _decoded(response: Response) -> Response:
+    """A robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
+    body = Body(response.url, response.status, _headers(response))
+    body.take(response.body[:LONGEST])
+    headers = response.headers.copy()
+    headers.pop("Content-Encoding", None)
+    return response.replace(body=body.end(), headers=headers)
+
+
+def _headers(response: Response) -> dict[str, str]:
+    return {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
+
+
+def _seconds(value: object) -> float | None:
+    """A setting, which the command line gives as text."""
+    return None if value in (None, "None") else float(str(value))
 
 
 def _text(value: str | bytes) -> str:
