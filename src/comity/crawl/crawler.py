@@ -132,10 +132,10 @@ class Crawler:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         _make(self.folder)
         with (
-            ThreadPoolExecutor(1, "comity-commit") as self._writer,
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
+            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen

@@ -23,13 +23,13 @@ def postponed(url: str, seconds: float) -> Postponed:
     )
 
 
-def no_turn(url: str, waited: float) -> Postponed:
+def no_turn(url: str, waited: float, seconds: float = 0.0) -> Postponed:
     """The error for a call that waited for other requests to its host as long as it may."""
     return Postponed(
-        f"{url} had no turn within {waited:.3g} s: other requests to its host are still on their way",
+        f"{url} had no turn within {waited:.3g} s: other requests wait for its host too",
         url=url,
-        seconds=0.0,
-        hint="try again later, or raise max_wait",
+        seconds=max(seconds, 0.0),
+        hint="try again later, ask for less at once, or raise max_wait",
     )
 
 

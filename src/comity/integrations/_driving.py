@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from comity import urls
 from comity.errors import InvalidSetting, Postponed
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
-from comity.gate.refusals import error_of, postponed, refusal
+from comity.gate.refusals import error_of, no_turn, postponed, refusal
 from comity.gate.retry_after import retry_after
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -85,12 +85,7 @@ class _Gated:
         return min(max((limit if until is None else until) - now, 0.0), LONGEST_SLEEP)
 
     def _crowded_out(self, url: str) -> Postponed:
-        return Postponed(
-            f"{url} did not get its turn within {self.max_wait:g} s: other requests wait for its host too",
-            url=url,
-            seconds=max(self._gate.ready_at(urls.host(url)) - time.monotonic(), 0.0),
-            hint="try again later, ask for less at once, or raise max_wait",
-        )
+        return no_turn(url, self.max_wait or 0.0, self._gate.ready_at(urls.host(url)) - time.monotonic())
 
     def _ended(self, go: Go, turn: Turn) -> None:
         now = time.monotonic()

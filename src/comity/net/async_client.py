@@ -1,6 +1,6 @@
 """AsyncClient: every request asks the gate first, every redirect hop and every retry again.
 
-It drives the gate and does the I/O; it decides nothing itself.
+It sends what the gate permits (turns.py) and tells it what came; it decides nothing itself.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -23,18 +22,18 @@ from comity.errors import (
     TooManyRedirects,
     UnwantedType,
 )
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
+from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
-from comity.gate.refusals import error_of, no_turn, postponed, refusal
+from comity.gate.refusals import refusal
 from comity.gate.retry_after import retry_after
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import Response, StreamedResponse
-from comity.net.robots import fetch_robots
 from comity.net.settings import SHARED, ClientSettings, checked_headers
 from comity.net.transport import Answer, Transport, timed_out
+from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.store import Cache, Page
 
@@ -58,42 +57,50 @@ class AsyncClient:
         self.settings = settings or ClientSettings()
         self._clock = clock or Clock()
         self._gate = Gate(self.policy, epoch=self._clock.wall() - self._clock.monotonic())
-        self._transport: Transport | None = None
+        self._turns = Turns(self._gate, self.policy, self.settings, self._clock)
         self._cache: Cache | None = None
-        self._reports: dict[str, asyncio.Event] = {}
-        self._lines: dict[str, _Line] = {}  # who waits for a host waits in line
-        self.on_robots: Callable[[RobotsResult], None] | None = None  # told of each robots.txt as it arrives
-        self.on_exchange: Callable[[Exchange], None] | None = None  # told of each request when it is over
 
     async def __aenter__(self) -> Self:
         guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
         if self.settings.cache is not None:
-            self._cache = Cache(Path(self.settings.cache))
-        self._transport = Transport(self.settings, guard, self.policy.agent)
+            self._cache = self._turns.cache = Cache(Path(self.settings.cache))
+        self._turns.transport = Transport(self.settings, guard, self.policy.agent)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._transport is not None:
-            await self._transport.close()
-            self._transport = None
+        transport, self._turns.transport = self._turns.transport, None
+        if transport is not None:
+            await transport.close()
         if self._cache is not None:
             self._cache.close()
-            self._cache = None
+            self._cache = self._turns.cache = None
 
     @property
-    def _sending(self) -> Transport:
-        if self._transport is None:
-            raise RuntimeError("the client is not open: async with comity.AsyncClient(...) as client")
-        return self._transport
+    def on_robots(self) -> Callable[[RobotsResult], None] | None:
+        """Told of each robots.txt as it arrives."""
+        return self._turns.on_robots
+
+    @on_robots.setter
+    def on_robots(self, listener: Callable[[RobotsResult], None] | None) -> None:
+        self._turns.on_robots = listener
+
+    @property
+    def on_exchange(self) -> Callable[[Exchange], None] | None:
+        """Told of each request when it is over."""
+        return self._turns.on_exchange
+
+    @on_exchange.setter
+    def on_exchange(self, listener: Callable[[Exchange], None] | None) -> None:
+        self._turns.on_exchange = listener
 
     def _deadlines(self, go: Go) -> Deadlines:
         """The time-outs of the open client; a permission that comes when it is closed is given back."""
-        if self._transport is None:
+        if self._turns.transport is None:
             self._gate.withdrawn(go)
-            self._report(go.key)
-        return self._sending.deadlines
+            self._turns.report(go.key)
+        return self._turns.sending.deadlines
 
     # Questions
 
@@ -107,12 +114,7 @@ class AsyncClient:
         decision = self._gate.known(url, self._clock.monotonic())
         if decision is not None:
             return decision
-        limit = self._limit()
-        while True:
-            step = self._gate.consult(url, self._clock.monotonic())
-            if isinstance(step, Decision):
-                return step
-            await self._take(step, url, limit)
+        return await self._turns.decision(url)
 
     def check_now(self, url: str) -> Decision | None:
         """The decision if no I/O is needed for it, else None. `url` must be normalised."""
@@ -188,9 +190,9 @@ class AsyncClient:
         url = self._prepared(url, headers, params)
         passed: list[str] = []
         while True:
-            go = await self._permission(url)
+            go = await self._turns.permission(url)
             exchange = None
-            if self.on_exchange is not None:
+            if self._turns.on_exchange is not None:
                 exchange = Exchange(go, "GET", url, self._clock.monotonic())
             good: bool | None = False
             failure: BaseException | None = None
@@ -299,7 +301,7 @@ class AsyncClient:
         try:
             while True:
                 tries -= 1
-                go = await self._permission(url)
+                go = await self._turns.permission(url)
                 try:
                     response = await self._send(go, method, url, headers, redirects)
                 except FetchError as error:
@@ -319,7 +321,7 @@ class AsyncClient:
 
     def _once_more(self, go: Go, tries: int) -> bool:
         """Whether a call that failed is worth another try."""
-        return tries > 0 and self._gate.may_retry(go) and not self._too_long(go.key)
+        return tries > 0 and self._gate.may_retry(go) and not self._turns.too_long(go.key)
 
     async def _nothing_to_send(self, url: str) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
@@ -336,7 +338,7 @@ class AsyncClient:
     ) -> Response:
         settings = self.settings
         sent = self._clock.monotonic()
-        exchange = None if self.on_exchange is None else Exchange(go, method, url, sent)
+        exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
         try:
             with self._deadlines(go).within(settings.timeout):
                 answer, fetched_at = await self._open(go, method, url, headers, exchange)
@@ -374,7 +376,7 @@ class AsyncClient:
         self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._sending, self._clock
+        transport, clock = self._turns.sending, self._clock
         if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
             headers = {"Authorization": _basic(*pair), **headers}
         try:
@@ -390,13 +392,13 @@ class AsyncClient:
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())
-            self._report(go.key)
+            self._turns.report(go.key)
             raise
         except BaseException:
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.answered(go, clock.monotonic(), jitter=self._jitter())
-            self._report(go.key)
+            self._turns.report(go.key)
             raise
         wall = clock.wall()
         if exchange is not None:
@@ -408,7 +410,7 @@ class AsyncClient:
             self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
         else:
             self._gate.answered(go, clock.monotonic(), status=answer.status)
-        self._report(go.key)
+        self._turns.report(go.key)
         return answer, wall
 
     def _over(
@@ -431,154 +433,6 @@ class AsyncClient:
             raise UnwantedType(
                 f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
             )
-
-    # Turns
-
-    async def _permission(self, url: str) -> Go:
-        """A Go for a URL, when its turn has come. Who waits for a host waits in line; refusals do not wait."""
-        self._sending  # noqa: B018 - before the gate is asked
-        if not self._lines or self._gate.key(urls.host(url)) not in self._lines:
-            step = self._gate.ask(url, self._clock.monotonic())
-            if isinstance(step, Go):
-                return step
-            limit = self._limit()
-            while isinstance(step, FetchRobots | Resolve):
-                await self._take(step, url, limit)
-                step = self._gate.ask(url, self._clock.monotonic())
-            if not isinstance(step, Wait):
-                return self._granted(url, step)
-        else:
-            limit = self._limit()
-            known = self._gate.known(url, self._clock.monotonic())
-            if known is not None and not known.may_fetch:
-                raise refusal(known)
-        return await self._in_line(url, limit)
-
-    async def _in_line(self, url: str, limit: float | None) -> Go:
-        key = self._gate.key(urls.host(url))
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = _Line()
-        line.people += 1
-        try:
-            async with line.turn:
-                while True:
-                    step = self._gate.ask(url, self._clock.monotonic())
-                    if not isinstance(step, FetchRobots | Resolve | Wait):
-                        return self._granted(url, step)
-                    await self._take(step, url, limit)
-        finally:
-            line.people -= 1
-            if not line.people:
-                del self._lines[key]
-
-    def _granted(self, url: str, step: Step) -> Go:
-        """The Go, or the error that says why there is none."""
-        match step:
-            case Go():
-                return step
-            case Refuse() | Closed() | CircuitOpen():
-                raise error_of(step, url, self._clock.monotonic())
-        raise AssertionError(step)
-
-    async def _take(self, step: Resolve | FetchRobots | Wait, url: str, limit: float | None) -> None:
-        match step:
-            case FetchRobots():
-                await self._fetch_robots(step, limit)
-            case Resolve():
-                self._gate.resolved(step.host, await self._address_of(step.host))
-            case Wait(until=None):
-                await self._next_report(step.key, url, limit)
-            case Wait(until=float() as until):
-                if limit is not None and until > limit:
-                    raise postponed(url, until - self._clock.monotonic())
-                await self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
-
-    async def _address_of(self, host: str) -> str:
-        try:
-            with self._sending.deadlines.within(self.settings.timeout):
-                return await self._sending.address_of(host)
-        except TimeoutError:
-            return host  # a pace of its own
-
-    async def _next_report(self, key: str, url: str, limit: float | None) -> None:
-        """Until something is reported about a host."""
-        event = self._reports.setdefault(key, asyncio.Event())
-        if limit is None:
-            await event.wait()
-            return
-        left = limit - self._clock.monotonic()
-        try:
-            async with asyncio.timeout(max(left, 0.0)):
-                await event.wait()
-        except TimeoutError:
-            raise no_turn(url, self.settings.max_wait or 0.0) from None
-
-    def _limit(self) -> float | None:
-        """Until when this call may wait."""
-        return None if self.settings.max_wait is None else self._clock.monotonic() + self.settings.max_wait
-
-    def _too_long(self, key: str) -> bool:
-        """Whether trying again would mean a longer wait than the settings allow."""
-        limit = self._limit()
-        return limit is not None and self._gate.ready_at(key) > limit
-
-    def _report(self, key: str) -> None:
-        event = self._reports.pop(key, None) if self._reports else None
-        if event is not None:
-            event.set()
-
-    # robots.txt
-
-    async def _fetch_robots(self, step: FetchRobots, limit: float | None) -> None:
-        clock, gate = self._clock, self._gate
-        key = gate.key(urls.host(step.url))
-        kept = None if self._cache is None else self._cache.robots(step.origin, self.policy)
-        if kept is not None and kept.fetched_at <= clock.wall() < kept.expires_at:
-            gate.robots_withdrawn(step)
-            gate.robots_known(kept, clock.monotonic(), age=clock.wall() - kept.fetched_at)
-            self._report(key)
-            self._tell(kept)
-            return
-        if kept is not None and step.cached is None:
-            step = replace(step, cached=kept)
-            gate.robots_held(kept)
-        asked = [step.url]  # what was asked so far, the last of it is under way
-        try:
-            answer = await fetch_robots(
-                step,
-                self._sending,
-                self.policy,
-                self.settings,
-                clock,
-                turn=partial(self._hop, step, asked, limit),
-                on_exchange=self.on_exchange,
-            )
-        except BaseException:
-            gate.robots_abandoned(step, clock.monotonic())
-            raise
-        else:
-            gate.epoch = clock.wall() - clock.monotonic()
-            in_force = gate.robots_arrived(answer, clock.monotonic())
-        finally:
-            for url in (step.url, asked[-1]):
-                self._report(gate.key(urls.host(url)))
-        if self._cache is not None:
-            self._cache.keep_robots(in_force)
-        self._tell(in_force)
-
-    async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> FetchRobots:
-        """Wait for the turn of the host that a robots.txt redirects to."""
-        while isinstance(hop := self._gate.robots_redirected(step, url, self._clock.monotonic()), Wait):
-            self._report(self._gate.key(urls.host(asked[-1])))
-            await self._take(hop, url, limit)
-        self._report(self._gate.key(urls.host(asked[-1])))
-        asked.append(url)
-        return hop
-
-    def _tell(self, result: RobotsResult) -> None:
-        if self.on_robots is not None:
-            self.on_robots(result)
 
     # Pages kept from earlier
 
@@ -615,16 +469,6 @@ class AsyncClient:
 def _basic(name: str, password: str) -> str:
     """RFC 7617."""
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
-
-
-class _Line:
-    """Callers that wait for one host, first come first served."""
-
-    __slots__ = ("people", "turn")
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Lock()
-        self.people = 0
 
 
 def _from_cache(page: Page, go: Go, redirects: tuple[str, ...]) -> Response:
