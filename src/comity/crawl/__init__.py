@@ -6,14 +6,18 @@ the name of its folder may be one.
 
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from comity.crawl.crawler import Crawler
-from comity.crawl.page import CrawledPage
-from comity.crawl.plugins import Expanded, Expander, Source
-from comity.crawl.settings import CrawlSettings
-from comity.crawl.simple import crawl, crawl_index_page, crawl_page, crawl_pages
-from comity.crawl.sinks import Sink
-from comity.crawl.stats import Stats
+from comity._late import late
+
+if TYPE_CHECKING:
+    from comity.crawl.crawler import Crawler
+    from comity.crawl.page import CrawledPage
+    from comity.crawl.plugins import Expanded, Expander, Source
+    from comity.crawl.settings import CrawlSettings
+    from comity.crawl.simple import crawl, crawl_index_page, crawl_page, crawl_pages
+    from comity.crawl.sinks import Sink
+    from comity.crawl.stats import Stats
 
 __all__ = [
     "CrawlSettings",
@@ -30,9 +34,31 @@ __all__ = [
     "crawl_pages",
 ]
 
+__getattr__ = late(
+    __name__,
+    {
+        "CrawlSettings": "comity.crawl.settings",
+        "CrawledPage": "comity.crawl.page",
+        "Crawler": "comity.crawl.crawler",
+        "Expanded": "comity.crawl.plugins",
+        "Expander": "comity.crawl.plugins",
+        "Sink": "comity.crawl.sinks",
+        "Source": "comity.crawl.plugins",
+        "Stats": "comity.crawl.stats",
+        "crawl": "comity.crawl.simple",
+        "crawl_index_page": "comity.crawl.simple",
+        "crawl_page": "comity.crawl.simple",
+        "crawl_pages": "comity.crawl.simple",
+    },
+)
+
 
 class _Callable(ModuleType):
-    __call__ = staticmethod(crawl)
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        """See `comity.crawl.simple.crawl`."""
+        from comity.crawl.simple import crawl
+
+        return crawl(*arguments, **settings)
 
 
 sys.modules[__name__].__class__ = _Callable

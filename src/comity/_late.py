@@ -1,0 +1,24 @@
+"""Names of a package that are imported when somebody asks for them, so that a small question stays cheap."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's `__getattr__`.
+
+    Args:
+        homes: name -> the module that defines it.
+    """
+
+    def attribute(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return attribute
