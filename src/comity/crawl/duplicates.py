@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal
 
+from comity.crawl.digest import digest
 from comity.crawl.simhash import NearTable, simhash
 
 CHUNK: Final = 1024
@@ -63,7 +64,7 @@ class Duplicates:
         if canonical is not None and canonical != url and self._known(_page(canonical)) is not None:
             found = Duplicate("canonical", canonical)
         if body:
-            name = f"content {sha256(body).hexdigest()[:24]}"
+            name = f"content {digest(body)[:24]}"
             first = self._known(name)
             if first is None:
                 self._facts[name] = url

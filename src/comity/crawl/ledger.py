@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity import urls
+from comity.crawl.digest import digest
 from comity.crawl.sinks.appended import AppendedFile
 from comity.net import Clock, Response
 from comity.net.exchange import Exchange
@@ -23,7 +24,6 @@ from comity.policy import Decision, Policy, RobotsResult
 START = "0" * 64  # what stands for the hash of the record before the first
 DIGITS = 6  # of times in seconds
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
-_MOST_HELD = 16 * 1024 * 1024  # bytes of bodies that wait to be hashed at the next commit
 
 Record = dict[str, Any]
 
@@ -35,14 +35,14 @@ def canonical(record: Mapping[str, Any]) -> bytes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Collected:
-    """What came since the last commit: `waiting` in its order, each record with the body that it is about.
+    """What came since the last commit: `waiting` in its order.
 
     Attributes:
         at: when it was collected; refusals that the commit itself brings to light are of that time.
         ended: how the run ended, where this is the end of it.
     """
 
-    waiting: list[tuple[Record, bytes | None]]
+    waiting: list[Record]
     at: float
     ended: str | None
 
@@ -68,8 +68,7 @@ class Ledger:
         self._offset = clock.wall() - clock.monotonic()
         self._clock = clock
         self._policy = Policy()
-        self._waiting: list[tuple[Record, bytes | None]] = []
-        self._held = 0
+        self._waiting: list[Record] = []
         self._ended: str | None = None
         self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
@@ -123,14 +122,13 @@ class Ledger:
                 "end": self._wall(exchange.end),
                 "status": exchange.status,
                 "bytes": None if body is None else len(body),
-                "sha256": None,
+                "sha256": None if body is None else digest(body),
                 "error": exchange.error,
                 "retry_after": exchange.retry_after,
                 "interval": interval,
                 "kept": kept,
                 **evidence(exchange.decision),
-            },
-            body,
+            }
         )
 
     def copy(self, response: Response) -> None:
@@ -142,10 +140,9 @@ class Ledger:
                 "url": response.url,
                 "host": urls.host(response.url),
                 "status": response.status,
-                "sha256": None,
+                "sha256": digest(response.body),
                 **evidence(response.decision),
-            },
-            response.body,
+            }
         )
 
     def robots(self, result: RobotsResult) -> None:
@@ -191,7 +188,7 @@ class Ledger:
     def collect(self) -> Collected:
         """Hand out what came since the last time, for `commit`."""
         collected = Collected(self._waiting, self._now(), self._ended)
-        self._waiting, self._held, self._ended = [], 0, None
+        self._waiting, self._ended = [], None
         return collected
 
     # On any thread
@@ -209,9 +206,7 @@ class Ledger:
         Raises:
             StorageError: the disk is full or fails.
         """
-        for record, body in collected.waiting:
-            if body is not None:
-                record["sha256"] = hashlib.sha256(body).hexdigest()
+        for record in collected.waiting:
             self._write(record)
         for refused in refusals:
             self._write(_refusal(refused, collected.at))
@@ -227,13 +222,8 @@ class Ledger:
         self._hash = hashlib.sha256(data).hexdigest()
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
-    def _add(self, record: Record, body: bytes | None = None) -> None:
-        if body is not None and self._held + len(body) > _MOST_HELD:
-            record["sha256"] = hashlib.sha256(body).hexdigest()
-            body = None
-        if body is not None:
-            self._held += len(body)
-        self._waiting.append((record, body))
+    def _add(self, record: Record) -> None:
+        self._waiting.append(record)
 
     def _source(self, result: RobotsResult) -> tuple[str, float]:
         """Where what is in force comes from, and for how many seconds from now on it holds."""

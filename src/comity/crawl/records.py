@@ -1,9 +1,9 @@
 """What a crawl writes down, as plain values: one function for each kind of record."""
 
 import base64
-import hashlib
 from typing import Any
 
+from comity.crawl.digest import digest
 from comity.crawl.duplicates import Duplicate
 from comity.crawl.traps import Trap
 from comity.net import Response
@@ -31,7 +31,7 @@ def page(
         "depth": depth,
         "content_type": response.content_type,
         "bytes": len(response.body),
-        "sha256": hashlib.sha256(response.body).hexdigest(),
+        "sha256": digest(response.body),
         "noindex": noindex,
         "duplicate": duplicate.kind if duplicate else None,
         "duplicate_of": duplicate.of if duplicate else None,
