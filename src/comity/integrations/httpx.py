@@ -4,8 +4,7 @@ from comity.integrations.httpx import AsyncComityTransport, ComityTransport
 client = httpx.Client(transport=ComityTransport(comity.Policy(agent="MyBot/1.0")))
 """
 
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -81,13 +80,8 @@ class ComityTransport(httpx.BaseTransport):
         self._wrapped.__enter__()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        self._wrapped.__exit__(exc_type, exc_value, traceback)
+    def __exit__(self, *failure: Any) -> None:
+        self._wrapped.__exit__(*failure)
 
     def close(self) -> None:
         self._wrapped.close()
@@ -134,13 +128,8 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         await self._wrapped.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        await self._wrapped.__aexit__(exc_type, exc_value, traceback)
+    async def __aexit__(self, *failure: Any) -> None:
+        await self._wrapped.__aexit__(*failure)
 
     async def aclose(self) -> None:
         await self._wrapped.aclose()

@@ -13,38 +13,22 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import CancelledError
 from twisted.web.client import HTTPConnectionPool
 
-import comity
 from comity import Policy, Postponed, RobotsDisallowed
 from comity.gate import FetchRobots, Go
 from comity.integrations._driving import MAX_WAIT, AsyncDriver, Turn
-from comity.integrations._robots_request import LONGEST, TIMEOUT, Answer, Body, asked_with, async_robots_result
+from comity.integrations._robots_request import LONGEST, TIMEOUT, Answer, asked_with, async_robots_result
+from comity.integrations._scrapy_robots import ComityRobotParser, decoded, headers_of
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
+__all__ = ["ComityMiddleware", "ComityRobotParser"]
+
 _ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
 _LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
-
-
-class ComityRobotParser(RobotParser):
-    """For `ROBOTSTXT_PARSER`. `robots` is comity's own object, for `explain` and the rest."""
-
-    def __init__(self, body: bytes) -> None:
-        self.robots = comity.parse(body)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
-        return cls(robotstxt_body)
-
-    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        return self.robots.allowed(_text(url), _text(user_agent))
-
-    def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        return self.robots.crawl_delay(_text(user_agent))
 
 
 class ComityMiddleware:
@@ -109,7 +93,7 @@ class ComityMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         """The request's turn is over; read what the page asks of us."""
         if _ROBOTS in request.meta:
-            return _decoded(response)
+            return decoded(response)
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
@@ -152,26 +136,9 @@ class ComityMiddleware:
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
-        return Answer(response.status, _headers(response), response.body)
-
-
-def _decoded(response: Response) -> Response:
-    """A robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
-    body = Body(response.url, response.status, _headers(response))
-    body.take(response.body[:LONGEST])
-    headers = response.headers.copy()
-    headers.pop("Content-Encoding", None)
-    return response.replace(body=body.end(), headers=headers)
-
-
-def _headers(response: Response) -> dict[str, str]:
-    return {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
+        return Answer(response.status, headers_of(response), response.body)
 
 
 def _seconds(value: object) -> float | None:
     """A setting, which the command line gives as text."""
     return None if value in (None, "None") else float(str(value))
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
