@@ -90,6 +90,7 @@ class Crawler:
         self._plugins = Plugins(source, expander)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
+        self._on_their_way: dict[str, Any] = {}  # facts that the commit under way is to remember
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
         self._frontier: Frontier
@@ -164,7 +165,7 @@ class Crawler:
     # The loop
 
     def _start(self) -> None:
-        recall, remember = self._frontier.recall, self._frontier.remember
+        recall, remember = self._recall, self._frontier.remember
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))
         remember("seeds", self.seeds)
@@ -405,11 +406,13 @@ class Crawler:
 
     async def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
-        commit = self._outcome.take(self._facts())
+        facts = self._on_their_way = self._facts()
+        commit = self._outcome.take(facts)
         loop = asyncio.get_running_loop()
         carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
         await asyncio.shield(loop.run_in_executor(self._writer, carry_out))
         self._outcome.committed(commit)
+        self._on_their_way = {}
         if self.on_page is not None:
             for page in commit.pages:
                 self.on_page(page)
@@ -417,6 +420,10 @@ class Crawler:
             host = self._hosts.of(name)
             host.drained = False
             self._again(host)
+
+    def _recall(self, name: str, default: Any = None) -> Any:
+        """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""
+        return self._on_their_way[name] if name in self._on_their_way else self._frontier.recall(name, default)
 
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
