@@ -21,6 +21,7 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.crawl import duplicates, simhash
 from comity.crawl.duplicates import Duplicate, Duplicates
 from comity.crawl.simhash import NEAR, NearTable
+from comity.crawl.sinks.jsonl import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"
@@ -239,3 +240,28 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
         first = originals.setdefault(line["sha256"], line["url"])
         assert line["duplicate_of"] == (None if first == line["url"] else first)
     assert len(originals) <= contents + 1
+
+
+def test_a_slow_disk_lets_no_duplicate_slip_through(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.crawl.crawler.COMMIT_SIZE", 2)
+
+    class Slow(JsonLines):
+        def flush(self, *, final: bool) -> dict[str, int]:
+            time.sleep(0.1)
+            return super().flush(final=final)
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.02)
+        return web.Response(text="<title>the same</title>", content_type="text/html")
+
+    site.link("/", *(f"/{number}" for number in range(30)))
+    for number in range(30):
+        site.set(f"/{number}", page)
+    policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+    settings = CrawlSettings(concurrency=1, sitemaps=False)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=policy, settings=settings, sink=Slow()).run())
+    found = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text("utf-8").splitlines()]
+    assert len(found) == 31
+    assert sum(page["duplicate"] == "content" for page in found) == 29
