@@ -18,7 +18,7 @@ from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import sync_folder
-from comity.crawl.frontier import Entry, Frontier, Kind
+from comity.crawl.frontier import Entry, Frontier
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
@@ -30,15 +30,15 @@ from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
-from comity.errors import AddressBlocked, FetchError, PluginError, Postponed, RobotsDisallowed, StorageError, TooLarge
-from comity.net import AsyncClient, ClientSettings, Clock, Response
+from comity.crawl.visiting import Visitor
+from comity.errors import StorageError
+from comity.net import AsyncClient, ClientSettings, Clock
 from comity.policy import Policy, RobotsResult
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
-LONGEST_BACKOFF = 60.0  # seconds
 LONGEST_WAIT = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
 
 
@@ -102,7 +102,7 @@ class Crawler:
         self._duplicates: Duplicates
         self._outcome: Outcome
         self._intake: Intake
-        self._reader: Reader
+        self._visitor: Visitor
 
     @property
     def stopped(self) -> bool:
@@ -185,7 +185,7 @@ class Crawler:
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
         self._intake = Intake(self._admission, self._client.check_now, self._outcome)
-        self._reader = Reader(
+        reader = Reader(
             settings,
             self.policy.agent,
             plugins=self._plugins,
@@ -194,6 +194,9 @@ class Crawler:
             intake=self._intake,
             outcome=self._outcome,
             hands_out=self.on_page is not None,
+        )
+        self._visitor = Visitor(
+            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
@@ -281,7 +284,7 @@ class Crawler:
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
         self._spending.started(host.name, now)
-        task = asyncio.get_running_loop().create_task(self._visit(host, entry))
+        task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._visited(task, host, entry))
         self._again(host)
@@ -325,62 +328,6 @@ class Crawler:
             else:
                 host.queue.append(once_more)
         self._again(host)
-
-    # One URL
-
-    async def _visit(self, host: Host, entry: Entry) -> Entry | None:
-        """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
-        try:
-            if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
-                decision = await self._client.check(entry.url)
-                host.delay = decision.delay
-                self._intake.candidates(self._admission.sitemaps_of(entry.url))
-                if decision.may_fetch:
-                    return entry
-                self._outcome.refused(entry, decision)
-                return None
-            response = await self._client.fetch(entry.url)
-            if response.from_cache:
-                self._ledger.copy(response)
-            host.delay = response.decision.delay
-            return self._answered(host, entry, response)
-        except RobotsDisallowed as error:
-            self._outcome.refused(entry, error.decision)
-        except (AddressBlocked, TooLarge, PluginError) as error:
-            self._outcome.failed(entry, str(error))
-        except FetchError as error:
-            return self._fail_or_retry(host, entry, str(error))
-        except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time
-            host.not_before = self._clock.monotonic() + error.seconds
-            return entry
-        except Exception as error:  # one page that defeats us must not end the crawl
-            self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
-        return None
-
-    def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
-        if response.location is not None:
-            self._reader.redirect(entry, response)
-        elif response.ok and entry.kind is Kind.SITEMAP:
-            self._reader.sitemap(entry, response)
-        elif response.ok:
-            if not self._spending.has_room(host.name):
-                return entry  # stays in the frontier for a later run with a higher limit
-            self._reader.page(entry, response)
-            self._spending.kept(host.name, len(response.body))
-        elif entry.kind is Kind.SITEMAP and self._reader.was_guess(entry):
-            self._outcome.done(entry)
-        elif response.status == 429 or response.status >= 500:
-            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
-        else:
-            self._outcome.failed(entry, f"HTTP status {response.status}", response)
-        return None
-
-    def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
-        if entry.attempts >= self.settings.retries:
-            self._outcome.failed(entry, why, response)
-            return None
-        host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
-        return self._outcome.retried(entry)
 
     def _robots_seen(self, result: RobotsResult) -> None:
         self._outcome.robots(result)

@@ -49,6 +49,10 @@ class Reader:
         self._outcome = outcome
         self._hands_out = hands_out
 
+    def sitemaps_of(self, url: str) -> None:
+        """Take up the sitemaps of a URL's site, once its robots.txt is known."""
+        self._intake.candidates(self._admission.sitemaps_of(url))
+
     def redirect(self, entry: Entry, response: Response) -> None:
         """Follow a redirect, in the turn of the URL that it leads to."""
         target = urls.join(entry.url, response.location or "")

@@ -1,0 +1,93 @@
+"""One visit: a URL is fetched through the client, and what came of it is written down.
+
+It decides what an answer is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when,
+is the crawler's to say; what a page or a sitemap means is the reader's.
+"""
+
+from comity.crawl.budget import Spending
+from comity.crawl.frontier import Entry, Kind
+from comity.crawl.hosts import Host
+from comity.crawl.ledger import Ledger
+from comity.crawl.outcome import Outcome
+from comity.crawl.reading import Reader
+from comity.crawl.settings import CrawlSettings
+from comity.errors import AddressBlocked, FetchError, PluginError, Postponed, RobotsDisallowed, TooLarge
+from comity.net import AsyncClient, Clock, Response
+
+LONGEST_BACKOFF = 60.0  # seconds
+
+
+class Visitor:
+    """Visits URLs for one crawl."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        reader: Reader,
+        spending: Spending,
+        outcome: Outcome,
+        ledger: Ledger,
+        clock: Clock,
+        settings: CrawlSettings,
+    ) -> None:
+        self._client = client
+        self._reader = reader
+        self._spending = spending
+        self._outcome = outcome
+        self._ledger = ledger
+        self._clock = clock
+        self._settings = settings
+
+    async def visit(self, host: Host, entry: Entry) -> Entry | None:
+        """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
+        try:
+            if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
+                decision = await self._client.check(entry.url)
+                host.delay = decision.delay
+                self._reader.sitemaps_of(entry.url)
+                if decision.may_fetch:
+                    return entry
+                self._outcome.refused(entry, decision)
+                return None
+            response = await self._client.fetch(entry.url)
+            if response.from_cache:
+                self._ledger.copy(response)
+            host.delay = response.decision.delay
+            return self._answered(host, entry, response)
+        except RobotsDisallowed as error:
+            self._outcome.refused(entry, error.decision)
+        except (AddressBlocked, TooLarge, PluginError) as error:
+            self._outcome.failed(entry, str(error))
+        except FetchError as error:
+            return self._fail_or_retry(host, entry, str(error))
+        except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time
+            host.not_before = self._clock.monotonic() + error.seconds
+            return entry
+        except Exception as error:  # one page that defeats us must not end the crawl
+            self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
+        return None
+
+    def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
+        if response.location is not None:
+            self._reader.redirect(entry, response)
+        elif response.ok and entry.kind is Kind.SITEMAP:
+            self._reader.sitemap(entry, response)
+        elif response.ok:
+            if not self._spending.has_room(host.name):
+                return entry  # stays in the frontier for a later run with a higher limit
+            self._reader.page(entry, response)
+            self._spending.kept(host.name, len(response.body))
+        elif entry.kind is Kind.SITEMAP and self._reader.was_guess(entry):
+            self._outcome.done(entry)
+        elif response.status == 429 or response.status >= 500:
+            return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
+        else:
+            self._outcome.failed(entry, f"HTTP status {response.status}", response)
+        return None
+
+    def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
+        if entry.attempts >= self._settings.retries:
+            self._outcome.failed(entry, why, response)
+            return None
+        host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
+        return self._outcome.retried(entry)
