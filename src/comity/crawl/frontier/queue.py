@@ -3,18 +3,21 @@
 Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
 reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
 leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
+
+A batch goes to SQLite as JSON, one statement for each table: it works on it without the interpreter, beside the crawl,
+where a statement for each row would have the two threads stop each other at every row.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
 from comity.crawl.frontier import reading
-from comity.crawl.frontier.database import explained, lock, open_for_writing
+from comity.crawl.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.crawl.frontier.seen import Seen
 from comity.crawl.frontier.values import Batch, Entry, Found, State
 
@@ -27,6 +30,8 @@ _Tally = Counter[tuple[int, int]]  # (host, state): change
 
 class Frontier:
     """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
+
+    `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
 
     Args:
         path: the database; the lock and the folder of fingerprints lie beside it under its name.
@@ -42,10 +47,11 @@ class Frontier:
         with explained(path), ExitStack() as stack:
             stack.enter_context(closing(lock(path)))
             self._db = stack.enter_context(closing(open_for_writing(path)))
+            self._reader = stack.enter_context(closing(open_for_reading(path)))
             key = self.recall(_KEY)
             if key is None:
                 key = token_hex(16)
-                self._remember(_KEY, key)
+                self._remember({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.recall(_NEXT_ID, 1)
             self._open = stack.pop_all()
@@ -83,8 +89,7 @@ class Frontier:
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
                 refusals = [found.refusal for found in new if found.refusal is not None]
-                for key, value in (write(len(new), refusals) | {_NEXT_ID: self._next_id}).items():
-                    self._remember(key, value)
+                self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -101,22 +106,20 @@ class Frontier:
             yield from (name for _, name in rows)
             last = rows[-1][0]
 
-    def waiting(self, host: str, *, but_not: Iterable[int], most: int) -> list[Entry]:
+    def waiting(self, host: str, *, but_not: Collection[int], most: int) -> list[Entry]:
         """URLs of a host that wait for their turn, by priority, then sitemaps first, then in the order found."""
-        held = set(but_not)
         with explained(self._path):
-            entries = reading.waiting(self._db, host, most + len(held))
-        return [entry for entry in entries if entry.id not in held][:most]
+            return reading.waiting(self._reader, host, most, but_not=but_not)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""
         with explained(self._path):
-            return reading.counts(self._db)
+            return reading.counts(self._reader)
 
     def remember(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON."""
         with explained(self._path):
-            self._remember(key, value)
+            self._remember({key: value})
 
     def recall(self, key: str, default: Any = None) -> Any:
         """A fact kept with `remember`."""
@@ -129,16 +132,19 @@ class Frontier:
         self._seen.reload()
 
     def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
-        gone = []
-        for id_, state in {id_: state for state, id_ in settled}.items():
-            row = self._db.execute("SELECT host, state FROM waiting WHERE id = ?", (id_,)).fetchone()
-            if row is None:
-                continue  # settled before
-            host, before = row
+        states = {id_: state for state, id_ in settled}
+        if not states:
+            return
+        ids = json.dumps(list(states))
+        (rows,) = self._db.execute(
+            "SELECT json_group_array(json_array(id, host, state)) FROM waiting "
+            "WHERE id IN (SELECT value FROM json_each(?))",
+            (ids,),
+        ).fetchone()
+        for id_, host, before in json.loads(rows):  # what was settled before is not there
             tally[host, before] -= 1
-            tally[host, state] += 1
-            gone.append((id_,))
-        self._db.executemany("DELETE FROM waiting WHERE id = ?", gone)
+            tally[host, states[id_]] += 1
+        self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
 
     def _take_up(self, found: list[Found], tally: _Tally) -> list[Found]:
         """Those that are new; what of them waits goes into the queue."""
@@ -162,7 +168,9 @@ class Frontier:
                     )
                 )
                 self._next_id += 1
-        self._db.executemany("INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", rows)
+        if rows:
+            fields = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(rows[0])))
+            self._db.execute(f"INSERT INTO waiting SELECT {fields}, 0 FROM json_each(?)", (json.dumps(rows),))
         self._seen.add(fingerprints)
         return new
 
@@ -185,9 +193,10 @@ class Frontier:
             [(*changes, host) for host, changes in sorted(hosts.items())],
         )
 
-    def _remember(self, key: str, value: Any) -> None:
-        self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, json.dumps(value)))
+    def _remember(self, facts: Mapping[str, Any]) -> None:
+        values = json.dumps({key: json.dumps(value) for key, value in facts.items()})
+        self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with explained(self._path):
-            return self._db.execute(query, values).fetchall()
+            return self._reader.execute(query, values).fetchall()

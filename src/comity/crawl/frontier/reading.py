@@ -1,6 +1,8 @@
 """How a URL lies in the queue's table, and the questions that writer and readers of the frontier both ask."""
 
+import json
 import sqlite3
+from collections.abc import Collection
 
 from comity.crawl.frontier.values import Entry, Found, Kind, State
 
@@ -20,16 +22,18 @@ def split(found: Found) -> tuple[int, str]:
     return 0, found.url  # with a user name, for example
 
 
-def waiting(db: sqlite3.Connection, host: str, most: int) -> list[Entry]:
-    """The first URLs of a host's queue."""
-    rows = db.execute(
-        "SELECT waiting.id, prefix, rest, depth, kind, attempts, hops, rank FROM waiting "
-        "WHERE host = (SELECT id FROM host WHERE name = ?) ORDER BY rank, waiting.id LIMIT ?",
-        (host, most),
-    )
+def waiting(db: sqlite3.Connection, host: str, most: int, *, but_not: Collection[int] = ()) -> list[Entry]:
+    """The first URLs of a host's queue, except some ids."""
+    # One row: at each row that SQLite hands over, threads fight for the interpreter.
+    (rows,) = db.execute(
+        "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops)) FROM ("
+        "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) "
+        "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
+        (host, json.dumps(list(but_not)), most),
+    ).fetchone()
     return [
         Entry(id_, (_PREFIXES[prefix] + host if prefix else "") + rest, depth, Kind(kind), attempts, hops, rank >> 1)
-        for id_, prefix, rest, depth, kind, attempts, hops, rank in rows
+        for rank, id_, prefix, rest, depth, kind, attempts, hops in sorted(json.loads(rows))
     ]
 
 
