@@ -15,7 +15,7 @@ from types import ModuleType
 MODULES: tuple[str, ...] = (
     "urls",
     "signals._tags",
-    "signals.links",
+    "signals._reader",
     "robots._scan",
     "robots._path",
     "robots._pattern",

@@ -228,7 +228,10 @@ class _Tokenizer:
         end: cython.Py_ssize_t = self._name_end(start)
         name: bytes = b""
         kind: cython.int = 0
-        if self._open or _may_matter(self._data[start], end - start):
+        if end - start == 1 and self._data[start] | 32 == 97:  # a: most of what matters
+            name = b"a"
+            kind = _WANTED
+        elif self._open or _may_matter(self._data[start], end - start):
             name = self._text[start:end].lower()
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
@@ -347,21 +350,26 @@ class _Tokenizer:
         value: cython.Py_ssize_t,
         value_end: cython.Py_ssize_t,
     ) -> None:
-        text: bytes = self._text
+        data: cython.p_const_uchar = self._data
         # href src rel name content lang type hreflang xlink:href: most others differ in length.
         size: cython.Py_ssize_t = end - start
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return
-        name: str | None = _ATTRIBUTES.get(text[start:end].lower())
+        name: str | None
+        i: cython.Py_ssize_t = start
+        if size == 4 and data[i] == 104 and data[i + 1] == 114 and data[i + 2] == 101 and data[i + 3] == 102:
+            name = "href"
+        else:
+            name = _ATTRIBUTES.get(self._text[start:end].lower())
         if name is None or name in wanted:
             return
-        octets: bytes = text[value:value_end]
-        special: cython.bint = b"&" in octets or b"\r" in octets or b"\0" in octets
-        if special:
-            octets = octets.replace(b"\0", b"\xef\xbf\xbd").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            wanted[name] = unescape(octets.decode("utf-8", "replace"), True)
-        else:
-            wanted[name] = octets.decode("utf-8", "replace")
+        for i in range(value, value_end):
+            if data[i] == 38 or data[i] == 13 or data[i] == 0:  # & \r \0
+                octets: bytes = self._text[value:value_end]
+                octets = octets.replace(b"\0", b"\xef\xbf\xbd").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                wanted[name] = unescape(octets.decode("utf-8", "replace"), True)
+                return
+        wanted[name] = data[value:value_end].decode("utf-8", "replace")
 
     @cython.cfunc
     def _closes(self, i: cython.Py_ssize_t, name: bytes) -> cython.bint:

@@ -1,0 +1,13 @@
+from collections.abc import Sequence
+
+from comity.signals._page import Page
+
+MAX_URL_LENGTH: int
+MAX_LINKS: int
+MAX_TOTAL_LENGTH: int
+
+class Reader:
+    def __init__(self, url: str) -> None: ...
+    def read_html(self, body: bytes, content_type: str | None) -> None: ...
+    def read_headers(self, link_headers: Sequence[str]) -> None: ...
+    def page(self) -> Page: ...
