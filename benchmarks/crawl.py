@@ -61,12 +61,12 @@ def nginx(folder: Path, site: Path) -> "subprocess.Popen[bytes]":
 def by_comity(output: Path, most: int) -> float:
     import uvloop
 
-    from comity.cli.crawl import SWITCH
+    from comity.cli.crawl import tune
     from comity.crawl import Crawler, CrawlSettings
     from comity.net import ClientSettings
     from comity.policy import Policy
 
-    sys.setswitchinterval(SWITCH)  # as the command does
+    tune()  # as the command does
     policy = Policy(agent="Bench/1.0", min_interval=0.0, allow_addresses=("127.0.0.0/8",))
     settings = CrawlSettings(max_pages=most, concurrency=32, per_host=32)
     crawler = Crawler([START], output, policy=policy, settings=settings, client_settings=ClientSettings())

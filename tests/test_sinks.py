@@ -28,6 +28,7 @@ from sites import Site
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, StorageError
 from comity.crawl import Sink
 from comity.crawl.frontier import Frontier
+from comity.crawl.sinks import jsonl
 from comity.crawl.sinks.guarded import FORMATS, GuardedSink, make
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -351,3 +352,18 @@ def test_json_lines_are_utf_8_whatever_a_header_held(site: Site, tmp_path: Path)
     crawl(tmp_path, site.url("/"))
     (redirect,) = (tmp_path / "redirects.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(redirect)["location"] == "/caf\udce9"
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text() | st.lists(st.text()) | st.just(0.1),
+    )
+)
+@example({"header": "\udce9", "title": 'Grüße "\u2028\x00\x7f/\\'})
+@example({"bytes": 2**64})
+def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fast = jsonl.line(record, "pages")
+        patch.setattr(jsonl, "orjson", None)
+        assert fast == jsonl.line(record, "pages")

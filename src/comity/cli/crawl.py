@@ -1,6 +1,7 @@
 """`comity crawl`: runs a Crawler, shows how it goes, sums up."""
 
 import asyncio
+import gc
 import json
 import signal
 import sys
@@ -22,6 +23,7 @@ from comity.crawl.sinks.guarded import FORMATS
 from comity.errors import FetchError, InvalidSetting, StorageError
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
+GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 
@@ -68,7 +70,7 @@ def crawl(
             source=source,
             expander=expander,
         )
-        sys.setswitchinterval(SWITCH)
+        tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, quiet=as_json))
     if report is not None:
@@ -76,6 +78,13 @@ def crawl(
 
         write(folder, report)
     return _sum_up(crawler, stats, as_json=as_json)
+
+
+def tune() -> None:
+    """Set the interpreter up for a crawl: the process is ours."""
+    sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what is there now stays to the end
+    gc.set_threshold(GARBAGE, 20, 100)
 
 
 def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:

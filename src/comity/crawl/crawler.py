@@ -184,7 +184,7 @@ class Crawler:
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
-        self._intake = Intake(self._admission, self._client.check_now, self._outcome)
+        self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
         reader = Reader(
             settings,
             self.policy.agent,

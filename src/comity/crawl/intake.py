@@ -12,7 +12,7 @@ from comity.crawl.discovery import Candidate
 from comity.crawl.frontier import Found, Kind, State
 from comity.crawl.outcome import Outcome
 from comity.errors import InvalidURL
-from comity.policy import Decision
+from comity.policy import Ruling
 
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 
@@ -21,12 +21,12 @@ class Intake:
     """The way into one crawl.
 
     Args:
-        known: the gate's decision about a URL in normal form, or None where it would have to ask the site.
+        ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
     """
 
-    def __init__(self, admission: Admission, known: Callable[[str], Decision | None], outcome: Outcome) -> None:
+    def __init__(self, admission: Admission, ruling: Callable[[str], Ruling | None], outcome: Outcome) -> None:
         self._admission = admission
-        self._known = known
+        self._ruling = ruling
         self._outcome = outcome
         self._recent: set[str] = set()
 
@@ -45,8 +45,8 @@ class Intake:
     def candidate(self, candidate: Candidate, *, hops: int = 0) -> None:
         """The same for one; `hops` were passed on the way to it."""
         if candidate.guessed:
-            decision = self._known(candidate.url)
-            if decision is None or not decision.may_fetch:
+            ruling = self._ruling(candidate.url)
+            if ruling is None or not ruling.allows(candidate.url):
                 return  # nobody named it, so nothing is refused either
         self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
 
@@ -73,16 +73,16 @@ class Intake:
                 return
         host = urls.host(url)
         trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
-        decision = self._known(url) if trap is None else None
+        ruling = self._ruling(url) if trap is None else None
         refusal = None
         if trap is not None:
             state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
-        elif decision is None:
+        elif ruling is None:
             state = State.UNASKED
-        elif decision.may_fetch:
+        elif ruling.allows(url):
             state = State.QUEUED
         else:
-            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
+            state, refusal = State.REFUSED, records.refusal(ruling.decide(url), depth=depth)
         self._outcome.found(Found(url, host, depth, kind, state, hops, refusal))
 
     def _met(self, url: str) -> bool:

@@ -26,11 +26,12 @@ DIGITS = 6  # of times in seconds
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 Record = dict[str, Any]
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def canonical(record: Mapping[str, Any]) -> bytes:
     """The bytes of a record that its hash is made of: JSON with sorted keys, no spaces, ASCII only."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _canonical(record).encode("ascii")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

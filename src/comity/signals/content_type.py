@@ -5,6 +5,7 @@ alone and never looks at the body.
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 MAX_CHARS = 8_192
@@ -26,6 +27,7 @@ class MediaType(NamedTuple):
     charset: str | None = None
 
 
+@lru_cache(maxsize=128)  # a site says the same of all its pages
 def extract(content_type: str) -> MediaType | None:
     """The media type of a header, repeated ones joined by commas; None where no part of it is one.
 

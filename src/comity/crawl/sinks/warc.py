@@ -74,7 +74,9 @@ class Warc:
         elif channel != "records":  # those follow the page they were made from
             self._last = None
         facts = {key: value for key, value in record.items() if key not in _ABOUT_CONTENT}
-        payload = f"comity-kind: {_KINDS[channel]}\r\ncomity-record: ".encode() + line(facts).rstrip() + b"\r\n"
+        payload = (
+            f"comity-kind: {_KINDS[channel]}\r\ncomity-record: ".encode() + line(facts, channel).rstrip() + b"\r\n"
+        )
         time = record.get("fetched_at")
         about = {"WARC-Concurrent-To": self._last[1]} if self._last and self._last[0] == url else {}
         self._write("metadata", url, payload, time=time, headers=about)
