@@ -345,3 +345,20 @@ def test_a_meta_is_found_where_lexbor_finds_it(head: bytes) -> None:
     expected = known.name if known is not None else None
     expected = {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": "windows-1252"}.get(expected, expected)
     assert encodings.prescan(head) == expected
+
+
+USUAL = st.tuples(
+    st.sampled_from([b"", b"\n", b" \v"]),
+    st.sampled_from([b"<!doctype html>", b"<!DOCTYPE HTML>"]),
+    st.sampled_from([b"<html>", b"<html lang=en>", b'<HTML lang="de-AT">', b'<html lang="en>', b"<html lang='x'>"]),
+    st.sampled_from([b"<head>", b"\n  <head>", b"<head >", b"<!-- <head> -->"]),
+    st.sampled_from([b"<meta charset=", b"\r\n<META charset=", b"<meta  charset="]),
+    st.sampled_from(
+        [b"utf-8>", b'"utf-8">', b'"utf-8"/>', b'"UTF-8" />', b"utf-8/>", b'"utf-8>', b'utf-8">', b"utf-8 >"]
+    ),
+)
+
+
+@given(USUAL.map(b"".join))
+def test_the_usual_head_is_read_as_the_long_way_reads_it(head: bytes) -> None:
+    assert encodings.prescan(head) == (encodings._from_metas(head) or encodings._from_xml(head))

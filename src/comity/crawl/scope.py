@@ -77,9 +77,13 @@ class Scope:
 
     def holds(self, url: str, *, depth: int = 0) -> bool:
         """Whether a URL in normal form is in scope; `judge` without the sentence, for the many."""
-        if self.by == "host" and urls.host(url) not in self._anchors:
-            return False  # most links that lead out lead to another host
-        return self.judge(url, depth=depth).inside
+        if self.max_depth is not None and depth > self.max_depth:
+            return False
+        if (urls.host(url) not in self._anchors) if self.by == "host" else (self._place(url) is None):
+            return False
+        if self.exclude and self._exclude.match(url) is not None:
+            return False
+        return not self.include or self._include.match(url) is not None
 
     def reaches(self, url: str) -> bool:
         """Whether a document that only names URLs (a sitemap, a feed) may be read: on any host of the scope."""

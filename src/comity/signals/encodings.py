@@ -25,6 +25,11 @@ _UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 _XML = re.compile(
     rb"""<\?xml(?>[^>]*?encoding)[\x00-\x20]*+=[\x00-\x20]*+(?:"([^"\x00-\x20>]*)"|'([^'\x00-\x20>]*)')[^>]*+>"""
 )
+_USUAL = re.compile(  # how most pages begin; the long way says the same
+    rb"""[\t\n\f\r ]*<!doctype html>[\t\n\f\r ]*<html(?: lang=(?:"[a-z-]+"|[a-z-]+))?>[\t\n\f\r ]*<head>"""
+    rb"""[\t\n\f\r ]*<meta charset=(?:"utf-8"[\t\n\f\r ]*/?|utf-8)>""",
+    re.IGNORECASE,
+)
 _META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
 _TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
 _BOGUS = re.compile(rb"<[!/?]")
@@ -112,6 +117,8 @@ def prescan(head: bytes) -> str | None:
     for start, name in _UTF_16_XML:
         if head.startswith(start):
             return name
+    if _USUAL.match(head):
+        return "utf-8"
     return _from_metas(head) or _from_xml(head)
 
 
