@@ -268,6 +268,15 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @_agent
 @_preset
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
+@click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
+@click.option(
+    "--no-lastmod",
+    "trust_lastmod",
+    is_flag=True,
+    flag_value=False,
+    default=None,
+    help="Refresh pages too that have not changed by their sitemap.",
+)
 @click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
 @_allow_address
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
@@ -282,6 +291,7 @@ def crawl(
     source: str | None,
     expander: str | None,
     resume: bool,
+    refresh: bool,
     no_robots: bool,
     report: Path | None,
     demo: bool,
@@ -296,12 +306,15 @@ def crawl(
 
     if sink is not None and form is not None:
         raise click.UsageError("--format and --sink exclude each other")
+    if resume and refresh:
+        raise click.UsageError("--resume and --refresh exclude each other")
     loaded = _loaded(**options, mode="ignore" if no_robots else None)
     return command.crawl(
         url,
         folder=output,
         configuration=loaded,
         resume=resume,
+        refresh=refresh,
         report=report,
         demo=demo,
         as_json=as_json,

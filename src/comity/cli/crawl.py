@@ -33,6 +33,7 @@ def crawl(
     folder: Path | None,
     configuration: Configuration,
     resume: bool,
+    refresh: bool,
     report: Path | None,
     demo: bool,
     as_json: bool,
@@ -56,10 +57,10 @@ def crawl(
             if configuration.settings["min_interval"].origin == "default":
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
-        if not seeds and not resume and source is None:
+        if not seeds and not resume and not refresh and source is None:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
-        folder = _folder(folder, normal, resume)
+        folder = _folder(folder, normal, "--resume" if resume else "--refresh" if refresh else None)
         crawler = Crawler(
             normal,
             folder,
@@ -69,6 +70,7 @@ def crawl(
             sink=sink,
             source=source,
             expander=expander,
+            refresh=refresh,
         )
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -87,17 +89,22 @@ def tune() -> None:
     gc.set_threshold(GARBAGE, 20, 100)
 
 
-def _folder(folder: Path | None, seeds: list[str], resume: bool) -> Path:
+def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
+    """Where the crawl lies; `again` is the option that goes on with one, if it was given."""
     if folder is None:
-        if resume:
-            raise InvalidSetting("--resume needs the folder of the crawl: -o DIR")
+        if again:
+            raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
         host = f"{urls.host(seeds[0])}-" if seeds else ""
         return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
     held = (folder / "frontier.sqlite").exists()
-    if held and not resume:
-        raise StorageError(f"{folder} holds a crawl already", hint="add --resume to go on with it")
-    if resume and not held:
-        raise StorageError(f"{folder} holds no crawl to resume", hint="leave --resume out to start one")
+    if held and not again:
+        raise StorageError(
+            f"{folder} holds a crawl already", hint="add --resume to go on with it, --refresh to see what changed"
+        )
+    if again and not held:
+        raise StorageError(
+            f"{folder} holds no crawl to {again.removeprefix('--')}", hint=f"leave {again} out to start one"
+        )
     return folder
 
 
@@ -166,7 +173,14 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
     if as_json:
         print(json.dumps({"folder": str(crawler.folder), **stats.to_dict()}))
     else:
+        changes = (
+            ("new", f"{stats.new:,}", _where(crawler, "changes")),
+            ("changed", f"{stats.changed:,}", ""),
+            ("gone", f"{stats.gone:,}", ""),
+            ("unchanged", f"{stats.unchanged:,}", ""),
+        )
         rows = (
+            *(changes if crawler.refreshes else ()),
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
@@ -182,7 +196,7 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         if crawler.limit_reached:
             console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
-    if not stats.pages and crawler.trouble:
+    if not (stats.pages or stats.unchanged or stats.gone) and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")
     if crawler.stopped:
         print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)

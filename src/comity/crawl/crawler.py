@@ -7,7 +7,6 @@ frontier committed together. What may be fetched and when is decided below, in t
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,9 @@ from comity import urls
 from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
-from comity.crawl.durable import sync_folder
-from comity.crawl.frontier import Entry, Frontier
+from comity.crawl.durable import make_folder
+from comity.crawl.feeding import feed
+from comity.crawl.frontier import Entry, Frontier, Kind, Visits
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
@@ -26,11 +26,14 @@ from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expander, Plugins, Source
 from comity.crawl.reading import Reader
+from comity.crawl.refreshing import ENDED, FINISHED, check_begun, refresh_of
+from comity.crawl.revisits import Refresh
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
+from comity.crawl.waking import Alarm
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
 from comity.policy import Policy, RobotsResult
@@ -51,10 +54,12 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
+        refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
+            says how many are new, changed, gone and unchanged, the channel `changes` which.
 
     Raises:
         InvalidURL: a seed is no web address.
-        StorageError: the folder cannot be used.
+        StorageError: the folder cannot be used, or its crawl has not ended and so cannot be refreshed.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class Crawler:
         sink: Sink | str | None = None,
         source: Source | str | None = None,
         expander: Expander | str | None = None,
+        refresh: bool = False,
     ) -> None:
         self.seeds = [urls.normalise(seed) for seed in seeds]
         self.folder = folder
@@ -82,11 +88,13 @@ class Crawler:
         self._clock = clock or Clock()
         self._hosts = Hosts()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
-        self._wake = asyncio.Event()
+        self._wake = Alarm(self._clock)
         self._stopping = False
         self._broken: BaseException | None = None
         self._held = False
         self._given_sink = sink
+        self._begins_refresh = refresh
+        self._ended: str | None = None
         self._plugins = Plugins(source, expander)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
@@ -103,6 +111,7 @@ class Crawler:
         self._outcome: Outcome
         self._intake: Intake
         self._visitor: Visitor
+        self._refresh: Refresh | None
 
     @property
     def stopped(self) -> bool:
@@ -113,6 +122,11 @@ class Crawler:
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
         return self._sink.name
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether this is a refresh, or goes on with one. Known once the crawl runs."""
+        return self._refresh is not None
 
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
@@ -131,9 +145,12 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
-        _make(self.folder)
+        if self._begins_refresh:
+            check_begun(self.folder)
+        make_folder(self.folder)
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
+            Visits(self.folder / "frontier.sqlite") as visits,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
@@ -141,7 +158,7 @@ class Crawler:
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
                 self._client.on_exchange = self._ledger.request
-                self._start()
+                self._start(visits)
                 await self._commit()
                 self._begin()
                 try:
@@ -158,14 +175,19 @@ class Crawler:
                 if self._committing is not None:
                     self._committing.result()
                 self._ledger.seal(stopped=self._stopping)
+                self._ended = "stopped" if self._stopping else FINISHED
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
 
     # The loop
 
-    def _start(self) -> None:
-        recall, remember = self._recall, self._frontier.remember
+    def _start(self, visits: Visits) -> None:
+        recall, remember, settings = self._recall, self._frontier.remember, self.settings
+        trusts = settings.trust_lastmod and settings.sitemaps
+        refresh = self._refresh = refresh_of(
+            self._frontier, visits, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
+        )
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))
         remember("seeds", self.seeds)
@@ -176,9 +198,8 @@ class Crawler:
             )
         waits = {key: until - self._clock.wall() for key, until in recall("waits", {}).items()}
         self._client.left_alone({key: min(seconds, LONGEST_WAIT) for key, seconds in waits.items() if seconds > 0})
-        settings = self.settings
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger)
+        self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger, refresh=refresh.number if refresh else 0)
         self.stats = self._outcome.stats
         self._ledger.begin(self.policy, self.seeds)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
@@ -194,15 +215,16 @@ class Crawler:
             intake=self._intake,
             outcome=self._outcome,
             hands_out=self.on_page is not None,
+            dates=refresh is not None and trusts,
         )
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings
+            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings, refresh
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
 
     def _begin(self) -> None:
-        if self._plugins.source is not None:
+        if self._plugins.source is not None or self._refresh is not None:
             self._feeding = asyncio.get_running_loop().create_task(self._feed())
         for name in self._frontier.hosts():
             self._hosts.push(self._hosts.of(name), 0.0)
@@ -237,7 +259,7 @@ class Crawler:
                 times.append(ready)
             if (deadline := self._spending.deadline()) is not None and not self._enough():
                 times.append(deadline)
-            await self._sleep(min(times, default=now + COMMIT_EVERY) - now)
+            await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
@@ -259,18 +281,6 @@ class Crawler:
     def _enough(self, more: int = 0) -> bool:
         return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
 
-    async def _sleep(self, seconds: float) -> None:
-        """Until something happens, at most `seconds`."""
-        if not self._wake.is_set() and seconds > 0:
-            waking = asyncio.ensure_future(self._wake.wait())
-            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-            await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
-            for task in (waking, sleeping):
-                task.cancel()
-        elif not self._wake.is_set():
-            await asyncio.sleep(0)
-        self._wake.clear()
-
     def _serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
         ready_at = max(host.not_before, self._client.ready_at(host.name))
@@ -283,6 +293,7 @@ class Crawler:
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
+        host.sitemaps += entry.kind is Kind.SITEMAP
         self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
         self._tasks.add(task)
@@ -293,9 +304,13 @@ class Crawler:
         if host.drained:
             return False
         taken = host.under_way | self._outcome.settled()
-        host.queue.extend(self._frontier.waiting(host.name, but_not=taken, most=REFILL))
-        host.drained = len(host.queue) < REFILL
-        return bool(host.queue)
+        waiting = self._frontier.waiting(host.name, but_not=taken, most=REFILL)
+        host.drained = len(waiting) < REFILL
+        if self._refresh is not None:
+            met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=self._outcome.unread(host.name))
+            host.drained = host.drained and waiting is met
+        host.queue.extend(waiting)
+        return bool(waiting)
 
     def _again(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
@@ -315,6 +330,7 @@ class Crawler:
     def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self._tasks.discard(task)
         host.under_way.discard(entry.id)
+        host.sitemaps -= entry.kind is Kind.SITEMAP
         self._wake.set()
         if task.cancelled():
             return
@@ -323,7 +339,9 @@ class Crawler:
             return
         # Only now may the URL be taken again: before, it would have been under way twice.
         if (once_more := task.result()) is not None:
-            if once_more is entry:
+            if once_more is entry and self._refresh is not None:
+                host.drained = False  # it waits in the frontier, behind the sitemaps just found
+            elif once_more is entry:
                 host.queue.appendleft(entry)
             else:
                 host.queue.append(once_more)
@@ -336,15 +354,10 @@ class Crawler:
     # From one commit to the next
 
     async def _feed(self) -> None:
-        """Take up what the source names, no faster than the frontier takes it."""
+        """Take up what is fed, no faster than the frontier takes it."""
         try:
-            async with aclosing(self._plugins.urls()) as named:
-                async for url in named:
-                    self._intake.from_source(url)
-                    await asyncio.sleep(0)
-                    while self._outcome.size >= COMMIT_SIZE:
-                        self._wake.set()
-                        await asyncio.sleep(0.001)
+            until_room = partial(self._outcome.until_below, COMMIT_SIZE, self._wake.set)
+            await feed(self._intake, self._refresh, self._plugins, until_room)
         except Exception as error:
             self._broken = self._broken or error
         finally:
@@ -377,14 +390,9 @@ class Crawler:
         now = self._clock.monotonic()
         wall = self._clock.wall()
         waits = {key: wall + seconds for key, seconds in self._client.waits().items()}
-        return {"waits": waits} | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        sync_folder(folder.parent)
-    except OSError as error:
-        raise StorageError(
-            f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"
-        ) from error
+        return (
+            {"waits": waits, ENDED: self._ended}
+            | self._spending.facts(now)
+            | self._admission.facts()
+            | self._duplicates.facts()
+        )

@@ -9,6 +9,7 @@ from typing import Final
 
 from comity import urls
 from comity.crawl.frontier import Kind
+from comity.crawl.revisits import latest_change
 from comity.robots import Robots
 from comity.signals import sitemaps
 from comity.signals.links import Page
@@ -26,12 +27,14 @@ class Candidate:
     Attributes:
         depth: links from the URL that was given.
         guessed: whether nobody named it; then it is no failure if it is not there.
+        changed: the latest Unix time in seconds that a sitemap leaves for its last change; None where it says nothing.
     """
 
     url: str
     depth: int
     kind: Kind = Kind.PAGE
     guessed: bool = False
+    changed: float | None = None
 
 
 def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]:
@@ -88,14 +91,20 @@ def next_guess(url: str) -> Candidate | None:
     return Candidate(origin + WELL_KNOWN[place], 1, Kind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
 
 
-def in_sitemap(body: bytes, url: str, *, depth: int) -> Iterator[Candidate]:
-    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of."""
+def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[Candidate]:
+    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of.
+
+    Args:
+        dates: whether it matters when pages changed; a feed says only when they came out.
+    """
     host = urls.host(url)
-    for item in sitemaps.read(body):
+    reader = sitemaps.SitemapReader(url)
+    for item in reader.read(body):
         target = urls.join(url, item.loc)
         if target is None:
             continue
         if isinstance(item, sitemaps.SitemapRef):
             yield Candidate(target, depth, Kind.SITEMAP)
         elif sitemaps.in_scope(target, url, named_by=host):
-            yield Candidate(target, depth)
+            changed = latest_change(item) if dates and reader.kind == "urlset" else None
+            yield Candidate(target, depth, changed=changed)

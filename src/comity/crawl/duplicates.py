@@ -61,12 +61,12 @@ class Duplicates:
             text: its text, without markup; None leaves it out of the near comparison.
         """
         found: Duplicate | None = None
-        if canonical is not None and canonical != url and self._known(_page(canonical)) is not None:
+        if canonical is not None and canonical != url and self._known(_page(canonical)):
             found = Duplicate("canonical", canonical)
         if body:
-            name = f"content {digest(body)[:24]}"
+            name = _content(digest(body))
             first = self._known(name)
-            if first is None:
+            if not first:
                 self._facts[name] = url
             elif first != url and found is None:
                 found = Duplicate("content", first)
@@ -76,6 +76,12 @@ class Duplicates:
                 found = Duplicate("near", first)
         self._facts[_page(url)] = 1
         return found
+
+    def forget(self, url: str, sha256: str) -> None:
+        """A page kept before has other content now, or is gone. What its text was like stays known."""
+        if self._known(name := _content(sha256)) == url:
+            self._facts[name] = ""
+        self._facts[_page(url)] = 0
 
     def facts(self) -> dict[str, Any]:
         """What was learned since the last call, by name."""
@@ -109,6 +115,10 @@ class Duplicates:
                 self._chunk = chunk
                 return
             self._chunks += 1
+
+
+def _content(sha256: str) -> str:
+    return f"content {sha256[:24]}"
 
 
 def _page(url: str) -> str:

@@ -4,6 +4,8 @@ import errno
 import os
 from pathlib import Path
 
+from comity.errors import StorageError
+
 
 def sync_folder(folder: Path) -> None:
     """Ask the disk to keep the names in a folder, where system and permissions have a way to ask.
@@ -24,3 +26,18 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, if it is not there, so that it stays.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise StorageError(
+            f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"
+        ) from error

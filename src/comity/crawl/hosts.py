@@ -17,6 +17,7 @@ class Host:
     name: str
     queue: deque[Entry] = field(default_factory=deque)
     under_way: set[int] = field(default_factory=set)
+    sitemaps: int = 0  # of those under way
     delay: float | None = None
     not_before: float = 0.0
     drained: bool = False  # nothing waits in the frontier beyond what is in `queue`

@@ -60,6 +60,11 @@ class Intake:
             self._admission.given(url)
             self.discover(url, depth=0, given=True)
 
+    def again(self, url: str, *, depth: int) -> None:
+        """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
+        if self._admission.covers(url, depth=depth, kind=Kind.PAGE):
+            self.discover(url, depth=depth, given=True)
+
     def discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
         if self._met(url) and not given:  # a link may have named it before, and have been cleaned

@@ -4,14 +4,17 @@ It keeps output and frontier together and decides nothing: that a URL is kept, r
 A commit is taken on the event loop and carried out in a thread, so that a disk that takes its time holds nobody up.
 """
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from comity.crawl import records
-from comity.crawl.frontier import Batch, Entry, Found, Frontier, State
+from comity.crawl import records, revisits
+from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.crawl.ledger import Collected, Ledger
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expanded
+from comity.crawl.records import Change, Grounds
 from comity.crawl.sinks import Channel
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
@@ -29,10 +32,14 @@ class Outcome:
         stats: counts over all runs so far.
         trouble: the first failure or unreachable robots.txt of this run, in words.
         pending: bytes, about, that wait for the next commit.
+
+    Args:
+        refresh: number of the refresh that this is; 0 for a first crawl.
     """
 
-    def __init__(self, stats: Stats, ledger: Ledger) -> None:
+    def __init__(self, stats: Stats, ledger: Ledger, *, refresh: int = 0) -> None:
         self.stats = stats
+        self._refresh = refresh
         self.trouble: str | None = None
         self.pending = 0
         self._ledger = ledger
@@ -40,6 +47,8 @@ class Outcome:
         self._records: list[Written] = []
         self._fresh: list[CrawledPage] = []
         self._on_their_way: set[int] = set()
+        self._unread: set[str] = set()
+        self._unread_on_their_way: set[str] = set()
 
     @property
     def waiting(self) -> bool:
@@ -51,26 +60,88 @@ class Outcome:
         """URLs settled or found since the last commit."""
         return len(self._batch.settled) + len(self._batch.found)
 
+    async def until_below(self, size: int, wake: Callable[[], None]) -> None:
+        """Come back when less than `size` waits for a commit; `wake` asks for one."""
+        while self.size >= size:
+            wake()
+            await asyncio.sleep(0.001)
+
     def settled(self) -> set[int]:
         """The entries that are settled but wait in the frontier until a commit is through."""
         return self._on_their_way | {id_ for _, id_ in self._batch.settled}
 
+    def unread(self, host: str) -> bool:
+        """Whether sitemaps of a host were found, or read, that wait for a commit."""
+        return host in self._unread or host in self._unread_on_their_way
+
     def found(self, found: Found) -> None:
         """A URL was discovered."""
         self._batch.found.append(found)
+        if found.kind is Kind.SITEMAP:
+            self._unread.add(found.host)
+
+    def sitemap(self, entry: Entry, host: str, stated: list[tuple[float, str]]) -> None:
+        """A sitemap was read; `stated` is the latest time of a change that it leaves, and the page's URL."""
+        self._batch.stated += stated
+        self._unread.add(host)
+        self.done(entry)
 
     def done(self, entry: Entry) -> None:
         """Nothing more is to be done about a URL, and there is nothing to write."""
         self._batch.settled.append((State.DONE, entry.id))
 
-    def page(self, entry: Entry, response: Response, record: dict[str, Any], expanded: Expanded) -> None:
-        """A page is kept, with what the expander made of it."""
+    def page(
+        self,
+        entry: Entry,
+        response: Response,
+        record: dict[str, Any],
+        expanded: Expanded,
+        *,
+        before: Visit | None = None,
+    ) -> None:
+        """A page is kept, with what the expander made of it. `before`: its last visit, in a refresh."""
+        if self._refresh:
+            record["refresh"] = self._refresh
         self._write("pages", record, response)
         for made in expanded.records:
             self._write("records", {"url": response.url, "record": made})
+        if self._refresh:
+            change: Change = "new" if before is None or before.digest is None else "changed"
+            self._changed(entry, change, "content", before, response)
+        self._batch.visits.append(revisits.visited(response, depth=entry.depth))
         self.stats.pages += 1
         self.stats.body_bytes += len(response.body)
         self.done(entry)
+
+    def unchanged(self, entry: Entry, by: Grounds, before: Visit, response: Response | None = None) -> None:
+        """A page is as it was; `response` is None where the site was not asked."""
+        self._changed(entry, "unchanged", by, before, response, answer=response)
+        self._batch.visits.append(revisits.confirmed(before, response))
+        self.done(entry)
+
+    def gone(self, entry: Entry, before: Visit, response: Response) -> None:
+        """A page is no longer there: an error or a redirect in its place, which is the answer to keep."""
+        answer = None if response.location is not None else response  # that of a redirect is kept with it
+        self._changed(entry, "gone", "status", before, response, answer=answer)
+        self.done(entry)
+
+    def dismissed(self, entry: Entry) -> None:
+        """A refresh need not ask for a URL again."""
+        self._batch.gone.append(entry.url)
+
+    def _changed(
+        self,
+        entry: Entry,
+        change: Change,
+        by: Grounds,
+        before: Visit | None,
+        response: Response | None,
+        *,
+        answer: Response | None = None,
+    ) -> None:
+        record = records.change(entry.url, change, by, refresh=self._refresh, before=before, response=response)
+        self._write("changes", record, answer)
+        setattr(self.stats, change, getattr(self.stats, change) + 1)
 
     def fresh(self, page: CrawledPage) -> None:
         """A page to be handed out once it is committed."""
@@ -97,8 +168,10 @@ class Outcome:
             self.trouble = self.trouble or decision.why
         self._batch.settled.append((State.REFUSED, entry.id))
 
-    def failed(self, entry: Entry, why: str, response: Response | None = None) -> None:
-        """A URL is given up."""
+    def failed(self, entry: Entry, why: str, response: Response | None = None, *, passing: bool = False) -> None:
+        """A URL is given up; where the failure may pass, a refresh asks for it again."""
+        if passing and entry.kind is Kind.PAGE:
+            self._batch.owed.append((entry.url, entry.depth))
         attempts = entry.attempts + 1
         status = response.status if response else None
         record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
@@ -125,7 +198,9 @@ class Outcome:
             facts: what is to be remembered beside it.
         """
         commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, replace(self.stats), facts)
+        commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
+        self._unread, self._unread_on_their_way = set(), self._unread
         self._on_their_way = {id_ for _, id_ in commit.batch.settled}
         self.pending = 0
         return commit
@@ -133,6 +208,7 @@ class Outcome:
     def committed(self, commit: "Commit") -> None:
         """A commit is durable: what it found out counts from now on."""
         self._on_their_way = set()
+        self._unread_on_their_way = set()
         self.stats.found += commit.new
         self.stats.refused += commit.refused
         self.stats.trapped += commit.trapped
@@ -147,6 +223,7 @@ class Commit:
 
     Attributes:
         pages: pages to be handed out once it is durable.
+        hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
         new, refused, trapped: URLs among those found that were new; refused by a rule; trapped.
     """
 
@@ -161,16 +238,12 @@ class Commit:
     ) -> None:
         self.batch = batch
         self.pages = pages
+        self.hosts = {found.host for found in batch.found if found.state < State.DONE}
         self.new = self.refused = self.trapped = 0
         self._records = records
         self._collected = collected
         self._stats = stats
         self._facts = facts
-
-    @property
-    def hosts(self) -> set[str]:
-        """The hosts of which URLs were found to fetch."""
-        return {found.host for found in self.batch.found if found.state < State.DONE}
 
     def carry_out(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger, *, final: bool) -> None:
         """Write output, ledger and frontier, all or nothing. Only one at a time; any thread.

@@ -4,10 +4,10 @@ It reads what came and never asks for more. Whether an answer is a failure, and 
 """
 
 from comity import urls
-from comity.crawl import discovery, plugins, records
+from comity.crawl import discovery, plugins, records, revisits
 from comity.crawl.admission import Admission
 from comity.crawl.duplicates import Duplicate, Duplicates
-from comity.crawl.frontier import Entry, Kind
+from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.intake import Intake
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage, read_meta, read_response
@@ -26,6 +26,7 @@ class Reader:
     Args:
         agent: ours, as `robots` metas and headers may name it.
         hands_out: whether a program wants the pages.
+        dates: whether the `lastmod` of sitemaps counts.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Reader:
         intake: Intake,
         outcome: Outcome,
         hands_out: bool,
+        dates: bool,
     ) -> None:
         self._settings = settings
         self._agent = agent
@@ -48,6 +50,7 @@ class Reader:
         self._intake = intake
         self._outcome = outcome
         self._hands_out = hands_out
+        self._dates = dates
 
     def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
@@ -69,11 +72,14 @@ class Reader:
 
     def sitemap(self, entry: Entry, response: Response) -> None:
         """Take up what a sitemap or a feed names."""
-        self._outcome.done(entry)
+        stated = []
         empty = True
-        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth):
+        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
             self._intake.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
             empty = False
+            if candidate.changed is not None:
+                stated.append((candidate.changed, self._admission.clean(candidate.url)))
+        self._outcome.sitemap(entry, urls.host(entry.url), stated)
         if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
             self._outcome.stats.sitemaps += 1
 
@@ -86,8 +92,11 @@ class Reader:
             self._intake.candidate(candidate)
         return True
 
-    def page(self, entry: Entry, response: Response) -> None:
-        """Keep a page and take up what it names.
+    def page(self, entry: Entry, response: Response, before: Visit | None = None) -> None:
+        """Keep a page, unless it is as it was, and take up what it names.
+
+        Args:
+            before: its last visit, in a refresh.
 
         Raises:
             PluginError: the expander failed; nothing of the page is kept.
@@ -95,13 +104,22 @@ class Reader:
         read = read_response(response)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(response)
-        duplicate = self._duplicate(response, read)
-        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
         if (named := plugins.following(read, expanded, response.url)) is not None:
             self._follow(entry, named, meta)
-        self._outcome.page(entry, response, record, expanded)
+        if before is not None and revisits.is_same(before, response):
+            self._outcome.unchanged(entry, "content", before, response)
+            return
+        self.forget(before)
+        duplicate = self._duplicate(response, read)
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        self._outcome.page(entry, response, record, expanded, before=before)
         if self._hands_out:
             self._outcome.fresh(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
+
+    def forget(self, before: Visit | None) -> None:
+        """What a page was counts no more: no other page repeats it from now on."""
+        if before is not None and before.digest is not None and self._settings.duplicates != "off":
+            self._duplicates.forget(before.url, before.digest.hex())
 
     def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
         # What is too deep is not even met: it may come up again nearer to the start.

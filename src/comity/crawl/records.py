@@ -1,10 +1,11 @@
 """What a crawl writes down, as plain values: one function for each kind of record."""
 
 import base64
-from typing import Any
+from typing import Any, Literal
 
 from comity.crawl.digest import digest
 from comity.crawl.duplicates import Duplicate
+from comity.crawl.frontier import Visit
 from comity.crawl.traps import Trap
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
@@ -12,6 +13,9 @@ from comity.signals import encodings
 from comity.signals.links import Page
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
+
+Change = Literal["new", "changed", "gone", "unchanged"]
+Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
 def page(
@@ -73,6 +77,33 @@ def redirect(response: Response, target: str | None, *, depth: int) -> dict[str,
         "fetched_at": round(response.fetched_at, 3),
         "depth": depth,
         "decision": brief(response.decision),
+    }
+
+
+def change(
+    url: str, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: Response | None
+) -> dict[str, Any]:
+    """What a refresh, by its number, found out about a page.
+
+    Args:
+        by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
+        before: the last visit, if there was one.
+        response: None where the site was not asked.
+    """
+    previous = before.digest.hex() if before is not None and before.digest is not None else None
+    now = previous if change == "unchanged" else None
+    if change in ("new", "changed") and response is not None:
+        now = digest(response.body)
+    return {
+        "url": url,
+        "change": change,
+        "by": by,
+        "refresh": refresh,
+        "status": response.status if response is not None else None,
+        "fetched_at": round(response.fetched_at, 3) if response is not None else None,
+        "sha256": now,
+        "previous_fetched_at": before.kept if before is not None else None,
+        "previous_sha256": previous,
     }
 
 

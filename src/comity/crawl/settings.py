@@ -50,6 +50,8 @@ class CrawlSettings:
         max_url_length, max_path_segments: longer and deeper URLs are taken for traps; None for no limit.
         duplicates: `exact` marks pages whose content or canonical URL is that of a page already kept, `near` also
             those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
+        trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
+            it last changed well before it was fetched.
     """
 
     max_pages: int | None = None
@@ -73,6 +75,7 @@ class CrawlSettings:
     max_url_length: int | None = 2048  # sitemaps.org: "less than 2,048 characters"
     max_path_segments: int | None = 24
     duplicates: DuplicateSearch = "exact"
+    trust_lastmod: bool = True
 
     def __post_init__(self) -> None:
         for name, least, optional in _WHOLE:

@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Stats:
-    """Counts of one crawl, over all its runs.
+    """Counts of one crawl, or of one refresh, over all its runs.
 
     Attributes:
         pages: pages kept.
@@ -18,6 +18,7 @@ class Stats:
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
         found: URLs known.
+        new, changed, gone, unchanged: what a refresh found out about pages; all 0 in a first crawl.
     """
 
     pages: int = 0
@@ -30,6 +31,10 @@ class Stats:
     body_bytes: int = 0
     waited: float = 0.0
     found: int = 0
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+    unchanged: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -5,11 +5,12 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 """
 
 from comity.crawl.budget import Spending
-from comity.crawl.frontier import Entry, Kind
+from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.hosts import Host
 from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
+from comity.crawl.revisits import GONE, MOVED, Refresh, conditions
 from comity.crawl.settings import CrawlSettings
 from comity.errors import AddressBlocked, FetchError, PluginError, Postponed, RobotsDisallowed, TooLarge
 from comity.net import AsyncClient, Clock, Response
@@ -29,6 +30,7 @@ class Visitor:
         ledger: Ledger,
         clock: Clock,
         settings: CrawlSettings,
+        refresh: Refresh | None,
     ) -> None:
         self._client = client
         self._reader = reader
@@ -37,6 +39,7 @@ class Visitor:
         self._ledger = ledger
         self._clock = clock
         self._settings = settings
+        self._refresh = refresh
 
     async def visit(self, host: Host, entry: Entry) -> Entry | None:
         """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
@@ -49,11 +52,14 @@ class Visitor:
                     return entry
                 self._outcome.refused(entry, decision)
                 return None
-            response = await self._client.fetch(entry.url)
+            before = self._refresh.before(entry) if self._refresh is not None else None
+            if before is not None and self._is_spared(before):
+                return await self._spare(host, entry, before)
+            response = await self._client.fetch(entry.url, headers=conditions(before))
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
-            return self._answered(host, entry, response)
+            return self._answered(host, entry, response, before)
         except RobotsDisallowed as error:
             self._outcome.refused(entry, error.decision)
         except (AddressBlocked, TooLarge, PluginError) as error:
@@ -67,16 +73,43 @@ class Visitor:
             self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
 
-    def _answered(self, host: Host, entry: Entry, response: Response) -> Entry | None:
+    def _is_spared(self, before: Visit) -> bool:
+        return self._refresh is not None and self._refresh.spared(before, self._clock.wall())
+
+    async def _spare(self, host: Host, entry: Entry, before: Visit) -> Entry | None:
+        """Take a page for unchanged without asking for it, if it might be asked for at all."""
+        decision = await self._client.check(entry.url)
+        if not decision.may_fetch:
+            self._outcome.refused(entry, decision)
+        elif self._spending.has_room(host.name):
+            self._outcome.unchanged(entry, "lastmod", before)
+            self._spending.kept(host.name, 0)
+        else:
+            return entry
+        return None
+
+    def _answered(self, host: Host, entry: Entry, response: Response, before: Visit | None) -> Entry | None:
+        if before is not None and response.status in (*GONE, *MOVED):
+            self._reader.forget(before)
+            self._outcome.dismissed(entry)
         if response.location is not None:
             self._reader.redirect(entry, response)
+            if before is not None and before.digest is not None and response.status in MOVED:
+                self._outcome.gone(entry, before, response)
         elif response.ok and entry.kind is Kind.SITEMAP:
             self._reader.sitemap(entry, response)
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            self._reader.page(entry, response)
+            self._reader.page(entry, response, before)
             self._spending.kept(host.name, len(response.body))
+        elif response.status == 304 and before is not None and before.digest is not None:
+            if not self._spending.has_room(host.name):
+                return entry
+            self._outcome.unchanged(entry, "validator", before, response)
+            self._spending.kept(host.name, 0)
+        elif response.status in GONE and before is not None and before.digest is not None:
+            self._outcome.gone(entry, before, response)
         elif entry.kind is Kind.SITEMAP and self._reader.was_guess(entry):
             self._outcome.done(entry)
         elif response.status == 429 or response.status >= 500:
@@ -87,7 +120,7 @@ class Visitor:
 
     def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
         if entry.attempts >= self._settings.retries:
-            self._outcome.failed(entry, why, response)
+            self._outcome.failed(entry, why, response, passing=True)
             return None
         host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
         return self._outcome.retried(entry)

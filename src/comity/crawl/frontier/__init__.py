@@ -1,7 +1,8 @@
 """The frontier: every URL the crawl knows, and what became of it. Durable, whatever happens to the process."""
 
 from comity.crawl.frontier.queue import Frontier
-from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State
+from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State, Visit
 from comity.crawl.frontier.view import HostCounts, View
+from comity.crawl.frontier.visits import Visits
 
-__all__ = ["Batch", "Entry", "Found", "Frontier", "HostCounts", "Kind", "State", "View"]
+__all__ = ["Batch", "Entry", "Found", "Frontier", "HostCounts", "Kind", "State", "View", "Visit", "Visits"]

@@ -14,7 +14,8 @@ from comity.errors import StorageError
 FORMAT = 2 if sys.byteorder == "little" else 3
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
-# `waiting` holds only what waits; of the rest a fingerprint and a count remain.
+# `waiting` holds only what waits; of the rest a fingerprint and a count remain, and a row in `visit` (visits.py) of
+# each page. A first crawl only appends to that, and needs no index: it visits a URL once.
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -39,6 +40,17 @@ CREATE TABLE IF NOT EXISTS waiting (
     attempts INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS turn ON waiting (host, rank);
+CREATE TABLE IF NOT EXISTS visit (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    url TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    digest BLOB,
+    kept REAL,
+    fetched REAL,
+    etag TEXT,
+    modified TEXT,
+    stated REAL
+);
 CREATE TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS sorted_run (id INTEGER PRIMARY KEY, size INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

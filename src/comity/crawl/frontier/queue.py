@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
-from comity.crawl.frontier import reading
+from comity.crawl.frontier import reading, visits
 from comity.crawl.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.crawl.frontier.seen import Seen
 from comity.crawl.frontier.values import Batch, Entry, Found, State
@@ -24,6 +24,12 @@ from comity.crawl.frontier.values import Batch, Entry, Found, State
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
 _KEY = "fingerprint_key"
 _NEXT_ID = "next_id"
+_CLEAR = (
+    "DELETE FROM waiting",
+    "DELETE FROM fresh",
+    "DELETE FROM sorted_run",
+    "UPDATE host SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0",
+)
 
 _Tally = Counter[tuple[int, int]]  # (host, state): change
 
@@ -35,6 +41,9 @@ class Frontier:
 
     Args:
         path: the database; the lock and the folder of fingerprints lie beside it under its name.
+
+    Attributes:
+        visits: what is known of pages visited, as of the last commit.
 
     Raises:
         StorageError: the file cannot be opened, is damaged, or another crawl uses it.
@@ -54,6 +63,7 @@ class Frontier:
                 self._remember({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.recall(_NEXT_ID, 1)
+            self.visits = visits.Visits(self._reader, path)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -88,6 +98,7 @@ class Frontier:
                 )
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
+                visits.write(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
                 self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
                 self._db.execute("COMMIT")
@@ -95,6 +106,32 @@ class Frontier:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            self._stale = False
+
+    def begin_again(self, *, forget: Iterable[str], facts: Callable[[int], dict[str, Any]]) -> None:
+        """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
+
+        What waits is remembered with the visits, as something that is yet to be visited.
+
+        Args:
+            forget: patterns (GLOB) of names of facts.
+            facts: is given the id of the last visit and returns what to remember in the same transaction.
+        """
+        with explained(self._path):
+            self._stale = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                last = visits.begin(self._db)
+                for statement in _CLEAR:
+                    self._db.execute(statement)
+                self._db.executemany("DELETE FROM run WHERE key GLOB ?", [(pattern,) for pattern in forget])
+                self._remember(facts(last))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._reload()
             self._stale = False
 
     def hosts(self) -> Iterator[str]:

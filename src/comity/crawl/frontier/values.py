@@ -53,13 +53,46 @@ class Found:
     priority: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page as it was found when it was asked for last. Times are Unix time in seconds.
+
+    Attributes:
+        digest: SHA-256 of its body; None where the URL has given no page yet.
+        kept: `fetched_at` of its record in the output.
+        fetched: when the site last sent or confirmed it.
+        etag, modified: the headers ETag and Last-Modified that came with it.
+        stated: the latest time that a sitemap read in this refresh leaves for its last change.
+    """
+
+    url: str
+    depth: int
+    digest: bytes | None = None
+    kept: float | None = None
+    fetched: float | None = None
+    etag: str | None = None
+    modified: str | None = None
+    stated: float | None = None
+
+
 @dataclass(slots=True)
 class Batch:
-    """Changes since the last commit."""
+    """Changes since the last commit.
+
+    Attributes:
+        visits: pages kept or confirmed.
+        owed: URL and depth of what gave no page and is to be asked for again in a refresh.
+        gone: URLs that a refresh need not ask for again.
+        stated: what sitemaps say of pages: `Visit.stated` and URL.
+    """
 
     settled: list[tuple[State, int]] = field(default_factory=list)
     retried: list[int] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    owed: list[tuple[str, int]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    stated: list[tuple[float, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.retried or self.found)
+        return bool(self.settled or self.retried or self.found or self.stated)

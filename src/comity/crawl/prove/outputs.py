@@ -22,6 +22,14 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     "redirects": {"url": _TEXT, "status": _STATUS},
     "failures": {"url": _TEXT, "status": (int, type(None))},
     "refusals": {"url": _TEXT, "decision": (dict,)},
+    "changes": {
+        "url": _TEXT,
+        "change": _TEXT,
+        "by": _TEXT,
+        "status": (int, type(None)),
+        "sha256": (str, type(None)),
+        "previous_sha256": (str, type(None)),
+    },
     "robots": {
         "url": _TEXT,
         "origin": _TEXT,
@@ -71,6 +79,8 @@ class Asked:
         """Whether each record of the output files is in the ledger, and each refusal of the ledger in its file."""
         for channel, shape in _SHAPES.items():
             path = folder / f"{channel}.jsonl"
+            if not path.exists() and channel == "changes":  # there was no refresh
+                continue
             if not path.exists():
                 proof.unchecked.append(path.name)
                 continue
@@ -92,6 +102,14 @@ class Asked:
                 key: tuple[Any, ...] = ("pages", url, record["status"], record["sha256"])
             case "refusals":
                 key = _refusal(url, record["decision"])
+            case "changes" if not _is_coherent(record):
+                return "it contradicts itself"
+            case "changes" if record["by"] == "lastmod":  # a sitemap's word: no request was sent
+                return None
+            case "changes" if (record["change"], record["by"]) == ("unchanged", "content"):
+                key = ("pages", url, record["status"], record["sha256"])  # no page was written for it
+            case "changes":
+                key = ("failures", url, record["status"])  # no failure was
             case "robots":
                 key = ("robots", record["origin"], url, round(record["fetched_at"], 3), record["sha256"])
             case _:
@@ -113,6 +131,23 @@ class Asked:
     def _take(self, key: tuple[Any, ...]) -> bool:
         done = self._db.execute("UPDATE asked SET times = times - 1 WHERE key = ? AND times > 0", (_packed(key),))
         return done.rowcount == 1
+
+
+def _is_coherent(change: Record) -> bool:
+    """Whether what a refresh says of a page can be: a word, its grounds and the hashes before and after."""
+    now, before, by = change["sha256"], change["previous_sha256"], change["by"]
+    if (change["status"] is None) != (by == "lastmod") or (change["status"] == 304) != (by == "validator"):
+        return False
+    match change["change"]:
+        case "new":
+            return by == "content" and now is not None and before is None
+        case "changed":
+            return by == "content" and None not in (now, before) and now != before
+        case "unchanged":
+            return by != "status" and now is not None and now == before
+        case "gone":
+            return by == "status" and now is None and before is not None
+    return False
 
 
 def _refusal(url: str, decision: Record) -> tuple[Any, ...]:

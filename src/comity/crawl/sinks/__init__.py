@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from comity.net import Response
 from comity.policy import RobotsResult
 
-Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records"]
-CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records")
+Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
+CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
 Answer = Response | RobotsResult  # what a record was made from, for formats that keep it as received
 
 

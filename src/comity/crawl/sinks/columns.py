@@ -85,6 +85,18 @@ COLUMNS: dict[Channel, dict[str, Kind]] = {
         **_MORE,
     },
     "records": {"url": "text", "record": "json", **_MORE},
+    "changes": {
+        "url": "text",
+        "change": "text",
+        "by": "text",
+        "refresh": "integer",
+        "status": "integer",
+        "fetched_at": "time",
+        "sha256": "text",
+        "previous_fetched_at": "time",
+        "previous_sha256": "text",
+        **_MORE,
+    },
 }
 
 

@@ -49,7 +49,7 @@ class Files:
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         if channel == "pages":
             body = answer.body if answer is not None else _body(record)
-            name = name_of(record["url"], record.get("content_type", ""))
+            name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))
             self._bodies[name] = body
             self._size += len(body)
             record = {key: value for key, value in record.items() if key not in ("body", "body_base64")}

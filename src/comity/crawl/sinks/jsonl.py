@@ -1,7 +1,8 @@
 """Output as JSON Lines: pages, refusals, traps, failures, redirects and the robots.txt files met, one file each.
 
-What a plug-in made of the pages goes to `records.jsonl`, which is there only if there are such records. orjson writes
-the lines where it is installed (extra `speed`), the standard library elsewhere: the lines are the same.
+What a plug-in made of the pages goes to `records.jsonl`, what a refresh found out to `changes.jsonl`; these are there
+only if there are such records. orjson writes the lines where it is installed (extra `speed`), the standard library
+elsewhere: the lines are the same.
 """
 
 import json
@@ -20,6 +21,8 @@ except ImportError:
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
+_ON_DEMAND: tuple[Channel, ...] = ("records", "changes")
+
 
 class JsonLines:
     """One file for each channel; the marker is the length of each."""
@@ -37,7 +40,7 @@ class JsonLines:
         self._folder = folder
         for channel in CHANNELS:
             path = folder / f"{channel}.jsonl"
-            if channel != "records" or lengths.get(channel) or path.exists():
+            if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
                 self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:

@@ -22,12 +22,13 @@ _TYPES = mimetypes.MimeTypes()  # Python's own table: the system's differ
 _PREFERRED = {"text/html": ".html", "application/xhtml+xml": ".xhtml", "text/plain": ".txt", "image/jpeg": ".jpg"}
 
 
-def name_of(url: str, content_type: str = "") -> str:
+def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
     """The name, with `/` between folders.
 
     Args:
         url: absolute, in normal form.
         content_type: the media type, which chooses the extension; the URL never does.
+        refresh: number of the refresh that it came in; each has names of its own.
     """
     parts = urlsplit(url)
     *folders, last = parts.path.split("/")[1:] or [""]
@@ -40,7 +41,8 @@ def name_of(url: str, content_type: str = "") -> str:
         room -= len(name) + 1
         names.append(name)
     stem = _safe(last or "index", _LONGEST_PART)
-    digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    hashed = f"{refresh} {url}" if refresh else url
+    digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     return "/".join((*names, f"{stem}~{digest}{_extension(content_type)}"))
 
 

@@ -1,7 +1,8 @@
 """Output as WARC 1.1 (ISO 28500:2017), gzipped record by record: what web archives keep and replay.
 
 For every page, redirect and failure that was answered: a response, the request, and a metadata record with the
-decision and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. Bodies are stored
+decision and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. A page that a refresh
+found unchanged is a revisit record, which refers to the response kept before. Bodies are stored
 decoded from their content coding; the headers that this would belie are kept with the prefix `X-Crawler-`.
 Metadata are `application/warc-fields`, which replay tools never take for the page; their field `comity-record` is JSON.
 """
@@ -35,7 +36,9 @@ _KINDS: dict[Channel, str] = {
     "redirects": "redirect",
     "robots": "robots",
     "records": "record",
+    "changes": "change",
 }
+_REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
 
 class Warc:
@@ -70,8 +73,8 @@ class Warc:
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         url = record["url"]
         if answer is not None and answer.status is not None:
-            self._add_exchange(url, answer)
-        elif channel != "records":  # those follow the page they were made from
+            self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
+        elif channel not in ("records", "changes"):  # those follow the page they speak of
             self._last = None
         facts = {key: value for key, value in record.items() if key not in _ABOUT_CONTENT}
         payload = (
@@ -110,9 +113,17 @@ class Warc:
             payload = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
             self._write("warcinfo", None, payload, headers={"WARC-Filename": path.name})
 
-    def _add_exchange(self, url: str, answer: Answer) -> None:
+    def _add_exchange(self, url: str, answer: Answer, *, revisited: Mapping[str, Any] | None = None) -> None:
         head, headers = _head_of_answer(answer)
-        response = self._write("response", answer.url, answer.body, head=head, time=answer.fetched_at, headers=headers)
+        kind, body = "response", answer.body
+        if revisited is not None:  # 6.7: the head only; the content is in the record referred to
+            kind, body = "revisit", b""
+            by = "server-not-modified" if answer.status == 304 else "identical-payload-digest"
+            date = _date(revisited["previous_fetched_at"])
+            headers = {"WARC-Profile": _REVISIT + by, "WARC-Refers-To-Target-URI": url, "WARC-Refers-To-Date": date}
+            if answer.status != 304:
+                headers["WARC-Payload-Digest"] = _sha1(answer.body)
+        response = self._write(kind, answer.url, body, head=head, time=answer.fetched_at, headers=headers)
         self._last = (url, response)
         if isinstance(answer, Response) and answer.request_headers:
             self._write(
@@ -138,7 +149,7 @@ class Warc:
         plain = io.BytesIO()
         writer = self._writer(plain, gzip=False, warc_version="1.1")
         fields = {"WARC-Date": _date(time), "WARC-Block-Digest": _sha1(head, payload), **(headers or {})}
-        if head:
+        if head and kind != "revisit":
             fields["WARC-Payload-Digest"] = _sha1(payload)
         record = writer.create_warc_record(
             url or "",

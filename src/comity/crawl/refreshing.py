@@ -1,0 +1,49 @@
+"""A refresh begins, or goes on: in one transaction the frontier forgets what it met, and keeps what it visited.
+
+Facts about the site stay (scope, traps, duplicates, waits); those about this crawl's work begin anew (counts, budgets).
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from comity.crawl.frontier import Frontier, Visits
+from comity.crawl.revisits import Refresh
+from comity.errors import StorageError
+
+ENDED: Final = "ended"
+"""The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
+FINISHED: Final = "finished"
+_FACT: Final = "refresh"
+_FORGOTTEN: Final = ("stats", "spent", "spent *")
+
+
+def refresh_of(
+    frontier: Frontier, visits: Visits, *, begin: bool, folder: Path, trusts_sitemaps: bool
+) -> Refresh | None:
+    """The refresh under way in a folder; None while the first crawl is.
+
+    Args:
+        begin: whether a new one is wanted.
+
+    Raises:
+        StorageError: it cannot begin, because the crawl or the refresh before it has not ended.
+    """
+    now: dict[str, int] = frontier.recall(_FACT, {"number": 0, "last": 0})
+    if begin:
+        if frontier.recall(ENDED) != FINISHED:
+            raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
+        if frontier.recall("stats", {}).get("pages") and not visits.any():
+            raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
+
+        def facts(last: int) -> dict[str, Any]:
+            now.update(number=now["number"] + 1, last=last)
+            return {_FACT: now, ENDED: None}
+
+        frontier.begin_again(forget=_FORGOTTEN, facts=facts)
+    return Refresh(now["number"], now["last"], visits, trusts_sitemaps) if now["number"] else None
+
+
+def check_begun(folder: Path) -> None:
+    """Raises StorageError where there is nothing to refresh."""
+    if not (folder / "frontier.sqlite").exists():
+        raise StorageError(f"{folder} holds no crawl to refresh", hint="leave --refresh out to start one")
