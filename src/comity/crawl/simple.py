@@ -162,6 +162,7 @@ def crawl(
     max_pages: int | None = None,
     max_depth: int | None = None,
     folder: str | Path | None = None,
+    refresh: bool = False,
     policy: Policy | None = None,
     settings: CrawlSettings | None = None,
     client_settings: ClientSettings | None = None,
@@ -176,6 +177,7 @@ def crawl(
         max_pages, max_depth: limits, instead of those in `settings`.
         folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
             not handed out again.
+        refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
         settings: everything else: scope, traps, concurrency.
 
     Raises:
@@ -189,7 +191,9 @@ def crawl(
     settings = dataclasses.replace(
         settings or CrawlSettings(), **{name: value for name, value in changes.items() if value is not None}
     )
-    return _crawl(given, Path(folder) if folder is not None else None, policy, settings, client_settings)
+    if refresh and folder is None:
+        raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
+    return _crawl(given, Path(folder) if folder is not None else None, policy, settings, client_settings, refresh)
 
 
 async def _crawl(
@@ -198,11 +202,14 @@ async def _crawl(
     policy: Policy | None,
     settings: CrawlSettings,
     client_settings: ClientSettings | None,
+    refresh: bool,
 ) -> AsyncGenerator[CrawledPage, None]:
     with ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="comity-")))
-        crawler = Crawler(seeds, folder, policy=policy, settings=settings, client_settings=client_settings)
+        crawler = Crawler(
+            seeds, folder, policy=policy, settings=settings, client_settings=client_settings, refresh=refresh
+        )
         pages: deque[CrawledPage] = deque()
         news = asyncio.Event()
 
@@ -228,7 +235,7 @@ async def _crawl(
                 await news.wait()
                 news.clear()
             stats = await running
-            if not stats.pages and crawler.trouble:
+            if not (stats.pages or stats.unchanged or stats.gone) and crawler.trouble:
                 _log.warning("nothing was fetched: %s", crawler.trouble)
         finally:
             running.cancel()

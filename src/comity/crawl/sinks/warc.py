@@ -226,7 +226,7 @@ def _sha1(*parts: bytes) -> str:
 
 
 def _date(time: float | None) -> str:
-    moment = datetime.now(UTC) if time is None else datetime.fromtimestamp(time, UTC)
+    moment = datetime.now(UTC) if time is None else datetime.fromtimestamp(round(time, 3), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
