@@ -603,7 +603,7 @@ def test_a_date_of_any_kind_gives_a_time_or_nothing(lastmod: str) -> None:
 
 
 def test_a_sitemaps_word_is_taken_for_a_while_and_where_it_leaves_no_doubt() -> None:
-    def spared(stated: float | None, *, fetched: float = 1e9, now: float = 1e9, digest: bytes | None = b"x") -> bool:
+    def spared(stated: float | None, *, fetched: float = 1e9, now: float = 1e9, digest: str | None = "x") -> bool:
         refresh = Refresh(1, 0, None, trusts_sitemaps=True)  # type: ignore[arg-type]
         return refresh.spared(Visit("http://a/", 0, digest, fetched, fetched, stated=stated), now)
 

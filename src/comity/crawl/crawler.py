@@ -18,7 +18,7 @@ from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
 from comity.crawl.feeding import feed
-from comity.crawl.frontier import Entry, Frontier, Kind, Visits
+from comity.crawl.frontier import Entry, Frontier, Kind
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
@@ -150,7 +150,6 @@ class Crawler:
         make_folder(self.folder)
         with (
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            Visits(self.folder / "frontier.sqlite") as visits,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
@@ -158,7 +157,7 @@ class Crawler:
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._client.on_robots = self._robots_seen
                 self._client.on_exchange = self._ledger.request
-                self._start(visits)
+                self._start()
                 await self._commit()
                 self._begin()
                 try:
@@ -182,11 +181,11 @@ class Crawler:
 
     # The loop
 
-    def _start(self, visits: Visits) -> None:
+    def _start(self) -> None:
         recall, remember, settings = self._recall, self._frontier.remember, self.settings
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
-            self._frontier, visits, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
+            self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
         )
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))

@@ -119,7 +119,7 @@ class Reader:
     def forget(self, before: Visit | None) -> None:
         """What a page was counts no more: no other page repeats it from now on."""
         if before is not None and before.digest is not None and self._settings.duplicates != "off":
-            self._duplicates.forget(before.url, before.digest.hex())
+            self._duplicates.forget(before.url, before.digest)
 
     def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
         # What is too deep is not even met: it may come up again nearer to the start.

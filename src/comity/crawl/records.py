@@ -90,7 +90,7 @@ def change(
         before: the last visit, if there was one.
         response: None where the site was not asked.
     """
-    previous = before.digest.hex() if before is not None and before.digest is not None else None
+    previous = before.digest if before is not None else None
     now = previous if change == "unchanged" else None
     if change in ("new", "changed") and response is not None:
         now = digest(response.body)

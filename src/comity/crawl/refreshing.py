@@ -6,7 +6,7 @@ Facts about the site stay (scope, traps, duplicates, waits); those about this cr
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawl.frontier import Frontier, Visits
+from comity.crawl.frontier import Frontier
 from comity.crawl.revisits import Refresh
 from comity.errors import StorageError
 
@@ -17,9 +17,7 @@ _FACT: Final = "refresh"
 _FORGOTTEN: Final = ("stats", "spent", "spent *")
 
 
-def refresh_of(
-    frontier: Frontier, visits: Visits, *, begin: bool, folder: Path, trusts_sitemaps: bool
-) -> Refresh | None:
+def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool) -> Refresh | None:
     """The refresh under way in a folder; None while the first crawl is.
 
     Args:
@@ -32,7 +30,7 @@ def refresh_of(
     if begin:
         if frontier.recall(ENDED) != FINISHED:
             raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
-        if frontier.recall("stats", {}).get("pages") and not visits.any():
+        if frontier.recall("stats", {}).get("pages") and not frontier.visits.any():
             raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
 
         def facts(last: int) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def refresh_of(
             return {_FACT: now, ENDED: None}
 
         frontier.begin_again(forget=_FORGOTTEN, facts=facts)
-    return Refresh(now["number"], now["last"], visits, trusts_sitemaps) if now["number"] else None
+    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
 
 
 def check_begun(folder: Path) -> None:

@@ -69,7 +69,7 @@ def visited(response: Response, *, depth: int) -> Visit:
     """What is to be known of a page that is kept, should it be asked for again."""
     headers, fetched = response.headers, round(response.fetched_at, 3)
     etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
-    return Visit(response.url, depth, bytes.fromhex(digest(response.body)), fetched, fetched, etag, modified)
+    return Visit(response.url, depth, digest(response.body), fetched, fetched, etag, modified)
 
 
 def confirmed(before: Visit, response: Response | None) -> Visit:
@@ -95,7 +95,7 @@ def conditions(before: Visit | None) -> Mapping[str, str]:
 
 def is_same(before: Visit | None, response: Response) -> bool:
     """Whether a page has the content that it had."""
-    return before is not None and before.digest == bytes.fromhex(digest(response.body))
+    return before is not None and before.digest == digest(response.body)
 
 
 def latest_change(item: SitemapUrl) -> float | None:

@@ -103,7 +103,7 @@ class Visitor:
                 return entry  # stays in the frontier for a later run with a higher limit
             self._reader.page(entry, response, before)
             self._spending.kept(host.name, len(response.body))
-        elif response.status == 304 and before is not None and before.digest is not None:
+        elif response.status == 304 and before is not None and conditions(before):
             if not self._spending.has_room(host.name):
                 return entry
             self._outcome.unchanged(entry, "validator", before, response)

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS visit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,
-    digest BLOB,
+    digest TEXT,
     kept REAL,
     fetched REAL,
     etag TEXT,

@@ -10,7 +10,7 @@ where a statement for each row would have the two threads stop each other at eve
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from secrets import token_hex

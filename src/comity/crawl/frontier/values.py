@@ -58,7 +58,7 @@ class Visit:
     """A page as it was found when it was asked for last. Times are Unix time in seconds.
 
     Attributes:
-        digest: SHA-256 of its body; None where the URL has given no page yet.
+        digest: SHA-256 of its body in hex; None where the URL has given no page yet.
         kept: `fetched_at` of its record in the output.
         fetched: when the site last sent or confirmed it.
         etag, modified: the headers ETag and Last-Modified that came with it.
@@ -67,7 +67,7 @@ class Visit:
 
     url: str
     depth: int
-    digest: bytes | None = None
+    digest: str | None = None
     kept: float | None = None
     fetched: float | None = None
     etag: str | None = None

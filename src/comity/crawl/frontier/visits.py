@@ -4,12 +4,13 @@ A visit is appended when its page is committed. When a page is visited again its
 ids are in the order of the visits, and a refresh has before it the rows up to the last id that was there when it began.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any
 
-from comity.crawl.frontier.database import explained, open_for_reading
+from comity.crawl.frontier.database import explained
 from comity.crawl.frontier.values import Batch, Visit
 
 _COLUMNS = "url, depth, digest, kept, fetched, etag, modified, stated"
@@ -21,21 +22,33 @@ INSERT OR IGNORE INTO visit (url, depth)
 SELECT CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest, depth
 FROM waiting JOIN host ON host.id = waiting.host WHERE kind = 0 ORDER BY waiting.id
 """
+_KEPT = "url, depth, digest, kept, fetched, etag, modified"
 
 
 def write(db: sqlite3.Connection, batch: Batch) -> None:
     """Take up what a batch says of visits, in the transaction that is open."""
     if batch.visits:
-        db.executemany(
-            f"INSERT OR REPLACE INTO visit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
-            [(v.url, v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified) for v in batch.visits],
-        )
+        rows = [(v.url, v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified) for v in batch.visits]
+        _each(db, f"INSERT OR REPLACE INTO visit ({_KEPT}) SELECT {_fields(7)} FROM json_each(?)", rows)
     if batch.owed:
-        db.executemany("INSERT OR IGNORE INTO visit (url, depth) VALUES (?, ?)", batch.owed)
+        _each(db, f"INSERT OR IGNORE INTO visit (url, depth) SELECT {_fields(2)} FROM json_each(?)", batch.owed)
     if batch.gone:
-        db.executemany("DELETE FROM visit WHERE url = ?", [(url,) for url in batch.gone])
+        _each(db, "DELETE FROM visit WHERE url IN (SELECT value FROM json_each(?))", batch.gone)
     if batch.stated:
-        db.executemany("UPDATE visit SET stated = ? WHERE url = ?", batch.stated)
+        _each(
+            db,
+            "UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) "
+            "WHERE url = json_extract(value, '$[1]')",
+            batch.stated,
+        )
+
+
+def _each(db: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:
+    db.execute(statement, (json.dumps(values),))
+
+
+def _fields(count: int) -> str:
+    return ", ".join(f"json_extract(value, '$[{number}]')" for number in range(count))
 
 
 def begin(db: sqlite3.Connection) -> int:
@@ -48,18 +61,15 @@ def begin(db: sqlite3.Connection) -> int:
 
 
 class Visits:
-    """Reads what was committed, on a connection of its own: a commit that takes its time holds no question up."""
+    """Reads what was committed.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        db: a connection that is not the one that writes.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
         self._path = path
-        self._opened: sqlite3.Connection | None = None  # in a refresh only
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened is not None:
-            self._opened.close()
 
     def any(self) -> bool:
         """Whether there is anything to ask for again."""
@@ -84,9 +94,3 @@ class Visits:
                 return
             yield from ((url, depth) for _, url, depth in rows)
             at = rows[-1][0]
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        if self._opened is None:
-            self._opened = open_for_reading(self._path)
-        return self._opened
