@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, queue, runs, seen
+from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, runs, seen
 from comity.errors import StorageError
 
 HOSTS = ("a.example", "b.example", "c.example")
@@ -259,6 +259,66 @@ def test_others_may_look_while_the_crawl_writes(frontier: Frontier, tmp_path: Pa
         assert view.host("c.example") is None
     with pytest.raises(StorageError, match="holds no crawl"):
         View(tmp_path / "none" / "frontier.sqlite")
+
+
+def visit(path: str, host: str = "a.example", **values: Any) -> Visit:
+    return Visit(f"http://{host}/{path}", 1, "0" * 64, 1.5, 2.5, **values)
+
+
+def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_path: Path) -> None:
+    waits = ["https://a.example:8443/x?y=1", "http://a.example/z", "http://u:p@a.example/", "https://b.example/ü"]
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        first = [found("1"), found("2"), found("map", kind=Kind.SITEMAP)]
+        first += [
+            Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, Kind.PAGE, State.QUEUED)
+            for url in waits
+        ]
+        frontier.commit(Batch(found=first), nothing)
+        ids = {entry.url: entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)}
+        settled = [(State.DONE, ids[first[0].url]), (State.FAILED, ids[first[1].url])]
+        visits = [visit("1", etag='"e"', modified="then")]
+        frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2)]), nothing)
+        for name in ("spent", "spent a.example", "page x"):
+            frontier.remember(name, 1)
+
+        def fails(last: int) -> dict[str, Any]:
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            frontier.begin_again(forget=("spent", "spent *"), facts=fails)
+        assert (frontier.recall("spent"), frontier.counts()[State.DONE]) == (1, 1)
+        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        assert frontier.recall("new") == 0
+
+        frontier.begin_again(forget=("spent", "spent *"), facts=lambda last: {"last": last})
+        assert [frontier.recall(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
+        assert set(frontier.counts().values()) == {0}
+        assert not list(frontier.hosts())
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        last = frontier.recall("last")
+        assert dict(frontier.visits.until(last)) == {first[0].url: 1, first[1].url: 2} | dict.fromkeys(waits, 3)
+        assert next(frontier.visits.until(last)) == (first[0].url, 1)
+        assert frontier.visits.of(first[0].url) == visits[0]
+        assert frontier.visits.of(waits[0]) == Visit(waits[0], 3)
+        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        assert frontier.recall("new") == len(first)
+        assert min(entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)) > max(ids.values())
+
+
+def test_what_was_visited_again_is_no_longer_before_a_refresh(tmp_path: Path) -> None:
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.commit(Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
+        frontier.begin_again(forget=(), facts=lambda last: {"last": last})
+        last = frontier.recall("last")
+        frontier.commit(Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
+        assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
+        assert frontier.visits.of("https://a.example/unknown") is None
+        frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9)]), nothing)
+        assert [url for url, _ in frontier.visits.until(last)] == [visit("2").url]
+        assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
+        frontier.begin_again(forget=(), facts=lambda last: {"last": last})
+        assert [url for url, _ in frontier.visits.until(frontier.recall("last"))] == [visit("2").url, visit("3").url]
+        assert frontier.visits.of(visit("2").url) == visit("2")
 
 
 class Crashes(RuleBasedStateMachine):

@@ -554,6 +554,38 @@ def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(s
     assert proved(folder)
 
 
+@pytest.mark.parametrize(
+    ("path", "lie", "said"),
+    [
+        ("/same", {"sha256": "0" * 64}, "contradicts itself"),
+        ("/same", {"change": "changed"}, "contradicts itself"),
+        ("/same", {"status": None, "by": "lastmod", "change": "gone"}, "contradicts itself"),
+        ("/same", {"status": 200, "by": "content"}, "the ledger has no request"),
+        ("/other", {"status": 304, "by": "validator", "change": "unchanged"}, "contradicts itself"),
+        ("/gone", {"status": 410}, "the ledger has no request"),
+        ("/gone", {"url": "http://127.0.0.1/never"}, "the ledger has no request"),
+    ],
+)
+def test_a_lie_about_a_change_is_found(site: Site, tmp_path: Path, path: str, lie: dict[str, Any], said: str) -> None:
+    site.link("/", "/same", "/other", "/gone")
+    serve(site, "/same", "same", ETag='"1"')
+    serve(site, "/other", "one")
+    serve(site, "/gone", "gone")
+    crawl(tmp_path, site.url("/"))
+    serve(site, "/other", "two")
+    site.set("/gone", status=404)
+    crawl(tmp_path, refresh=True)
+    assert proved(tmp_path)
+    lines = [
+        json.dumps(record | lie if record["url"] == site.url(path) else record)
+        for record in records(tmp_path, "changes")
+    ]
+    (tmp_path / "changes.jsonl").write_text("\n".join(lines) + "\n")
+    (finding,) = prove(tmp_path).findings
+    assert finding.file == "changes.jsonl"
+    assert said in str(finding)
+
+
 def test_the_command_refreshes_and_sums_up(site: Site, tmp_path: Path) -> None:
     site.link("/", "/a", "/b")
     site.set("/a", "a")

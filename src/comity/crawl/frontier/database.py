@@ -43,12 +43,7 @@ CREATE INDEX IF NOT EXISTS turn ON waiting (host, rank);
 CREATE TABLE IF NOT EXISTS visit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
-    depth INTEGER NOT NULL,
-    digest TEXT,
-    kept REAL,
-    fetched REAL,
-    etag TEXT,
-    modified TEXT,
+    said TEXT NOT NULL,
     stated REAL
 );
 CREATE TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);

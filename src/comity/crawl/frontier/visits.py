@@ -6,49 +6,45 @@ ids are in the order of the visits, and a refresh has before it the rows up to t
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from comity.crawl.frontier.database import explained
 from comity.crawl.frontier.values import Batch, Visit
 
-_COLUMNS = "url, depth, digest, kept, fetched, etag, modified, stated"
 _CHUNK = 500  # rows read at a time
 
 # What was found and not visited, because a limit ended the crawl: the URL as reading.py splits it.
 _WAITING = """
-INSERT OR IGNORE INTO visit (url, depth)
-SELECT CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest, depth
+INSERT OR IGNORE INTO visit (url, said)
+SELECT CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest, json_array(depth)
 FROM waiting JOIN host ON host.id = waiting.host WHERE kind = 0 ORDER BY waiting.id
 """
-_KEPT = "url, depth, digest, kept, fetched, etag, modified"
+_STATED = """
+UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) WHERE url = json_extract(value, '$[1]')
+"""
 
 
 def write(db: sqlite3.Connection, batch: Batch) -> None:
     """Take up what a batch says of visits, in the transaction that is open."""
     if batch.visits:
-        rows = [(v.url, v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified) for v in batch.visits]
-        _each(db, f"INSERT OR REPLACE INTO visit ({_KEPT}) SELECT {_fields(7)} FROM json_each(?)", rows)
+        said: dict[str, tuple[Any, ...]] = {
+            v.url: (v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified) for v in batch.visits
+        }
+        _tell(db, "INSERT OR REPLACE INTO visit (url, said) SELECT key, value FROM json_each(?)", said)
     if batch.owed:
-        _each(db, f"INSERT OR IGNORE INTO visit (url, depth) SELECT {_fields(2)} FROM json_each(?)", batch.owed)
+        depths = {url: (depth,) for url, depth in batch.owed}
+        _tell(db, "INSERT OR IGNORE INTO visit (url, said) SELECT key, value FROM json_each(?)", depths)
     if batch.gone:
-        _each(db, "DELETE FROM visit WHERE url IN (SELECT value FROM json_each(?))", batch.gone)
+        _tell(db, "DELETE FROM visit WHERE url IN (SELECT value FROM json_each(?))", batch.gone)
     if batch.stated:
-        _each(
-            db,
-            "UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) "
-            "WHERE url = json_extract(value, '$[1]')",
-            batch.stated,
-        )
+        _tell(db, _STATED, batch.stated)
 
 
-def _each(db: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:
-    db.execute(statement, (json.dumps(values),))
-
-
-def _fields(count: int) -> str:
-    return ", ".join(f"json_extract(value, '$[{number}]')" for number in range(count))
+def _tell(db: sqlite3.Connection, statement: str, values: Any) -> None:
+    db.execute(statement, (json.dumps(values, separators=(",", ":")),))
 
 
 def begin(db: sqlite3.Connection) -> int:
@@ -79,8 +75,8 @@ class Visits:
     def of(self, url: str) -> Visit | None:
         """The last visit of a URL. Asked in a refresh only."""
         with explained(self._path):
-            row = self._db.execute(f"SELECT {_COLUMNS} FROM visit WHERE url = ?", (url,)).fetchone()
-        return Visit(*row) if row else None
+            row = self._db.execute("SELECT said, stated FROM visit WHERE url = ?", (url,)).fetchone()
+        return replace(Visit(url, *json.loads(row[0])), stated=row[1]) if row else None
 
     def until(self, last: int) -> Iterator[tuple[str, int]]:
         """URL and depth of what has not been visited since the row `last` was the newest, longest ago first."""
@@ -88,9 +84,9 @@ class Visits:
         while True:
             with explained(self._path):
                 rows = self._db.execute(
-                    "SELECT id, url, depth FROM visit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (at, last, _CHUNK)
+                    "SELECT id, url, said FROM visit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (at, last, _CHUNK)
                 ).fetchall()
             if not rows:
                 return
-            yield from ((url, depth) for _, url, depth in rows)
+            yield from ((url, json.loads(said)[0]) for _, url, said in rows)
             at = rows[-1][0]
