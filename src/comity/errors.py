@@ -133,5 +133,9 @@ class PluginError(ComityError):
     """A plug-in failed at its work: a source or an expander. A sink's failure is a StorageError."""
 
 
+class RenderingFailed(ComityError):
+    """The browser that is to render pages cannot be started."""
+
+
 class StorageError(ComityError):
     """A file or database of ours cannot be read or written."""

@@ -265,6 +265,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     type=float,
     help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
 )
+@click.option("--render", is_flag=True, default=None, help="Run the scripts of pages in a Chromium.")
 @_agent
 @_preset
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")

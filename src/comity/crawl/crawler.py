@@ -169,6 +169,7 @@ class Crawler:
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
+                    await self._visitor.close()
                     if self._committing is not None:
                         await asyncio.wait([self._committing])
                 if self._committing is not None:
@@ -275,7 +276,8 @@ class Crawler:
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
-        return idle or len(self._tasks) >= self.settings.concurrency or self._enough(len(self._tasks))
+        asking = len(self._tasks) - self._visitor.resting
+        return idle or asking >= self.settings.concurrency or self._enough(len(self._tasks))
 
     def _enough(self, more: int = 0) -> bool:
         return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None

@@ -168,6 +168,13 @@ class Outcome:
             self.trouble = self.trouble or decision.why
         self._batch.settled.append((State.REFUSED, entry.id))
 
+    def part_refused(self, entry: Entry, decision: Decision) -> None:
+        """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
+        record = records.refusal(decision, depth=entry.depth) | {"needed_by": entry.url}
+        self._write("refusals", record)
+        self._ledger.refusal(record)
+        self.stats.refused += 1
+
     def failed(self, entry: Entry, why: str, response: Response | None = None, *, passing: bool = False) -> None:
         """A URL is given up; where the failure may pass, a refresh asks for it again."""
         if passing and entry.kind is Kind.PAGE:

@@ -11,7 +11,7 @@ from comity.signals.links import Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
 
-_HTML: Final = ("text/html", "application/xhtml+xml")
+HTML: Final = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class CrawledPage:
         url: the URL that answered, in normal form.
         status: of HTTP, 200 to 299.
         content_type: the media type in lower case, without parameters.
-        body: as it came, decoded from any content coding.
+        body: as it came, decoded from any content coding; of a rendered page the document after its scripts ran.
         encoding: character encoding of the body, by the Encoding standard's name.
         title, canonical, links: of an HTML page; links are in document order, those that ask not to be followed
             included.
@@ -83,7 +83,7 @@ class CrawledPage:
 
 def read_response(response: Response) -> Page | None:
     """What an HTML page says; None where the response is something else."""
-    if response.content_type not in _HTML and (response.content_type or b"<" not in response.body[:512]):
+    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
         return None
     links = response.header_values("Link")
     return read_page(response.body, response.url, response.headers.get("Content-Type"), links)

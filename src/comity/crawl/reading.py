@@ -3,6 +3,8 @@
 It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the crawler's to say.
 """
 
+from typing import TYPE_CHECKING
+
 from comity import urls
 from comity.crawl import discovery, plugins, records, revisits
 from comity.crawl.admission import Admission
@@ -18,6 +20,9 @@ from comity.net import Response
 from comity.signals import encodings
 from comity.signals.links import Page
 from comity.signals.robots_meta import RobotsMeta
+
+if TYPE_CHECKING:
+    from comity.crawl.rendering import Rendered
 
 
 class Reader:
@@ -92,29 +97,35 @@ class Reader:
             self._intake.candidate(candidate)
         return True
 
-    def page(self, entry: Entry, response: Response, before: Visit | None = None) -> None:
+    def page(
+        self, entry: Entry, response: Response, before: Visit | None = None, rendered: "Rendered | None" = None
+    ) -> None:
         """Keep a page, unless it is as it was, and take up what it names.
 
         Args:
             before: its last visit, in a refresh.
+            rendered: the page after its scripts ran, which counts instead; the response goes to the output as it is.
 
         Raises:
             PluginError: the expander failed; nothing of the page is kept.
         """
-        read = read_response(response)
+        shown = response if rendered is None else rendered.shown(response)
+        read = read_response(response) if rendered is None else rendered.read(response)
         meta = read_meta(response, read, agent=self._agent)
-        expanded = self._plugins.expand(response)
+        expanded = self._plugins.expand(shown)
         if (named := plugins.following(read, expanded, response.url)) is not None:
             self._follow(entry, named, meta)
         if before is not None and revisits.is_same(before, response):
             self._outcome.unchanged(entry, "content", before, response)
             return
         self.forget(before)
-        duplicate = self._duplicate(response, read)
+        duplicate = self._duplicate(shown, read)
         record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        if rendered is not None:
+            record |= rendered.record(response)
         self._outcome.page(entry, response, record, expanded, before=before)
         if self._hands_out:
-            self._outcome.fresh(CrawledPage.of(response, read, meta, depth=entry.depth, duplicate=duplicate))
+            self._outcome.fresh(CrawledPage.of(shown, read, meta, depth=entry.depth, duplicate=duplicate))
 
     def forget(self, before: Visit | None) -> None:
         """What a page was counts no more: no other page repeats it from now on."""

@@ -22,6 +22,8 @@ _WHOLE = (
     ("retries", 0, False),
     ("max_url_length", 16, True),
     ("max_path_segments", 1, True),
+    ("render_requests", 0, False),
+    ("render_pages", 1, False),
 )
 
 
@@ -52,6 +54,12 @@ class CrawlSettings:
             those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
         trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
             it last changed well before it was fetched.
+        render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
+            comity[playwright] and a Chromium).
+        render_browser: the Chromium's path; None to look for one.
+        render_seconds: seconds that a page has in the browser, waiting for what it asks for not counted.
+        render_requests: requests sent for a page beside its own at most.
+        render_pages: pages rendered at the same time.
     """
 
     max_pages: int | None = None
@@ -76,6 +84,11 @@ class CrawlSettings:
     max_path_segments: int | None = 24
     duplicates: DuplicateSearch = "exact"
     trust_lastmod: bool = True
+    render: bool = False
+    render_browser: str | None = None
+    render_seconds: float = 15.0
+    render_requests: int = 100
+    render_pages: int = 2
 
     def __post_init__(self) -> None:
         for name, least, optional in _WHOLE:
@@ -84,12 +97,14 @@ class CrawlSettings:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name in ("max_seconds", "max_seconds_per_host"):
+        for name in ("max_seconds", "max_seconds_per_host", "render_seconds"):
             value = getattr(self, name)
-            if value is None:
+            if value is None and name != "render_seconds":
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise InvalidSetting(f"{name}: {value!r} is not a number of seconds above zero")
+        if not isinstance(self.render, bool):
+            raise InvalidSetting(f"render: {self.render!r} is neither true nor false")
         if self.duplicates not in get_args(DuplicateSearch):
             raise InvalidSetting(
                 f"duplicates: {self.duplicates!r} is not one of {', '.join(get_args(DuplicateSearch))}"

@@ -4,6 +4,8 @@ It decides what an answer is (a page, a redirect, a failure, one to be tried aga
 is the crawler's to say; what a page or a sitemap means is the reader's.
 """
 
+from typing import TYPE_CHECKING
+
 from comity.crawl.budget import Spending
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.hosts import Host
@@ -12,10 +14,22 @@ from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
 from comity.crawl.revisits import GONE, MOVED, Refresh, conditions
 from comity.crawl.settings import CrawlSettings
-from comity.errors import AddressBlocked, FetchError, PluginError, Postponed, RobotsDisallowed, TooLarge
+from comity.errors import (
+    AddressBlocked,
+    FetchError,
+    PluginError,
+    Postponed,
+    RenderingFailed,
+    RobotsDisallowed,
+    TooLarge,
+)
 from comity.net import AsyncClient, Clock, Response
 
+if TYPE_CHECKING:
+    from comity.crawl.rendering import Rendered, Renderer
+
 LONGEST_BACKOFF = 60.0  # seconds
+MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
 class Visitor:
@@ -40,6 +54,21 @@ class Visitor:
         self._clock = clock
         self._settings = settings
         self._refresh = refresh
+        self._renderer: Renderer | None = None
+        if settings.render:
+            from comity.crawl import rendering
+
+            self._renderer = rendering.Renderer(client, settings, outcome, ledger)
+
+    @property
+    def resting(self) -> int:
+        """How many visits send no request of their own: their pages are in the browser, or wait for it."""
+        return 0 if self._renderer is None else min(self._renderer.pages, MOST_RESTING)
+
+    async def close(self) -> None:
+        """End the browser, if there is one; no visit may be under way."""
+        if self._renderer is not None:
+            await self._renderer.close()
 
     async def visit(self, host: Host, entry: Entry) -> Entry | None:
         """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
@@ -59,7 +88,14 @@ class Visitor:
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
-            return self._answered(host, entry, response, before)
+            rendered = None
+            if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
+                if not self._spending.has_room(host.name):
+                    return entry
+                rendered = await self._renderer.render(entry, response)
+            return self._answered(host, entry, response, before, rendered)
+        except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
+            raise
         except RobotsDisallowed as error:
             self._outcome.refused(entry, error.decision)
         except (AddressBlocked, TooLarge, PluginError) as error:
@@ -88,7 +124,9 @@ class Visitor:
             return entry
         return None
 
-    def _answered(self, host: Host, entry: Entry, response: Response, before: Visit | None) -> Entry | None:
+    def _answered(
+        self, host: Host, entry: Entry, response: Response, before: Visit | None, rendered: "Rendered | None"
+    ) -> Entry | None:
         if before is not None and response.status in (*GONE, *MOVED):
             self._reader.forget(before)
             self._outcome.dismissed(entry)
@@ -101,7 +139,7 @@ class Visitor:
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            self._reader.page(entry, response, before)
+            self._reader.page(entry, response, before, rendered)
             self._spending.kept(host.name, len(response.body))
         elif response.status == 304 and before is not None and conditions(before):
             if not self._spending.has_room(host.name):

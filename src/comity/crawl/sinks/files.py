@@ -52,8 +52,9 @@ class Files:
             name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))
             self._bodies[name] = body
             self._size += len(body)
-            record = {key: value for key, value in record.items() if key not in ("body", "body_base64")}
-            record["file"] = f"{FOLDER}/{name}"
+            if not record.get("rendered"):  # that is another text than the one served
+                record = {key: value for key, value in record.items() if key not in ("body", "body_base64")}
+            record = {**record, "file": f"{FOLDER}/{name}"}
         self._index.add(channel, record, answer)
 
     def flush(self, *, final: bool) -> dict[str, int]:

@@ -74,6 +74,8 @@ class Warc:
         url = record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
+            if record.get("rendered"):
+                self._add_rendered(record)
         elif channel not in ("records", "changes"):  # those follow the page they speak of
             self._last = None
         facts = {key: value for key, value in record.items() if key not in _ABOUT_CONTENT}
@@ -134,6 +136,12 @@ class Warc:
                 time=answer.fetched_at,
                 headers={"WARC-Concurrent-To": response},
             )
+
+    def _add_rendered(self, record: Mapping[str, Any]) -> None:
+        """The page after its scripts ran: another version of what the response holds."""
+        assert self._last is not None
+        about = {"WARC-Refers-To": self._last[1], "Content-Type": "text/html; charset=utf-8"}
+        self._write("conversion", record["url"], record["body"].encode(), time=record["fetched_at"], headers=about)
 
     def _write(
         self,
