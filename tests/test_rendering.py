@@ -603,3 +603,13 @@ assert not [name for name in sys.modules if "playwright" in name or "rendering" 
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(comity.InvalidSetting, match=next(iter(wrong))):
         CrawlSettings(**wrong)
+
+
+def test_a_refresh_compares_what_was_served_and_follows_what_scripts_name_now(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path)
+    shop.set("/api/c", json.dumps({"title": "Page c", "links": ["/d"]}), content_type="application/json")
+    shop.set("/d", "<title>new</title>")
+    asyncio.run(Crawler([], tmp_path, policy=POLICY, settings=RENDER, refresh=True).run())
+    assert prove(tmp_path).findings == []
+    changes = {row["url"].removeprefix(shop.url("")): row["change"] for row in rows(tmp_path, "changes")}
+    assert changes == {"/": "unchanged", "/a": "unchanged", "/b": "unchanged", "/c": "unchanged", "/d": "new"}
