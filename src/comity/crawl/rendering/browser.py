@@ -60,7 +60,6 @@ class Browser:
         self._playwright: Playwright | None = None
         self._browser: Chromium | None = None
         self._process = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def alive(self) -> bool:
@@ -107,15 +106,17 @@ class Browser:
 
     async def _start(self) -> None:
         self._playwright = await self._api.async_playwright().start()
-        self._browser = await self._playwright.chromium.launch(
-            executable_path=self._limited(self._found(self._playwright.chromium.executable_path)),
-            args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
-            ignore_default_args=list(UNWANTED),
-            chromium_sandbox=not _is_root(),  # which Chromium refuses to work in for root
-            handle_sigint=False,  # the crawl finishes what is under way
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
+        path = self._found(self._playwright.chromium.executable_path)
+        with tempfile.TemporaryDirectory(prefix="comity-browser-") as folder:  # not needed once the browser runs
+            self._browser = await self._playwright.chromium.launch(
+                executable_path=_limited(path, Path(folder)),
+                args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
+                ignore_default_args=list(UNWANTED),
+                chromium_sandbox=not _is_root(),  # which Chromium refuses to work in for root
+                handle_sigint=False,  # the crawl finishes what is under way
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
         session = await self._browser.new_browser_cdp_session()
         processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
         self._process = next(each["id"] for each in processes if each["type"] == "browser")
@@ -133,9 +134,6 @@ class Browser:
         if playwright is not None:  # its driver ends what is left
             with suppress(Exception):
                 await asyncio.wait_for(playwright.stop(), END)
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
 
     def _found(self, own: str) -> str:
         path = self._path or next((name for name in NAMES if shutil.which(name)), own)
@@ -147,15 +145,15 @@ class Browser:
             )
         return found
 
-    def _limited(self, path: str) -> str:
-        """A program that starts the browser with bounded memory, where the system can do that."""
-        if os.name != "posix":
-            return path
-        self._folder = tempfile.TemporaryDirectory(prefix="comity-browser-")
-        script = Path(self._folder.name, "chromium")
-        script.write_text(f'#!/bin/sh\nulimit -d {MEMORY // 1024} 2>/dev/null\nexec {shlex.quote(path)} "$@"\n')
-        script.chmod(0o700)
-        return str(script) if os.access(script, os.X_OK) else path  # nothing runs from some temporary folders
+
+def _limited(path: str, folder: Path) -> str:
+    """A program in a folder that starts the browser with bounded memory, where the system can do that."""
+    if os.name != "posix":
+        return path
+    script = folder / "chromium"
+    script.write_text(f'#!/bin/sh\nulimit -d {MEMORY // 1024} 2>/dev/null\nexec {shlex.quote(path)} "$@"\n')
+    script.chmod(0o700)
+    return str(script) if os.access(script, os.X_OK) else path  # nothing runs from some temporary folders
 
 
 def _playwright() -> Any:
