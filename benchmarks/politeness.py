@@ -9,7 +9,6 @@ import asyncio
 import itertools
 import multiprocessing
 import statistics
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import uvloop
 
-from comity.cli.crawl import SWITCH
+from comity.cli.crawl import tune
 from comity.crawl import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
@@ -81,7 +80,7 @@ def main() -> None:
     process.start()
     port = ours.recv()
     names = [f"host{number}.test" for number in range(options.hosts)]
-    sys.setswitchinterval(SWITCH)  # as the command does
+    tune()  # as the command does
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(crawl(names, port, options.seconds, Path(folder)))
