@@ -141,6 +141,29 @@ def test_counters_are_those_of_the_files_after_a_kill_too(tmp_path: Path, site: 
     agrees(measured(crawler), tmp_path / "out")
 
 
+def test_a_refresh_counts_from_zero_and_says_what_changed(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK).run())
+    site.link("/3", "/new")
+    site.link("/new")
+    site.set("/4", status=410)
+    crawler = Crawler([], tmp_path, policy=QUICK, refresh=True)
+    asyncio.run(crawler.run())
+    values = measured(crawler)
+    assert {name: values[f"comity_changes_total{{change={name}}}"] for name in ("new", "changed", "gone")} == {
+        "new": 1,
+        "changed": 1,
+        "gone": 1,
+    }
+    assert values["comity_changes_total{change=unchanged}"] == crawler.stats.unchanged == 7
+    assert values["comity_pages_total"] == 2
+    assert values["comity_refusals_total{verdict=disallowed_explicit}"] == crawler.stats.refused == 2
+    assert total(values, "comity_urls") == crawler.stats.found
+    last = max(index for index, each in enumerate(lines(tmp_path, "ledger")) if each["kind"] == "run")
+    sent = [each for each in lines(tmp_path, "ledger")[last:] if each["kind"] == "request"]
+    assert total(values, "comity_requests_total") == len(sent)
+
+
 def test_no_label_holds_what_a_site_sent_and_there_are_few_of_them(tmp_path: Path, site: Site) -> None:
     rules = "".join(f"Disallow: /r{number}%22\n" for number in range(300))
     site.set("/robots.txt", f"User-agent: *\n{rules}")

@@ -431,7 +431,7 @@ def test_a_crawl_logs_what_an_operator_wants_to_know(
         f"INFO http://{name}/robots.txt: read (HTTP status 200)",
         "WARNING 127.0.0.1: HTTP status 503; left alone for 40.0 s (Retry-After)",
         f"INFO given up http://{name}/gone: HTTP status 404",
-        "the crawl ends: nothing is left; 1 pages, 0 refused, 2 failed, 3 URLs known",
+        "the crawl ends: finished; 1 pages, 0 refused, 2 failed, 3 URLs known",
     ):
         assert expected in said
     assert "DEBUG" not in said
