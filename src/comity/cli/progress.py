@@ -37,6 +37,7 @@ _WORDS = {
     HostState.LIMIT: "limit reached",
     HostState.DRAINED: "done",
 }
+_VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
 _LOOKS = {
     HostState.FETCHING: "green",
     HostState.ROBOTS: "green",
@@ -133,7 +134,7 @@ def _rules(rules: Sequence[tuple[Rule, int]], width: int) -> Iterator[Text]:
     for rule, count in rules:
         host = cut(rule.host, max(width // 3, 8), end=True)
         where = host if rule.line is None else f"{host} line {rule.line}"
-        words = shown(rule.text if rule.line is not None else rule.text.replace("_", " "))
+        words = shown(rule.text if rule.line is not None else _VERDICTS.get(rule.text, rule.text.replace("_", " ")))
         yield Text.assemble((f"{count:>7,}", "yellow"), "  ", (f"{where}  ", "dim"), words)
 
 
