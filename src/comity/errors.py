@@ -121,6 +121,10 @@ class Postponed(ComityError):
         self.seconds = seconds
 
 
+class OutOfHours(Postponed):
+    """The site receives no visits now (Visit-time)."""
+
+
 class CircuitOpen(Postponed):
     """The host failed too often in a row: for a while nothing is sent to it."""
 

@@ -3,31 +3,17 @@ traceback.
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from comity.cli.exits import Exit, code_of
+from comity.cli.options import LIMITS, WATCHING, together
 from comity.errors import ComityError
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-
-Command = Callable[..., Any]
-
-
-def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order written."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
 
 _config = click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
@@ -45,7 +31,7 @@ _purpose = click.option(
     multiple=True,
     help="Say what the site states about a use: search, ai-input or train-ai.",
 )
-_question = _together(
+_question = together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     _agent,
     click.option(
@@ -60,27 +46,6 @@ _question = _together(
     _config,
     _allow_address,
     _json,
-)
-
-_limits = _together(
-    click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
-    click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),
-    click.option("--max-seconds", metavar="S", type=float, help="Start nothing after S seconds."),
-    click.option("--max-pages-per-host", metavar="N", type=int, help="Keep at most N pages of each host."),
-    click.option("--max-bytes-per-host", metavar="N", type=int, help="As --max-bytes, for each host by itself."),
-    click.option("--max-seconds-per-host", metavar="S", type=float, help="As --max-seconds, for each host by itself."),
-    click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts."),
-    click.option(
-        "--scope", metavar="NAME", help="How far to go around the URLs: host, domain, prefix (folder) or any.  [host]"
-    ),
-    click.option(
-        "--include", metavar="PATTERN", multiple=True, help="Crawl only what matches, such as '/blog/*.html$'."
-    ),
-    click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, such as '*?print='."),
-    click.option("--follow-nofollow", is_flag=True, default=None, help="Follow links marked nofollow too."),
-    click.option(
-        "--duplicates", metavar="NAME", help="Mark pages that repeat others: exact, near (text too) or off.  [exact]"
-    ),
 )
 
 
@@ -256,7 +221,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
 @click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
 @click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
-@_limits
+@LIMITS
 @click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
 @click.option(
     "--delay",
@@ -282,6 +247,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @_allow_address
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
+@WATCHING
 @_config
 @_json
 def crawl(
@@ -296,6 +262,10 @@ def crawl(
     no_robots: bool,
     report: Path | None,
     demo: bool,
+    quiet: bool,
+    verbose: int,
+    log: Path | None,
+    metrics: str | None,
     as_json: bool,
     **options: Any,
 ) -> Exit:
@@ -322,6 +292,10 @@ def crawl(
         sink=sink or form,
         source=source,
         expander=expander,
+        quiet=quiet,
+        verbose=verbose,
+        log=log,
+        metrics=metrics,
     )
 
 

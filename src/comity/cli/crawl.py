@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import logging
 import signal
 import sys
 import time
@@ -12,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from comity import urls
 from comity.cli.exits import Exit
+from comity.cli.logs import logging_to
+from comity.cli.progress import size, watch
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
 from comity.crawl.sinks.guarded import FORMATS
@@ -40,8 +41,13 @@ def crawl(
     sink: str | None = None,
     source: str | None = None,
     expander: str | None = None,
+    quiet: bool = False,
+    verbose: int = 0,
+    log: Path | None = None,
+    metrics: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    console = Console(stderr=True)
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
     policy, settings = configuration.policy, configuration.crawl
     client_settings = configuration.client
@@ -72,9 +78,17 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
+        level = logging.DEBUG if verbose > 1 else logging.INFO
+        stack.enter_context(logging_to(log, console if verbose else None, level=level))
+        if metrics is not None:
+            from comity.cli.metrics import serving
+
+            served = stack.enter_context(serving(crawler, metrics))
+            if not quiet:
+                print(f"comity: metrics at {served}", file=sys.stderr)
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            stats = runner.run(_run(crawler, quiet=as_json))
+            stats = runner.run(_run(crawler, None if as_json or quiet else console))
     if report is not None:
         from comity.crawl.report import write
 
@@ -117,7 +131,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _run(crawler: Crawler, *, quiet: bool) -> Stats:
+async def _run(crawler: Crawler, console: Console | None) -> Stats:
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(crawler.run())
 
@@ -130,7 +144,7 @@ async def _run(crawler: Crawler, *, quiet: bool) -> Stats:
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGINT, interrupt)
         loop.add_signal_handler(signal.SIGTERM, crawler.stop)
-    watching = None if quiet else asyncio.ensure_future(_watch(crawler))
+    watching = None if console is None else asyncio.ensure_future(watch(crawler, console))
     try:
         return await task
     except asyncio.CancelledError:
@@ -140,33 +154,6 @@ async def _run(crawler: Crawler, *, quiet: bool) -> Stats:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-
-
-async def _watch(crawler: Crawler) -> None:
-    """Show how the crawl goes: live on a terminal, a line every few seconds elsewhere."""
-    console = Console(stderr=True)
-    started = time.monotonic()
-    if not console.is_terminal:
-        while True:
-            await asyncio.sleep(5)
-            console.print(_line(crawler.stats, started), highlight=False, soft_wrap=True)
-    with Live(console=console, refresh_per_second=8, transient=True) as live:
-        while True:
-            live.update(_line(crawler.stats, started))
-            await asyncio.sleep(0.125)
-
-
-def _line(stats: Stats, started: float) -> Text:
-    seconds = max(time.monotonic() - started, 0.001)
-    return Text.assemble(
-        (f"{seconds:6.0f} s  ", "dim"),
-        (f"{stats.pages} pages", "bold green"),
-        f" ({stats.pages / seconds:.1f}/s)  ",
-        (f"{stats.refused} refused", "yellow"),
-        "  ",
-        (f"{stats.failed} failed", "red" if stats.failed else "dim"),
-        f"  {stats.found} URLs known  {size(stats.body_bytes)}",
-    )
 
 
 def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
@@ -207,13 +194,3 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
 def _where(crawler: Crawler, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
     return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format
-
-
-def size(count: int) -> str:
-    """Bytes for people."""
-    value = float(count)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from comity.crawl.settings import CrawlSettings
     from comity.crawl.simple import crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawl.sinks import Sink
+    from comity.crawl.snapshot import HostNow, HostState, Snapshot
     from comity.crawl.stats import Stats
 
 __all__ = [
@@ -25,7 +26,10 @@ __all__ = [
     "Crawler",
     "Expanded",
     "Expander",
+    "HostNow",
+    "HostState",
     "Sink",
+    "Snapshot",
     "Source",
     "Stats",
     "crawl",
@@ -42,7 +46,10 @@ __getattr__ = late(
         "Crawler": "comity.crawl.crawler",
         "Expanded": "comity.crawl.plugins",
         "Expander": "comity.crawl.plugins",
+        "HostNow": "comity.crawl.snapshot",
+        "HostState": "comity.crawl.snapshot",
         "Sink": "comity.crawl.sinks",
+        "Snapshot": "comity.crawl.snapshot",
         "Source": "comity.crawl.plugins",
         "Stats": "comity.crawl.stats",
         "crawl": "comity.crawl.simple",

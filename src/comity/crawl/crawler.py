@@ -31,18 +31,20 @@ from comity.crawl.revisits import Refresh
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
+from comity.crawl.snapshot import Phase, Snapshot, take
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
+from comity.crawl.waits import leave_alone, waits
 from comity.crawl.waking import Alarm
+from comity.crawl.watching import Watch
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
-from comity.policy import Policy, RobotsResult
+from comity.policy import Policy
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
-LONGEST_WAIT = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
 
 
 class Crawler:
@@ -80,12 +82,13 @@ class Crawler:
         self.folder = folder
         self.policy = policy or Policy()
         self.settings = settings or CrawlSettings()
-        self.stats = Stats()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
+        self._watch = Watch(self._clock)
+        self.stats = self._watch.stats
         self._hosts = Hosts()
         self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = Alarm(self._clock)
@@ -118,6 +121,11 @@ class Crawler:
         """Whether `stop` was called: URLs may be waiting for a later run."""
         return self._stopping
 
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
+        phase: Phase = "stopping" if self._stopping else "held" if self._held else "running"
+        return take(self._watch, self._hosts.all(), phase, len(self._tasks), most_hosts=hosts, most_rules=rules)
+
     @property
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
@@ -149,20 +157,20 @@ class Crawler:
             check_begun(self.folder)
         make_folder(self.folder)
         with (
+            self._watch.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
-                self._client.on_robots = self._robots_seen
-                self._client.on_exchange = self._ledger.request
                 self._start()
+                self._client.on_exchange = self._outcome.request
                 await self._commit()
                 self._begin()
                 try:
                     await self._loop()
-                    self.limit_reached = self._spending.used_up(self._clock.monotonic())
+                    self.limit_reached = self._watch.limit = self._spending.used_up(self._clock.monotonic())
                 finally:
                     self.trouble = self._outcome.trouble
                     under_way = [*self._tasks, self._feeding] if self._feeding else [*self._tasks]
@@ -175,7 +183,7 @@ class Crawler:
                 if self._committing is not None:
                     self._committing.result()
                 self._ledger.seal(stopped=self._stopping)
-                self._ended = "stopped" if self._stopping else FINISHED
+                self._ended = self._watch.how = "stopped" if self._stopping else FINISHED
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
         return self.stats
@@ -196,11 +204,11 @@ class Crawler:
             raise StorageError(
                 f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
             )
-        waits = {key: until - self._clock.wall() for key, until in recall("waits", {}).items()}
-        self._client.left_alone({key: min(seconds, LONGEST_WAIT) for key, seconds in waits.items() if seconds > 0})
+        leave_alone(self._client, self._clock, recall("waits", {}))
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger, refresh=refresh.number if refresh else 0)
-        self.stats = self._outcome.stats
+        self._watch.began(self._frontier, self._client.pause)
+        self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
+        self.stats = self._watch.stats
         self._ledger.begin(self.policy, self.seeds)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
@@ -217,8 +225,9 @@ class Crawler:
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
         )
+        self._client.on_robots = reader.robots
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings, refresh
+            self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
@@ -348,10 +357,6 @@ class Crawler:
                 host.queue.append(once_more)
         self._again(host)
 
-    def _robots_seen(self, result: RobotsResult) -> None:
-        self._outcome.robots(result)
-        self._admission.robots_seen(result)
-
     # From one commit to the next
 
     async def _feed(self) -> None:
@@ -369,9 +374,8 @@ class Crawler:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
         facts = self._on_their_way = self._facts()
         commit = self._outcome.take(facts)
-        loop = asyncio.get_running_loop()
         carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
-        await asyncio.shield(loop.run_in_executor(self._writer, carry_out))
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
         self._outcome.committed(commit)
         self._on_their_way = {}
         if self.on_page is not None:
@@ -388,12 +392,9 @@ class Crawler:
 
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
-        now = self._clock.monotonic()
-        wall = self._clock.wall()
-        waits = {key: wall + seconds for key, seconds in self._client.waits().items()}
         return (
-            {"waits": waits, ENDED: self._ended}
-            | self._spending.facts(now)
+            {"waits": waits(self._client, self._clock), ENDED: self._ended}
+            | self._spending.facts(self._clock.monotonic())
             | self._admission.facts()
             | self._duplicates.facts()
         )

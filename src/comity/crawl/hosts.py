@@ -20,6 +20,7 @@ class Host:
     sitemaps: int = 0  # of those under way
     delay: float | None = None
     not_before: float = 0.0
+    held_by: str = "back_off"  # why it is held until then; see snapshot.HostState
     drained: bool = False  # nothing waits in the frontier beyond what is in `queue`
     in_heap: bool = False
 

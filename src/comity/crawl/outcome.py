@@ -5,6 +5,7 @@ A commit is taken on the event loop and carried out in a thread, so that a disk 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,10 @@ from comity.crawl.records import Change, Grounds
 from comity.crawl.sinks import Channel
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
+from comity.crawl.tally import Tally
+from comity.crawl.watching import Watch
 from comity.net import Response
+from comity.net.exchange import Exchange
 from comity.policy import Decision, RobotsResult
 
 RECORD = 1000  # bytes of a record beside its body, about
@@ -37,11 +41,12 @@ class Outcome:
         refresh: number of the refresh that this is; 0 for a first crawl.
     """
 
-    def __init__(self, stats: Stats, ledger: Ledger, *, refresh: int = 0) -> None:
-        self.stats = stats
+    def __init__(self, watch: Watch, ledger: Ledger, *, refresh: int = 0) -> None:
+        self.stats = watch.stats
         self._refresh = refresh
         self.trouble: str | None = None
         self.pending = 0
+        self._watch = watch
         self._ledger = ledger
         self._batch = Batch()
         self._records: list[Written] = []
@@ -153,8 +158,14 @@ class Outcome:
         self.stats.redirects += 1
         self.done(entry)
 
+    def request(self, exchange: Exchange) -> None:
+        """A request is over, whatever came of it."""
+        self._ledger.request(exchange)
+        self._watch.request(exchange)
+
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
+        self._watch.robots(result)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
@@ -163,6 +174,7 @@ class Outcome:
         record = records.refusal(decision, depth=entry.depth)
         self._write("refusals", record)
         self._ledger.refusal(record)
+        self._watch.refused(record)
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
@@ -183,6 +195,7 @@ class Outcome:
         status = response.status if response else None
         record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
         self._write("failures", record, response)
+        self._watch.failed(entry.url, why)
         self.stats.failed += 1
         self.trouble = self.trouble or why
         self._batch.settled.append((State.FAILED, entry.id))
@@ -191,6 +204,7 @@ class Outcome:
         """What was given to start from is no web address."""
         self._write("failures", records.failure(text, why, depth=0, attempts=0))
         self._ledger.unsent(text, why)
+        self._watch.failed(text, why)
         self.stats.failed += 1
 
     def retried(self, entry: Entry) -> Entry:
@@ -204,7 +218,8 @@ class Outcome:
         Args:
             facts: what is to be remembered beside it.
         """
-        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, replace(self.stats), facts)
+        stats, tally = replace(self.stats), self._watch.tally.copy()
+        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, facts)
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
         self._unread, self._unread_on_their_way = set(), self._unread
@@ -217,7 +232,10 @@ class Outcome:
         self._on_their_way = set()
         self._unread_on_their_way = set()
         self.stats.found += commit.new
-        self.stats.refused += commit.refused
+        self.stats.refused += len(commit.refusals)
+        for record in commit.refusals:
+            self._watch.refused(record)
+        self._watch.committed(commit.seconds)
         self.stats.trapped += commit.trapped
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
@@ -231,7 +249,9 @@ class Commit:
     Attributes:
         pages: pages to be handed out once it is durable.
         hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
-        new, refused, trapped: URLs among those found that were new; refused by a rule; trapped.
+        new, trapped: URLs among those found that were new; trapped.
+        refusals: the records of those that a rule refused.
+        seconds: that it took to carry it out.
     """
 
     def __init__(
@@ -241,15 +261,19 @@ class Commit:
         collected: Collected,
         pages: list[CrawledPage],
         stats: Stats,
+        tally: Tally,
         facts: dict[str, Any],
     ) -> None:
         self.batch = batch
         self.pages = pages
         self.hosts = {found.host for found in batch.found if found.state < State.DONE}
-        self.new = self.refused = self.trapped = 0
+        self.new = self.trapped = 0
+        self.refusals: list[dict[str, Any]] = []
+        self.seconds = 0.0
         self._records = records
         self._collected = collected
         self._stats = stats
+        self._tally = tally
         self._facts = facts
 
     def carry_out(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger, *, final: bool) -> None:
@@ -258,6 +282,7 @@ class Commit:
         Args:
             final: the run ends with this.
         """
+        begun = time.perf_counter()
         for written in self._records:
             sink.add(*written)
         self._records.clear()
@@ -265,12 +290,13 @@ class Commit:
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
                 sink.add("traps" if "trap" in record else "refusals", record)
-            self.new, self.trapped = new, sum("trap" in record for record in refusals)
-            self.refused = len(refusals) - self.trapped
-            stats = self._stats.to_dict()
-            for name, more in (("found", new), ("refused", self.refused), ("trapped", self.trapped)):
+            by_rule = [record for record in refusals if "trap" not in record]
+            self.new, self.trapped, self.refusals = new, len(refusals) - len(by_rule), by_rule
+            stats, tally = self._stats.to_dict(), self._tally.to_list(by_rule)
+            for name, more in (("found", new), ("refused", len(by_rule)), ("trapped", self.trapped)):
                 stats[name] += more
-            marker = ledger.commit(self._collected, [record for record in refusals if "trap" not in record])
-            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, **self._facts}
+            marker = ledger.commit(self._collected, by_rule)
+            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._facts}
 
         frontier.commit(self.batch, write)
+        self.seconds = time.perf_counter() - begun

@@ -17,6 +17,7 @@ from comity.crawl.plugins import Plugins
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.simhash import text_of
 from comity.net import Response
+from comity.policy import RobotsResult
 from comity.signals import encodings
 from comity.signals.links import Page
 from comity.signals.robots_meta import RobotsMeta
@@ -60,6 +61,11 @@ class Reader:
     def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
         self._intake.candidates(self._admission.sitemaps_of(url))
+
+    def robots(self, result: RobotsResult) -> None:
+        """A robots.txt was read."""
+        self._outcome.robots(result)
+        self._admission.robots_seen(result)
 
     def redirect(self, entry: Entry, response: Response) -> None:
         """Follow a redirect, in the turn of the URL that it leads to."""

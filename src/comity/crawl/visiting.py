@@ -14,16 +14,19 @@ from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
 from comity.crawl.revisits import GONE, MOVED, Refresh, conditions
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.watching import Watch
 from comity.errors import (
     AddressBlocked,
+    CircuitOpen,
     FetchError,
+    OutOfHours,
     PluginError,
     Postponed,
     RenderingFailed,
     RobotsDisallowed,
     TooLarge,
 )
-from comity.net import AsyncClient, Clock, Response
+from comity.net import AsyncClient, Response
 
 if TYPE_CHECKING:
     from comity.crawl.rendering import Rendered, Renderer
@@ -42,7 +45,7 @@ class Visitor:
         spending: Spending,
         outcome: Outcome,
         ledger: Ledger,
-        clock: Clock,
+        watch: Watch,
         settings: CrawlSettings,
         refresh: Refresh | None,
     ) -> None:
@@ -51,7 +54,8 @@ class Visitor:
         self._spending = spending
         self._outcome = outcome
         self._ledger = ledger
-        self._clock = clock
+        self._clock = watch.clock
+        self._watch = watch
         self._settings = settings
         self._refresh = refresh
         self._renderer: Renderer | None = None
@@ -103,7 +107,7 @@ class Visitor:
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
         except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time
-            host.not_before = self._clock.monotonic() + error.seconds
+            self._postpone(host, error)
             return entry
         except Exception as error:  # one page that defeats us must not end the crawl
             self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
@@ -160,5 +164,14 @@ class Visitor:
         if entry.attempts >= self._settings.retries:
             self._outcome.failed(entry, why, response, passing=True)
             return None
+        host.held_by = "back_off"
         host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
         return self._outcome.retried(entry)
+
+    def _postpone(self, host: Host, error: Postponed) -> None:
+        now = self._clock.monotonic()
+        kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
+        host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
+        if host.not_before <= now:  # of several requests under way the first tells
+            self._watch.postponed(host.name, host.held_by, error.seconds)
+        host.not_before = now + error.seconds

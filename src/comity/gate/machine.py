@@ -23,12 +23,12 @@ on the caller's monotonic clock.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from comity import urls
 from comity.gate.circuit import Circuit
-from comity.gate.pacing import Pace
+from comity.gate.pacing import Pace, Pause
 from comity.gate.retry_after import retry_after as read_retry_after
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
@@ -297,6 +297,14 @@ class Gate:
         """When a host may be asked next, as far as is known now."""
         pace = self._paces.get(self.key(host))
         return -math.inf if pace is None else pace.next_start
+
+    def pause(self, host: str, now: float) -> Pause:
+        """How long a host is left alone and why, as far as is known now; for those who look on."""
+        key = self.key(host)
+        pace, circuit = self._paces.get(key), self._circuits.get(key)
+        pause = Pause(interval=self.policy.min_interval) if pace is None else pace.pause
+        until = None if circuit is None else circuit.blocked_until(now)
+        return pause if until is None or until < pause.until else replace(pause, until=until, why="circuit_open")
 
     def waits(self, now: float) -> dict[str, float]:
         """Seconds that each host must still be left alone: what a later run has to be told with `left_alone`.

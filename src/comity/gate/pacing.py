@@ -8,20 +8,50 @@ The interval is the largest of what policy and site ask for, of what the site's 
 back-off that doubles with each failure and halves with each success.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 from comity.policy import Policy
 
 LONG_AGO = 600.0  # seconds
 SMOOTHING = 0.3  # weight of the newest response time
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How one host is treated now, for those who look on.
+
+    Attributes:
+        until: when it may be asked next, as far as is known; long past where it may be asked at once.
+        why: what it waits for, if `until` is to come.
+        interval: seconds left after each of its answers.
+        under_way: requests on their way to what shares its pace.
+    """
+
+    until: float = float("-inf")
+    why: Literal["interval", "back_off", "retry_after", "circuit_open"] = "interval"
+    interval: float = 0.0
+    under_way: int = 0
+
+
 class Pace:
     """The state of one host: its earliest next start and the requests on their way."""
 
-    __slots__ = ("_last_head", "_policy", "_started", "backoff", "interval", "latency", "next_start", "under_way")
+    __slots__ = (
+        "_asked_until",
+        "_last_head",
+        "_policy",
+        "_started",
+        "backoff",
+        "interval",
+        "latency",
+        "next_start",
+        "under_way",
+    )
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._started = self._last_head = float("-inf")
+        self._started = self._last_head = self._asked_until = float("-inf")
         self.next_start = float("-inf")
         self.under_way = 0
         self.interval = 0.0  # seconds asked for by policy and site, when last known
@@ -43,6 +73,14 @@ class Pace:
     def wanted(self) -> float:
         """Seconds to leave after an answer."""
         return max(self.interval, self.backoff, self._policy.adaptive * self.latency)
+
+    @property
+    def pause(self) -> Pause:
+        """How the host is treated now, and why."""
+        if self._asked_until > self._started and self._asked_until >= self.next_start:
+            return Pause(self.next_start, "retry_after", self.wanted, self.under_way)
+        why: Literal["interval", "back_off"] = "back_off" if self.backoff > self.interval else "interval"
+        return Pause(self.next_start, why, self.wanted, self.under_way)
 
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
@@ -72,7 +110,9 @@ class Pace:
             self.backoff = self.backoff / 2 if self.backoff > first else 0.0
         wait = max(self.interval, self.backoff * jitter, self._policy.adaptive * self.latency)
         if retry_after is not None:
-            wait = max(wait, min(retry_after, self._policy.max_retry_after))
+            asked_for = min(retry_after, self._policy.max_retry_after)
+            wait = max(wait, asked_for)
+            self._asked_until = now + asked_for
         self.next_start = max(self.next_start, now + wait)
 
     def failed(self, now: float) -> None:

@@ -1,6 +1,6 @@
 """The errors that say in words why the gate lets a request not pass."""
 
-from comity.errors import CircuitOpen, ComityError, Postponed, RobotsDisallowed, RobotsUnreachable
+from comity.errors import CircuitOpen, ComityError, OutOfHours, Postponed, RobotsDisallowed, RobotsUnreachable
 from comity.gate import steps
 from comity.policy import Decision
 
@@ -39,7 +39,7 @@ def error_of(step: steps.Refuse | steps.Closed | steps.CircuitOpen, url: str, no
         return refusal(step.decision)
     seconds = max(step.until - now, 0.0)
     if isinstance(step, steps.Closed):
-        return Postponed(
+        return OutOfHours(
             f"{url} cannot be asked for another {seconds:.3g} s: its site receives no visits now (Visit-time)",
             url=url,
             seconds=seconds,

@@ -24,6 +24,7 @@ from comity.errors import (
 )
 from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
+from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
 from comity.gate.retry_after import retry_after
 from comity.net.address import AddressGuard
@@ -148,6 +149,10 @@ class AsyncClient:
     def ready_at(self, host: str) -> float:
         """When a host may be asked next, on the clock's monotonic time."""
         return self._gate.ready_at(host)
+
+    def pause(self, host: str) -> Pause:
+        """How long a host is left alone and why; times are the clock's monotonic time."""
+        return self._gate.pause(host, self._clock.monotonic())
 
     def waits(self) -> dict[str, float]:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""

@@ -44,6 +44,7 @@ class Frontier:
 
     Attributes:
         visits: what is known of pages visited, as of the last commit.
+        totals: how many URLs were in each state when it was opened or last committed; may be read from any thread.
 
     Raises:
         StorageError: the file cannot be opened, is damaged, or another crawl uses it.
@@ -64,6 +65,7 @@ class Frontier:
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.recall(_NEXT_ID, 1)
             self.visits = visits.Visits(self._reader, path)
+            self.totals = reading.counts(self._db)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -107,6 +109,7 @@ class Frontier:
                     self._db.execute("ROLLBACK")
                 raise
             self._stale = False
+            self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
 
     def begin_again(self, *, forget: Iterable[str], facts: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
@@ -167,6 +170,7 @@ class Frontier:
         self._host_ids.clear()
         self._next_id = self.recall(_NEXT_ID, 1)
         self._seen.reload()
+        self.totals = reading.counts(self._db)
 
     def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
         states = {id_: state for state, id_ in settled}
@@ -237,3 +241,7 @@ class Frontier:
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with explained(self._path):
             return self._reader.execute(query, values).fetchall()
+
+
+def _change(tally: _Tally, state: State) -> int:
+    return sum(change for (_, of), change in tally.items() if of == state)

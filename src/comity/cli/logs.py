@@ -1,0 +1,69 @@
+"""Where the log of a command goes: standard error or a file, one line for each message, whatever a site sent."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from comity.crawl.shown import shown
+from comity.errors import StorageError
+
+LONGEST = 2000  # characters of a line
+
+
+class Line(logging.Formatter):
+    """`2026-11-21T06:39:07Z warning  message`, on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        message = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            message += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        return f"{at} {record.levelname.lower():7}  {shown(message, LONGEST)}"
+
+
+class OnConsole(logging.Handler):
+    """Prints above what is shown live on the same console."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._console.print(Text(self.format(record)), soft_wrap=True, highlight=False)
+        except Exception:
+            self.handleError(record)
+
+
+@contextmanager
+def logging_to(file: Path | None, console: Console | None, *, level: int) -> Iterator[None]:
+    """Send what comity logs from a level on to a file, to a console, to both or to neither.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    handlers: list[logging.Handler] = [] if console is None else [OnConsole(console)]
+    if file is not None:
+        try:
+            handlers.append(logging.FileHandler(file, encoding="utf-8"))
+        except OSError as error:
+            raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --log FILE") from error
+    logger = logging.getLogger("comity")
+    before = logger.level
+    if handlers:
+        logger.setLevel(level)
+    for handler in handlers:
+        handler.setFormatter(Line())
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        for handler in handlers:
+            logger.removeHandler(handler)
+            handler.close()

@@ -1,0 +1,61 @@
+"""`comity crawl --metrics`: serves a crawl's metrics to Prometheus while it runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+
+from comity.crawl import Crawler
+from comity.crawl.metrics import collector, library
+from comity.errors import InvalidSetting
+
+LOOPBACK = "127.0.0.1"
+
+
+def place(text: str) -> tuple[str, int]:
+    """Address and port of `[ADDRESS:]PORT`; without an address nobody but this machine is served.
+
+    Raises:
+        InvalidSetting: it is none.
+    """
+    address, colon, port = text.rpartition(":")
+    address = address.removeprefix("[").removesuffix("]") if colon else LOOPBACK
+    try:
+        ip_address(address)
+        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+            raise ValueError
+    except ValueError:
+        raise InvalidSetting(
+            f"metrics: {text!r} is no [ADDRESS:]PORT", hint="for example 9464, or 0.0.0.0:9464 for every interface"
+        ) from None
+    return address, int(port)
+
+
+@contextmanager
+def serving(crawler: Crawler, where: str) -> Iterator[str]:
+    """Serve a crawl's metrics, with those of the process, at `[ADDRESS:]PORT`; gives the URL. Port 0: any free one.
+
+    Raises:
+        InvalidSetting: it is no address of this machine, or in use.
+        MissingExtra: `prometheus_client` is not installed.
+    """
+    address, port = place(where)
+    library()  # or the error that says how to get it
+    import prometheus_client as prometheus
+
+    registry = prometheus.CollectorRegistry()
+    prometheus.ProcessCollector(registry=registry)
+    prometheus.PlatformCollector(registry=registry)
+    registry.register(collector(crawler))
+    try:
+        server, thread = prometheus.start_http_server(port, addr=address, registry=registry)
+    except OSError as error:
+        raise InvalidSetting(
+            f"metrics: {where} cannot be listened on: {error.strerror}", hint="choose another port"
+        ) from error
+    host = f"[{address}]" if ":" in address else address
+    try:
+        yield f"http://{host}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

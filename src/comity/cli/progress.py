@@ -1,0 +1,187 @@
+"""How a crawl goes, for people: a calm picture of at most 16 lines on a terminal, a line every few seconds elsewhere.
+
+Host names and rules come from sites, so they are shown as plain text, escaped and cut to the room there is.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from comity.crawl import Crawler, HostNow, HostState, Snapshot
+from comity.crawl.shown import shown
+from comity.crawl.tally import Rule
+from comity.crawl.watching import WAITS
+
+EVERY = 0.5  # seconds from one picture to the next
+LINE_EVERY = 5.0  # seconds, without a terminal
+SHARE = 0.02  # of the time may go into pictures, where a crawl has very many hosts
+MOST_LINES = 16
+MOST_HOSTS = 8
+LEAST_HOSTS = 3  # that must be seen before there is room for rules
+MOST_RULES = 3
+MOST_HOST = 60  # columns of a host's name
+NARROW = 70  # columns, under which only state and time of hosts are shown
+NARROWEST = 36  # columns, under which there is no room for hosts
+COLUMNS = (("state", 14), ("next", 7), ("interval", 8), ("queued", 7), ("under way", 9))  # after the host
+
+_WORDS = {
+    HostState.ROBOTS: "robots.txt",
+    HostState.FETCHING: "fetching",
+    HostState.READY: "ready",
+    **{HostState(why): words for why, words in WAITS.items()},
+    HostState.LIMIT: "limit reached",
+    HostState.DRAINED: "done",
+}
+_VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
+_LOOKS = {
+    HostState.FETCHING: "green",
+    HostState.ROBOTS: "green",
+    HostState.RETRY_AFTER: "yellow",
+    HostState.BACK_OFF: "yellow",
+    HostState.CIRCUIT_OPEN: "red",
+    HostState.VISITING_HOURS: "yellow",
+}
+
+
+async def watch(crawler: Crawler, console: Console) -> None:
+    """Show how a crawl goes until cancelled."""
+    if not console.is_terminal or console.is_dumb_terminal:
+        while True:
+            await asyncio.sleep(LINE_EVERY)
+            console.print(line(crawler.snapshot(hosts=0, rules=0)), highlight=False, soft_wrap=True)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            begun = time.monotonic()
+            live.update(await asyncio.to_thread(_now, crawler, console), refresh=True)
+            await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
+
+
+def _now(crawler: Crawler, console: Console) -> Text:
+    room = max(console.height - 1, 1)
+    return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, room)
+
+
+def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
+    """A crawl in at most 16 lines, none wider than `width` columns.
+
+    Args:
+        height: lines there are.
+    """
+    lines = [line(now)]
+    left = min(height, MOST_LINES) - 1 if width >= NARROWEST else 0
+    rules = now.rules[:MOST_RULES]
+    for_rules = len(rules) + 2 if rules else 0
+    if left - for_rules < 3 + min(len(now.hosts), LEAST_HOSTS):
+        rules, for_rules = (), 0  # in a low window hosts matter more
+    hosts = now.hosts[: max(min(MOST_HOSTS, left - for_rules - 3), 0)]
+    if hosts:
+        lines += [Text(), *_hosts(hosts, width), _totals(now)]
+    if rules:
+        lines += [Text(), *_rules(rules, width)]
+    for each in lines:
+        _fit(each, width)
+    return Text("\n").join(lines)
+
+
+def line(now: Snapshot) -> Text:
+    """A crawl in one line, what matters most first."""
+    stats = now.stats
+    said = Text(no_wrap=True)
+    said.append(f"{duration(now.seconds)}  ", "dim")
+    if now.phase == "stopping":
+        said.append(f"stopping, {now.under_way} under way  ", "bold yellow")
+    said.append(f"{stats.pages:,} pages", "bold green")
+    said.append(f" {rate(now.pages_per_second)}  ", "none")
+    if stats.unchanged:
+        said.append(f"{stats.unchanged:,} unchanged  ", "dim")
+    said.append(f"{stats.refused:,} refused  ", "yellow" if stats.refused else "dim")
+    said.append(f"{stats.failed:,} failed  ", "red" if stats.failed else "dim")
+    said.append(f"{stats.found:,} URLs  {size(stats.body_bytes)}", "none")
+    return said
+
+
+def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
+    """A line for each, in columns that stay where they are."""
+    columns = COLUMNS if width >= NARROW else COLUMNS[:2]
+    room = min(width - sum(2 + size for _, size in columns), MOST_HOST)
+    head = [f"{name:<{size}}" if name == "state" else f"{name:>{size}}" for name, size in columns]
+    yield Text("  ".join([f"{'host':{room}}", *head]), "dim")
+    for host in hosts:
+        state = f"{_WORDS[host.state]:{COLUMNS[0][1]}}"
+        queued = f"{host.queued:,}{'+' if host.more else ' '}"
+        numbers = (wait(host.wait) if host.wait else "", wait(host.interval), queued, str(host.under_way or ""))
+        cells = [f"{number:>{size}}" for number, (_, size) in zip(numbers, columns[1:], strict=False)]
+        name = set_cell_size(cut(host.name, room, end=True), room)
+        yield Text.assemble(name, "  ", (state, _LOOKS.get(host.state, "none")), "  ", "  ".join(cells))
+
+
+def _totals(now: Snapshot) -> Text:
+    """How many hosts are in which state."""
+    counts = sorted(now.states.items(), key=lambda item: -item[1])
+    hosts = sum(now.states.values())
+    return Text(
+        f"{hosts:,} host{'s'[: hosts != 1]}: {', '.join(f'{n:,} {_WORDS[state]}' for state, n in counts)}", "dim"
+    )
+
+
+def _rules(rules: Sequence[tuple[Rule, int]], width: int) -> Iterator[Text]:
+    yield Text("refused  by", "dim")
+    for rule, count in rules:
+        host = cut(rule.host, max(width // 3, 8), end=True)
+        where = host if rule.line is None else f"{host} line {rule.line}"
+        words = shown(rule.text if rule.line is not None else _VERDICTS.get(rule.text, rule.text.replace("_", " ")))
+        yield Text.assemble((f"{count:>7,}", "yellow"), "  ", (f"{where}  ", "dim"), words)
+
+
+def cut(text: str, room: int, *, end: bool = False) -> str:
+    """Text from a site in at most so many columns; `end`: its end is kept, which says whose a host is."""
+    text = shown(text)
+    if cell_len(text) <= room:
+        return text
+    if not end:
+        return f"{set_cell_size(text, room - 2)}.."
+    while cell_len(text) > room - 2:
+        text = text[1:]
+    return f"..{text}"
+
+
+def _fit(text: Text, width: int) -> None:
+    if text.cell_len > width:
+        text.truncate(width - 2, overflow="crop")
+        text.append("..")
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people, at most two units and seven characters."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    for unit, name, smaller, part in ((60, "m", "s", 1), (3_600, "h", "m", 60), (86_400, "d", "h", 3_600)):
+        if whole < 100 * unit or name == "d":
+            return f"{whole // unit}{name}{whole % unit // part:02}{smaller}"
+    raise AssertionError(seconds)
+
+
+def wait(seconds: float) -> str:
+    """A wait or an interval, in at most seven characters."""
+    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
+
+
+def rate(pages: float) -> str:
+    """Pages each second."""
+    return f"{pages:.1f}/s" if pages < 100 else f"{pages:,.0f}/s"
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    value = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

@@ -1,0 +1,272 @@
+"""Metrics: scraped over HTTP while a crawl runs, read with Prometheus's own parser, put beside the output files."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from sites import Site
+from test_command import ALLOW, comity, complaint
+
+from comity import Policy
+from comity.cli.metrics import place
+from comity.crawl import Crawler, CrawlSettings, HostState
+from comity.crawl.metrics import collector
+from comity.errors import InvalidSetting
+from comity.policy.decision import RECOMMENDATION
+
+QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
+Values = dict[str, float]
+
+
+def parsed(text: str) -> Values:
+    """Samples by name and labels as they stand in the text."""
+    values = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation, family.name
+        assert family.type != "unknown", family.name
+        for sample in family.samples:
+            labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+            values[f"{sample.name}{{{labels}}}" if labels else sample.name] = float(sample.value)
+    return values
+
+
+def scraped(url: str) -> Values:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        return parsed(answer.read().decode())
+
+
+def measured(crawler: Crawler) -> Values:
+    registry = CollectorRegistry()
+    registry.register(collector(crawler))  # type: ignore[arg-type]
+    return parsed(generate_latest(registry).decode())
+
+
+def site_of(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    site.link("/", *(f"/{number}" for number in range(8)), "/no/1", "/no/2", "/gone", "/moved")
+    site.set("/moved", status=302, headers={"Location": "/0"})
+    for number in range(8):
+        site.link(f"/{number}")
+
+
+def lines(folder: Path, channel: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / f"{channel}.jsonl").read_text().splitlines()]
+
+
+def agrees(values: Values, folder: Path) -> None:
+    """Whether metrics at the end of a crawl say what its files say."""
+    pages, requests = lines(folder, "pages"), [each for each in lines(folder, "ledger") if each["kind"] == "request"]
+    assert values["comity_pages_total"] == len(pages)
+    assert values["comity_bytes_total"] == sum(int(str(page["bytes"])) for page in pages)
+    assert values["comity_duplicates_total"] == sum(page["duplicate"] is not None for page in pages)
+    assert values["comity_failures_total"] == len(lines(folder, "failures"))
+    assert values["comity_redirects_total"] == len(lines(folder, "redirects"))
+    assert values["comity_traps_total"] == len(lines(folder, "traps"))
+    assert total(values, "comity_refusals_total") == len(lines(folder, "refusals"))
+    assert total(values, "comity_requests_total") == len(requests)
+    robots = sum(each["purpose"] == "robots" for each in requests)
+    assert values["comity_requests_total{answer=2xx,purpose=robots}"] == robots
+    missing = sum(each["status"] == 404 for each in requests)
+    assert values["comity_requests_total{answer=4xx,purpose=content}"] == missing
+
+
+def total(values: Values, name: str) -> float:
+    return sum(value for sample, value in values.items() if sample.startswith(f"{name}{{"))
+
+
+def test_at_the_end_metrics_say_what_the_files_say(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK)
+    assert measured(crawler)["comity_running"] == 0, "it can be scraped before it begins"
+    asyncio.run(crawler.run())
+    values = measured(crawler)
+    agrees(values, tmp_path)
+    assert values["comity_running"] == values["comity_requests_under_way"] == 0
+    assert values["comity_wait_seconds_total"] == pytest.approx(crawler.stats.waited)
+    assert values["comity_hosts{state=drained}"] == 1
+    assert total(values, "comity_hosts") == 1
+    assert {state for state in HostState if f"comity_hosts{{state={state}}}" in values} == set(HostState)
+    assert values["comity_urls{state=refused}"] == 2
+    assert total(values, "comity_urls") == crawler.stats.found
+    assert values["comity_commit_seconds_bucket{le=+Inf}"] == values["comity_commit_seconds_count"] >= 3
+    assert values["comity_commit_seconds_sum"] > 0
+
+
+def test_counters_go_on_when_a_crawl_is_resumed(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    first = Crawler([site.url("/")], tmp_path, policy=QUICK)
+    first.on_page = lambda page: first.stop() if page.url.endswith("/2") else None
+    asyncio.run(first.run())
+    before = measured(first)
+    assert before["comity_urls{state=queued}"] > 0
+    agrees(before | {"comity_requests_total{answer=4xx,purpose=content}": _missing(tmp_path)}, tmp_path)
+    second = Crawler([], tmp_path, policy=QUICK)
+    asyncio.run(second.run())
+    after = measured(second)
+    agrees(after, tmp_path)
+    assert after["comity_pages_total"] == 9
+    for name, value in before.items():
+        if "_total" in name:
+            assert after[name] >= value, name
+
+
+def _missing(folder: Path) -> float:
+    return sum(each.get("status") == 404 for each in lines(folder, "ledger") if each["kind"] == "request")
+
+
+def test_counters_are_those_of_the_files_after_a_kill_too(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.2", *ALLOW]
+    process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while len(site.seen) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    crawler = Crawler([], tmp_path / "out", policy=QUICK)
+    asyncio.run(crawler.run())
+    agrees(measured(crawler), tmp_path / "out")
+
+
+def test_a_refresh_counts_from_zero_and_says_what_changed(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK).run())
+    site.link("/3", "/new")
+    site.link("/new")
+    site.set("/4", status=410)
+    crawler = Crawler([], tmp_path, policy=QUICK, refresh=True)
+    asyncio.run(crawler.run())
+    values = measured(crawler)
+    assert {name: values[f"comity_changes_total{{change={name}}}"] for name in ("new", "changed", "gone")} == {
+        "new": 1,
+        "changed": 1,
+        "gone": 1,
+    }
+    assert values["comity_changes_total{change=unchanged}"] == crawler.stats.unchanged == 7
+    assert values["comity_pages_total"] == 2
+    assert values["comity_refusals_total{verdict=disallowed_explicit}"] == crawler.stats.refused == 2
+    assert total(values, "comity_urls") == crawler.stats.found
+    last = max(index for index, each in enumerate(lines(tmp_path, "ledger")) if each["kind"] == "run")
+    sent = [each for each in lines(tmp_path, "ledger")[last:] if each["kind"] == "request"]
+    assert total(values, "comity_requests_total") == len(sent)
+
+
+def test_no_label_holds_what_a_site_sent_and_there_are_few_of_them(tmp_path: Path, site: Site) -> None:
+    rules = "".join(f"Disallow: /r{number}%22\n" for number in range(300))
+    site.set("/robots.txt", f"User-agent: *\n{rules}")
+    site.link("/", *(f"/r{number}%22" for number in range(300)), *(f"/s{status}" for status in range(200, 1000, 7)))
+    for status in range(200, 1000, 7):
+        site.set(f"/s{status}", "x", status=status)
+    policy = QUICK.with_changes(min_interval=0.0, backoff=0.0)
+    crawler = Crawler([site.url("/")], tmp_path, policy=policy, settings=CrawlSettings(retries=0))
+    asyncio.run(crawler.run())
+    values = measured(crawler)
+    assert len(values) < 70
+    assert total(values, "comity_refusals_total") == len(lines(tmp_path, "refusals")) == 300
+    for name in values:
+        if verdict := re.search(r"verdict=(.*)}", name):
+            assert verdict[1] in RECOMMENDATION
+        if answer := re.search(r"answer=([^,}]*)", name):
+            assert answer[1] in {"none", *(f"{number}xx" for number in range(1, 10))}
+
+
+def test_a_crawl_is_scraped_over_http_while_it_runs(tmp_path: Path, site: Site) -> None:
+    site_of(site)
+    looked = threading.Event()
+
+    async def last(_: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(looked.wait, 30)
+        return web.Response(text="x")
+
+    site.set("/7", last)
+    folder = tmp_path / "out"
+    words = ["crawl", site.url("/"), "-o", str(folder), "--delay", "0.01", "--metrics", "0", "--concurrency", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "comity", *words, *ALLOW], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    found = re.fullmatch(r"comity: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", said)
+    assert found, said
+    deadline = time.monotonic() + 30
+    while "/7" not in site.paths() and time.monotonic() < deadline:
+        scraped(found[1])
+        time.sleep(0.05)
+    values = scraped(found[1])
+    looked.set()
+    process.communicate(timeout=30)
+    assert process.returncode == 2, "a page failed"
+    assert values["comity_running"] == 1
+    assert values["comity_requests_under_way"] == 1
+    assert values["comity_hosts{state=fetching}"] == 1
+    assert 1 <= values["comity_pages_total"] < len(lines(folder, "pages"))
+    if sys.platform == "linux":
+        assert values["process_resident_memory_bytes"] > 1e6
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(found[1], timeout=5)
+
+
+def test_a_port_in_use_is_said_and_nothing_is_begun(tmp_path: Path, site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--metrics", str(port), *ALLOW]
+        answer = comity(*words)
+    assert answer.returncode == 64
+    assert f"metrics: {port} cannot be listened on" in complaint(answer)
+    assert not (tmp_path / "out").exists()
+    assert site.seen == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "port"),
+    [("9464", "127.0.0.1", 9464), ("0.0.0.0:1", "0.0.0.0", 1), ("[::1]:65535", "::1", 65535), ("::1:80", "::1", 80)],
+)
+def test_only_this_machine_is_served_unless_an_address_is_named(text: str, address: str, port: int) -> None:
+    assert place(text) == (address, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":", ":9464", "65536", "-1", "x", "x:9464", "127.0.0.1:", "127.0.0.1", "٣", "1e3"]
+)
+def test_what_is_no_address_and_port_is_said(text: str) -> None:
+    with pytest.raises(InvalidSetting, match="ADDRESS"):
+        place(text)
+
+
+def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys\nsys.modules['prometheus_client'] = None\n"
+        "from comity.cli import main\n"
+        f"sys.argv = ['comity', 'crawl', 'http://127.0.0.1:9/', '-o', {str(tmp_path / 'out')!r}, '--metrics', '0']\n"
+        "main()"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+    assert answer.returncode == 1
+    assert "pip install 'comity[metrics]'" in complaint(answer)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_library_is_not_imported_without_need(tmp_path: Path, site: Site) -> None:
+    code = (
+        "import sys\nfrom comity.cli import main\n"
+        f"sys.argv = ['comity', 'crawl', {site.url('/')!r}, '-o', {str(tmp_path / 'out')!r}, "
+        "'--allow-address', '127.0.0.0/8']\n"
+        "try:\n    main()\nfinally:\n    assert 'prometheus_client' not in sys.modules\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "AssertionError" not in answer.stderr
