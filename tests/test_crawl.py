@@ -250,3 +250,22 @@ def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_pat
     assert done.returncode == 0, done.stderr
     assert kills >= 3
     assert paths(tmp_path / "out", "pages", site) == {f"/{number}" for number in range(count)}
+
+
+def test_a_host_is_not_asked_early_though_a_crash_lost_its_last_request(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.7\n")
+    site.link("/", "/a")
+    site.link("/a")
+
+    async def crash() -> None:
+        task = asyncio.ensure_future(Crawler([site.url("/")], tmp_path, policy=QUICK).run())
+        while "/" not in site.paths():
+            await asyncio.sleep(0.001)
+        task.cancel()  # before the commit that would have said so
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(crash())
+    crawl(tmp_path, sitemaps=False)
+    assert paths(tmp_path, "pages", site) == {"/", "/a"}
+    assert site.paths()[:3] == ["/robots.txt", "/", "/robots.txt"]
+    assert min(site.intervals()) >= 0.7

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
+from comity.crawl import waits
 from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
@@ -42,7 +43,6 @@ COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 REFILL = 256  # URLs of one host held in memory
-LONGEST_WAIT = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
 
 
 class Crawler:
@@ -196,8 +196,7 @@ class Crawler:
             raise StorageError(
                 f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
             )
-        waits = {key: until - self._clock.wall() for key, until in recall("waits", {}).items()}
-        self._client.left_alone({key: min(seconds, LONGEST_WAIT) for key, seconds in waits.items() if seconds > 0})
+        waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._outcome = Outcome(Stats(**recall("stats", {})), self._ledger, refresh=refresh.number if refresh else 0)
         self.stats = self._outcome.stats
@@ -389,11 +388,5 @@ class Crawler:
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
-        wall = self._clock.wall()
-        waits = {key: wall + seconds for key, seconds in self._client.waits().items()}
-        return (
-            {"waits": waits, ENDED: self._ended}
-            | self._spending.facts(now)
-            | self._admission.facts()
-            | self._duplicates.facts()
-        )
+        facts = {ENDED: self._ended} | waits.facts(self._client, self._clock, at_rest=self._ended is not None)
+        return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()

@@ -79,6 +79,7 @@ class Gate:
         self._circuits: dict[str, Circuit] = {}
         self._addresses: dict[str, str] = {}
         self._robots_at: dict[str, str] = {}  # origin -> whose pace counts the request for robots.txt under way
+        self._others_from = -math.inf  # when a host that was not asked yet may be
         self._sweep_at = SWEEP
         self._questions = tuple(question.answer for question in QUESTIONS if question.when(policy))
         self._breaks = policy.breaker_failures > 0
@@ -296,7 +297,7 @@ class Gate:
     def ready_at(self, host: str) -> float:
         """When a host may be asked next, as far as is known now."""
         pace = self._paces.get(self.key(host))
-        return -math.inf if pace is None else pace.next_start
+        return self._others_from if pace is None else pace.next_start
 
     def waits(self, now: float) -> dict[str, float]:
         """Seconds that each host must still be left alone: what a later run has to be told with `left_alone`.
@@ -308,8 +309,19 @@ class Gate:
         }
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
-    def left_alone(self, waits: Mapping[str, float], now: float) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time."""
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the hosts that want more than the policy's own."""
+        least = self.policy.min_interval
+        return {key: wanted for key, pace in self._paces.items() if (wanted := pace.wanted) > least}
+
+    def left_alone(self, waits: Mapping[str, float], now: float, *, others: float = 0.0) -> None:
+        """Go on where an earlier run stopped: no host is asked before its time.
+
+        Args:
+            others: seconds that hosts not named, nor met yet, are left alone from now on.
+        """
+        if others > 0:
+            self._others_from = now + others
         for key, seconds in waits.items():
             pace = self._pace(key)
             pace.next_start = max(pace.next_start, now + seconds)
@@ -345,6 +357,7 @@ class Gate:
         pace = self._paces.get(key)
         if pace is None:
             pace = self._paces[key] = Pace(self.policy)
+            pace.next_start = self._others_from
         return pace
 
     def _circuit(self, key: str) -> Circuit:

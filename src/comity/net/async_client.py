@@ -153,9 +153,17 @@ class AsyncClient:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
         return self._gate.waits(self._clock.monotonic())
 
-    def left_alone(self, waits: Mapping[str, float]) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time."""
-        self._gate.left_alone(waits, self._clock.monotonic())
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the hosts that want more than the policy's own."""
+        return self._gate.intervals()
+
+    def left_alone(self, waits: Mapping[str, float], *, others: float = 0.0) -> None:
+        """Go on where an earlier run stopped: no host is asked before its time.
+
+        Args:
+            others: seconds that hosts not named are left alone from now on.
+        """
+        self._gate.left_alone(waits, self._clock.monotonic(), others=others)
 
     # Requests
 
