@@ -265,3 +265,6 @@ def test_after_a_crash_hosts_that_nothing_is_known_of_wait_too() -> None:
     gate.robots_arrived(robots(b"User-agent: *\nCrawl-delay: 7\n"), 105.0)
     assert isinstance(gate.ask(URL, 200.0), Go)
     assert gate.intervals() == {"a.example": 7.0}
+    later = Gate(gate.policy)
+    later.left_alone({}, 0.0, intervals=gate.intervals())
+    assert later.intervals() == {"a.example": 7.0}, "known before it is asked again"

@@ -31,10 +31,10 @@ def keep(client: AsyncClient, clock: Clock, recall: Callable[[str, Any], Any]) -
     """
     wall = clock.wall()
     waits = {key: min(until - wall, LONGEST) for key, until in recall("waits", {}).items() if until > wall}
+    intervals: dict[str, float] = recall("intervals", {})
     others = 0.0
     if not recall("at_rest", True):
         others = client.policy.min_interval
-        for key, seconds in recall("intervals", {}).items():
-            waits[key] = max(seconds, waits.get(key, 0.0))
-        waits = {key: max(seconds, others) for key, seconds in waits.items()}
-    client.left_alone(waits, others=others)
+        for key in waits.keys() | intervals.keys():
+            waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))
+    client.left_alone(waits, intervals=intervals, others=others)

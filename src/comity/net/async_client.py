@@ -157,13 +157,16 @@ class AsyncClient:
         """Seconds between two requests, of the hosts that want more than the policy's own."""
         return self._gate.intervals()
 
-    def left_alone(self, waits: Mapping[str, float], *, others: float = 0.0) -> None:
+    def left_alone(
+        self, waits: Mapping[str, float], *, intervals: Mapping[str, float] | None = None, others: float = 0.0
+    ) -> None:
         """Go on where an earlier run stopped: no host is asked before its time.
 
         Args:
-            others: seconds that hosts not named are left alone from now on.
+            intervals: what `intervals` said then.
+            others: seconds that hosts not met yet are left alone from now on.
         """
-        self._gate.left_alone(waits, self._clock.monotonic(), others=others)
+        self._gate.left_alone(waits, self._clock.monotonic(), intervals=intervals, others=others)
 
     # Requests
 
