@@ -33,6 +33,7 @@ from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
+from comity.crawl.unreachable import Unreachable
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
 from comity.errors import StorageError
@@ -112,6 +113,7 @@ class Crawler:
         self._intake: Intake
         self._visitor: Visitor
         self._refresh: Refresh | None
+        self._unreachable: Unreachable
 
     @property
     def stopped(self) -> bool:
@@ -216,8 +218,17 @@ class Crawler:
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
         )
+        unreachable = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings, refresh
+            self._client,
+            reader,
+            self._spending,
+            self._outcome,
+            self._ledger,
+            self._clock,
+            settings,
+            refresh,
+            unreachable,
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
@@ -233,6 +244,7 @@ class Crawler:
         while True:
             if self._broken is not None:
                 raise self._broken
+            asked_again = self._unreachable.recall_due() if self._unreachable else None
             now = self._clock.monotonic()
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
@@ -258,6 +270,8 @@ class Crawler:
                 times.append(ready)
             if (deadline := self._spending.deadline()) is not None and not self._enough():
                 times.append(deadline)
+            if asked_again is not None:
+                times.append(now + asked_again)
             await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_over(self) -> bool:
@@ -389,4 +403,5 @@ class Crawler:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
         facts = {ENDED: self._ended} | waits.facts(self._client, self._clock, at_rest=self._ended is not None)
+        facts |= self._unreachable.facts()
         return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
