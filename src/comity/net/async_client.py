@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
@@ -26,6 +26,7 @@ from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.refusals import refusal
 from comity.gate.retry_after import retry_after
+from comity.net import certificates  # noqa: F401 - before aiohttp
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
@@ -35,7 +36,9 @@ from comity.net.settings import SHARED, ClientSettings, checked_headers
 from comity.net.transport import Answer, Transport, timed_out
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
-from comity.store import Cache, Page
+
+if TYPE_CHECKING:
+    from comity.store import Cache, Page
 
 RETRIED: Final = (429, 502, 503, 504)
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -63,6 +66,8 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
         if self.settings.cache is not None:
+            from comity.store import Cache
+
             self._cache = self._turns.cache = Cache(Path(self.settings.cache))
         self._turns.transport = Transport(self.settings, guard, self.policy.agent)
         return self
@@ -452,7 +457,7 @@ class AsyncClient:
         personal = headers or urls.origin(url) in self.settings.auth
         return self.settings.cache_pages and method == "GET" and not personal
 
-    def _kept(self, response: Response, cached: Page | None, *, keeps: bool) -> Response:
+    def _kept(self, response: Response, cached: "Page | None", *, keeps: bool) -> Response:
         """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
         if self._cache is None or not keeps:
             return response
@@ -469,6 +474,8 @@ class AsyncClient:
                 http_version="1.1",
                 request_headers={},
             )
+        from comity.store import Page
+
         page_or_none = Page.from_response(
             response.url, response.status, response.all_headers, response.body, response.fetched_at
         )
@@ -482,7 +489,7 @@ def _basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
-def _from_cache(page: Page, go: Go, redirects: tuple[str, ...]) -> Response:
+def _from_cache(page: "Page", go: Go, redirects: tuple[str, ...]) -> Response:
     return Response(
         url=page.url,
         status=page.status,
