@@ -201,7 +201,7 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")
     if stats.postponed and not crawler.stopped:
         print(
-            f"comity: {stats.postponed:,} URLs wait for a robots.txt that could not be reached; "
+            f"comity: URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}; "
             f"later, comity crawl -o {crawler.folder} --resume asks again",
             file=sys.stderr,
         )
