@@ -218,17 +218,9 @@ class Crawler:
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
         )
-        unreachable = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
+        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
         self._visitor = Visitor(
-            self._client,
-            reader,
-            self._spending,
-            self._outcome,
-            self._ledger,
-            self._clock,
-            settings,
-            refresh,
-            unreachable,
+            self._client, reader, self._spending, self._outcome, self._ledger, self._clock, settings, refresh, silent
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
