@@ -305,7 +305,7 @@ class Gate:
         return self._paces.waits(now)
 
     def intervals(self) -> dict[str, float]:
-        """Seconds between two requests, of the hosts that want more than the policy's own."""
+        """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._paces.intervals()
 
     def left_alone(

@@ -124,9 +124,9 @@ class Paces:
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
     def intervals(self) -> dict[str, float]:
-        """Seconds between two requests, of those that want more than the policy's own."""
+        """Seconds between two requests, of the sites that ask for more than the policy's own."""
         least = self._policy.min_interval
-        return {key: wanted for key, pace in self._paces.items() if (wanted := pace.wanted) > least}
+        return {key: pace.interval for key, pace in self._paces.items() if pace.interval > least}
 
     def left_alone(
         self, waits: Mapping[str, float], now: float, *, intervals: Mapping[str, float] | None, others: float

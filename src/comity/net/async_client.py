@@ -159,7 +159,7 @@ class AsyncClient:
         return self._gate.waits(self._clock.monotonic())
 
     def intervals(self) -> dict[str, float]:
-        """Seconds between two requests, of the hosts that want more than the policy's own."""
+        """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._gate.intervals()
 
     def left_alone(
