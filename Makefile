@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl bench-politeness bench-frontier fuzz clean
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl bench-politeness bench-frontier test-kills test-tampering fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -46,6 +46,14 @@ bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by t
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/frontier.py $(URLS)
+
+KILLS ?= 100
+FORMAT ?= jsonl
+test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet or files
+	$(BIN)/python benchmarks/kills.py --kills $(KILLS) --format $(FORMAT)
+
+test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
+	$(BIN)/python benchmarks/tampering.py
 
 SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour

@@ -17,6 +17,7 @@ from clocks import FakeClock
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy, StorageError
+from comity.crawl.prove import prove
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
@@ -250,3 +251,94 @@ def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_pat
     assert done.returncode == 0, done.stderr
     assert kills >= 3
     assert paths(tmp_path / "out", "pages", site) == {f"/{number}" for number in range(count)}
+
+
+def test_a_host_is_not_asked_early_though_a_crash_lost_its_last_request(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.7\n")
+    site.link("/", "/a")
+    site.link("/a")
+
+    async def crash() -> None:
+        task = asyncio.ensure_future(Crawler([site.url("/")], tmp_path, policy=QUICK).run())
+        while "/" not in site.paths():
+            await asyncio.sleep(0.001)
+        task.cancel()  # before the commit that would have said so
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(crash())
+    crawl(tmp_path, sitemaps=False)
+    assert paths(tmp_path, "pages", site) == {"/", "/a"}
+    assert site.paths()[:3] == ["/robots.txt", "/", "/robots.txt"]
+    assert min(site.intervals()) >= 0.7
+
+
+def ill(site: Site, *, well_after: int) -> None:
+    """A robots.txt that answers from the request after so many on."""
+
+    async def robots(request: web.Request) -> web.StreamResponse:
+        failing = site.paths().count("/robots.txt") <= well_after
+        return web.Response(status=503) if failing else web.Response(text="User-agent: *\nDisallow: /no\n")
+
+    site.set("/robots.txt", robots)
+
+
+def test_what_waits_for_a_robots_txt_has_its_turn_in_a_later_run(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    ill(site, well_after=1)
+    site.link("/", "/a", "/no")
+    site.link("/a")
+    policy = Policy(min_interval=0, failure_life=60, allow_addresses=("127.0.0.0/8",))
+    first = crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False)
+    assert (first.stats.postponed, first.stats.refused) == (1, 0)
+    at_once = crawl(tmp_path, policy=policy, clock=clock, sitemaps=False)
+    assert site.paths() == ["/robots.txt"], "no more often than the failure's life allows"
+    assert at_once.stats.postponed == 1
+    clock.now += 61
+    later = crawl(tmp_path, policy=policy, clock=clock, sitemaps=False)
+    assert (later.stats.postponed, later.stats.refused) == (0, 1)
+    assert paths(tmp_path, "pages", site) == {"/", "/a"}
+    assert paths(tmp_path, "refusals", site) == {"/no"}
+    assert prove(tmp_path).findings == []
+
+
+def test_what_waits_for_a_robots_txt_has_its_turn_in_the_same_run_while_that_lasts(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    with Site("127.0.0.2") as other:
+        ill(other, well_after=1)
+        other.link("/", "/b")
+        other.link("/b")
+        for number in range(10):
+            site.link(f"/{number}", f"/{number + 1}")
+        policy = Policy(min_interval=10, failure_life=40, allow_addresses=("127.0.0.0/8",))
+        crawler = crawl(tmp_path, site.url("/0"), other.url("/"), policy=policy, clock=clock, sitemaps=False, retries=1)
+        assert other.paths() == ["/robots.txt", "/robots.txt", "/", "/b"]
+        assert (crawler.stats.postponed, crawler.stats.refused, crawler.stats.pages) == (0, 0, 12)
+        assert prove(tmp_path).findings == []
+
+
+def test_a_url_is_refused_for_good_when_its_robots_txt_failed_too_often(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    ill(site, well_after=100)
+    policy = Policy(min_interval=0, failure_life=60, allow_addresses=("127.0.0.0/8",))
+    for run in range(4):
+        crawler = crawl(tmp_path, site.url("/"), policy=policy, clock=clock, retries=2)
+        assert (crawler.stats.postponed, crawler.stats.refused) == ((1, 0) if run < 2 else (0, 1))
+        clock.now += 61
+    assert len(site.paths()) == 3, "it is asked once a run, and not at all when nothing waits for it"
+    assert paths(tmp_path, "refusals", site) == {"/"}
+    assert prove(tmp_path).findings == []
+
+
+def test_two_origins_of_a_host_wait_each_for_its_own_robots_txt(tmp_path: Path, clock: FakeClock) -> None:
+    with Site() as well, Site() as sick:
+        ill(sick, well_after=1)
+        well.link("/", sick.url("/"), "/a")
+        well.link("/a")
+        sick.link("/")
+        policy = Policy(min_interval=0, failure_life=60, allow_addresses=("127.0.0.0/8",))
+        first = crawl(tmp_path, well.url("/"), policy=policy, clock=clock, sitemaps=False)
+        assert (first.stats.pages, first.stats.postponed) == (2, 1)
+        clock.now += 61
+        assert crawl(tmp_path, policy=policy, clock=clock, sitemaps=False).stats.pages == 3
+        assert prove(tmp_path).findings == []

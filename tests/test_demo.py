@@ -68,7 +68,8 @@ def test_a_crawl_of_the_demo_is_polite_by_the_servers_own_log(tmp_path: Path) ->
     expected |= {("slow", "/glacier"), ("harbour", "/new-pier"), ("storm", "/eye"), ("market", "/stall/eggs")}
     assert expected <= fetched
     assert crawler.stats.sitemaps == 2
-    assert crawler.stats.refused >= 13
+    assert crawler.stats.refused >= 12
+    assert crawler.stats.postponed == 1, "the fog has not lifted"
     assert crawler.stats.failed == 4, "500, a dropped connection and two links to nothing"
 
 

@@ -253,3 +253,18 @@ def test_paces_survive_a_restart() -> None:
     later = Gate(gate.policy)
     later.left_alone(gate.waits(10.0), 1_000.0)
     assert later.ask(URL, 1_049.9) == Wait(1_050.0, "a.example")
+
+
+def test_after_a_crash_hosts_that_nothing_is_known_of_wait_too() -> None:
+    gate = opened(Policy(min_interval=2))
+    gate.left_alone({"a.example": 5.0}, 100.0, others=2.0)
+    assert gate.ready_at("a.example") == 105.0
+    assert gate.ready_at("b.example") == 102.0
+    assert gate.ask("http://b.example/", 101.0) == Wait(102.0, "b.example")
+    assert gate.intervals() == {}
+    gate.robots_arrived(robots(b"User-agent: *\nCrawl-delay: 7\n"), 105.0)
+    assert isinstance(gate.ask(URL, 200.0), Go)
+    assert gate.intervals() == {"a.example": 7.0}
+    later = Gate(gate.policy)
+    later.left_alone({}, 0.0, intervals=gate.intervals())
+    assert later.intervals() == {"a.example": 7.0}, "known before it is asked again"

@@ -172,6 +172,7 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
+            *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
@@ -185,6 +186,14 @@ def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
         console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
     if not (stats.pages or stats.unchanged or stats.gone) and crawler.trouble:
         raise FetchError(f"nothing was fetched: {crawler.trouble}")
+    if stats.postponed and not crawler.stopped:
+        print(
+            f"comity: URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}; "
+            f"later, comity crawl -o {crawler.folder} --resume asks again",
+            file=sys.stderr,
+        )
+        if not stats.pages:
+            return Exit.NOT_READY
     if crawler.stopped:
         print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
         return Exit.INTERRUPTED

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
+from comity.crawl import waits
 from comity.crawl.admission import Admission
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
@@ -33,8 +34,8 @@ from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.snapshot import Phase, Snapshot, take
 from comity.crawl.stats import Stats
+from comity.crawl.unreachable import Unreachable
 from comity.crawl.visiting import Visitor
-from comity.crawl.waits import leave_alone, waits
 from comity.crawl.waking import Alarm
 from comity.crawl.watching import Watch
 from comity.errors import StorageError
@@ -115,6 +116,7 @@ class Crawler:
         self._intake: Intake
         self._visitor: Visitor
         self._refresh: Refresh | None
+        self._unreachable: Unreachable
 
     @property
     def stopped(self) -> bool:
@@ -204,7 +206,7 @@ class Crawler:
             raise StorageError(
                 f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
             )
-        leave_alone(self._client, self._clock, recall("waits", {}))
+        waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
         self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
@@ -226,8 +228,9 @@ class Crawler:
             dates=refresh is not None and trusts,
         )
         self._client.on_robots = reader.robots
+        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh
+            self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh, silent
         )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
@@ -243,6 +246,7 @@ class Crawler:
         while True:
             if self._broken is not None:
                 raise self._broken
+            asked_again = self._unreachable.recall_due() if self._unreachable else None
             now = self._clock.monotonic()
             while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
                 self._serve(host, now)
@@ -268,6 +272,8 @@ class Crawler:
                 times.append(ready)
             if (deadline := self._spending.deadline()) is not None and not self._enough():
                 times.append(deadline)
+            if asked_again is not None:
+                times.append(now + asked_again)
             await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
 
     def _is_over(self) -> bool:
@@ -392,9 +398,7 @@ class Crawler:
 
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
-        return (
-            {"waits": waits(self._client, self._clock), ENDED: self._ended}
-            | self._spending.facts(self._clock.monotonic())
-            | self._admission.facts()
-            | self._duplicates.facts()
-        )
+        now = self._clock.monotonic()
+        facts = {ENDED: self._ended} | waits.facts(self._client, self._clock, at_rest=self._ended is not None)
+        facts |= self._unreachable.facts()
+        return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()

@@ -86,8 +86,10 @@ class Intake:
             state = State.UNASKED
         elif ruling.allows(url):
             state = State.QUEUED
+        elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
+            state = State.UNASKED  # it will be asked for again
         else:
-            state, refusal = State.REFUSED, records.refusal(ruling.decide(url), depth=depth)
+            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
         self._outcome.found(Found(url, host, depth, kind, state, hops, refusal))
 
     def _met(self, url: str) -> bool:

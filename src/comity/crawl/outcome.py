@@ -73,7 +73,7 @@ class Outcome:
 
     def settled(self) -> set[int]:
         """The entries that are settled but wait in the frontier until a commit is through."""
-        return self._on_their_way | {id_ for _, id_ in self._batch.settled}
+        return self._on_their_way | {id_ for _, id_ in self._batch.settled} | set(self._batch.postponed)
 
     def unread(self, host: str) -> bool:
         """Whether sitemaps of a host were found, or read, that wait for a commit."""
@@ -187,6 +187,17 @@ class Outcome:
         self._ledger.refusal(record)
         self.stats.refused += 1
 
+    def postponed(self, entry: Entry, why: str) -> None:
+        """A URL has to wait until its host is recalled; that counts as a try."""
+        self.trouble = self.trouble or why
+        self.stats.postponed += 1
+        self._batch.postponed.append(entry.id)
+
+    def recalled(self, host: str, number: int) -> None:
+        """The postponed URLs of a host, so many, have their turn again."""
+        self.stats.postponed -= number
+        self._batch.recalled.append(host)
+
     def failed(self, entry: Entry, why: str, response: Response | None = None, *, passing: bool = False) -> None:
         """A URL is given up; where the failure may pass, a refresh asks for it again."""
         if passing and entry.kind is Kind.PAGE:
@@ -223,7 +234,7 @@ class Outcome:
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
         self._unread, self._unread_on_their_way = set(), self._unread
-        self._on_their_way = {id_ for _, id_ in commit.batch.settled}
+        self._on_their_way = {id_ for _, id_ in commit.batch.settled} | set(commit.batch.postponed)
         self.pending = 0
         return commit
 
@@ -266,7 +277,7 @@ class Commit:
     ) -> None:
         self.batch = batch
         self.pages = pages
-        self.hosts = {found.host for found in batch.found if found.state < State.DONE}
+        self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.recalled)
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
         self.seconds = 0.0

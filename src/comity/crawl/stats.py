@@ -14,6 +14,7 @@ class Stats:
         trapped: URLs left out because they lead nowhere (see traps.py).
         duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
+        postponed: URLs that wait until their site's robots.txt can be reached.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
@@ -26,6 +27,7 @@ class Stats:
     trapped: int = 0
     duplicates: int = 0
     failed: int = 0
+    postponed: int = 0
     redirects: int = 0
     sitemaps: int = 0
     body_bytes: int = 0

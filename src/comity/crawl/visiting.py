@@ -6,6 +6,7 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 
 from typing import TYPE_CHECKING
 
+from comity import urls
 from comity.crawl.budget import Spending
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.hosts import Host
@@ -14,6 +15,7 @@ from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
 from comity.crawl.revisits import GONE, MOVED, Refresh, conditions
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.unreachable import Unreachable
 from comity.crawl.watching import Watch
 from comity.errors import (
     AddressBlocked,
@@ -27,6 +29,7 @@ from comity.errors import (
     TooLarge,
 )
 from comity.net import AsyncClient, Response
+from comity.policy import Decision
 
 if TYPE_CHECKING:
     from comity.crawl.rendering import Rendered, Renderer
@@ -48,6 +51,7 @@ class Visitor:
         watch: Watch,
         settings: CrawlSettings,
         refresh: Refresh | None,
+        unreachable: Unreachable,
     ) -> None:
         self._client = client
         self._reader = reader
@@ -58,6 +62,7 @@ class Visitor:
         self._watch = watch
         self._settings = settings
         self._refresh = refresh
+        self._unreachable = unreachable
         self._renderer: Renderer | None = None
         if settings.render:
             from comity.crawl import rendering
@@ -76,6 +81,9 @@ class Visitor:
 
     async def visit(self, host: Host, entry: Entry) -> Entry | None:
         """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
+        if self._unreachable and self._unreachable.holds(host.name, origin := urls.origin(entry.url)):
+            self._unreachable.postpone(entry, host.name, origin)
+            return None
         try:
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
@@ -83,7 +91,7 @@ class Visitor:
                 self._reader.sitemaps_of(entry.url)
                 if decision.may_fetch:
                     return entry
-                self._outcome.refused(entry, decision)
+                self._refused(host, entry, decision)
                 return None
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
@@ -101,7 +109,7 @@ class Visitor:
         except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
             raise
         except RobotsDisallowed as error:
-            self._outcome.refused(entry, error.decision)
+            self._refused(host, entry, error.decision)
         except (AddressBlocked, TooLarge, PluginError) as error:
             self._outcome.failed(entry, str(error))
         except FetchError as error:
@@ -159,6 +167,14 @@ class Visitor:
         else:
             self._outcome.failed(entry, f"HTTP status {response.status}", response)
         return None
+
+    def _refused(self, host: Host, entry: Entry, decision: Decision) -> None:
+        """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
+        if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
+            self._outcome.refused(entry, decision)
+            return
+        self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision)
+        host.delay = None  # robots.txt comes first again
 
     def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
         if entry.attempts >= self._settings.retries:

@@ -1,19 +1,40 @@
-"""How long hosts are to be left alone, from one run to the next: kept by the wall clock, for the other starts anew."""
+"""How long hosts are left alone from one run to the next: a restart, after a crash too, makes no request early.
 
-from collections.abc import Mapping
+What was sent after the last commit is known to nobody when a crash follows. So after one, every host is taken to have
+been asked at the very end, and waits its whole interval from the beginning of the new run.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 from comity.net import AsyncClient, Clock
 
 LONGEST = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
 
 
-def waits(client: AsyncClient, clock: Clock) -> dict[str, float]:
-    """Until when hosts are to be left alone, in Unix time."""
+def facts(client: AsyncClient, clock: Clock, *, at_rest: bool) -> dict[str, Any]:
+    """What a later run has to know.
+
+    Args:
+        at_rest: whether this run sends nothing more.
+    """
     wall = clock.wall()
-    return {key: wall + seconds for key, seconds in client.waits().items()}
+    waits = {key: wall + seconds for key, seconds in client.waits().items()}
+    return {"waits": waits, "intervals": client.intervals(), "at_rest": at_rest}
 
 
-def leave_alone(client: AsyncClient, clock: Clock, kept: Mapping[str, float]) -> None:
-    """Go on with the waits of an earlier run."""
-    left = {key: until - clock.wall() for key, until in kept.items()}
-    client.left_alone({key: min(seconds, LONGEST) for key, seconds in left.items() if seconds > 0})
+def keep(client: AsyncClient, clock: Clock, recall: Callable[[str, Any], Any]) -> None:
+    """Have a client wait as `facts` of the run before says.
+
+    Args:
+        recall: gives back a fact by its name, or the default.
+    """
+    wall = clock.wall()
+    waits = {key: min(until - wall, LONGEST) for key, until in recall("waits", {}).items() if until > wall}
+    intervals: dict[str, float] = recall("intervals", {})
+    others = 0.0
+    if not recall("at_rest", True):
+        others = client.policy.min_interval
+        for key in waits.keys() | intervals.keys():
+            waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))
+    client.left_alone(waits, intervals=intervals, others=others)

@@ -21,14 +21,13 @@ Everything that affects state lives here and in the modules beside it. There is 
 on the caller's monotonic clock.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from comity import urls
 from comity.gate.circuit import Circuit
-from comity.gate.pacing import Pace, Pause
+from comity.gate.pacing import Paces, Pause
 from comity.gate.retry_after import retry_after as read_retry_after
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
@@ -75,7 +74,8 @@ class Gate:
         self.epoch = epoch
         self._robots = RobotsCache(policy)
         self._ignoring = Known(ruling=Ruling(policy, None)) if policy.mode == "ignore" else None
-        self._paces: dict[str, Pace] = {}
+        self._paces = Paces(policy)
+        self._pace = self._paces.of
         self._circuits: dict[str, Circuit] = {}
         self._addresses: dict[str, str] = {}
         self._robots_at: dict[str, str] = {}  # origin -> whose pace counts the request for robots.txt under way
@@ -295,13 +295,12 @@ class Gate:
 
     def ready_at(self, host: str) -> float:
         """When a host may be asked next, as far as is known now."""
-        pace = self._paces.get(self.key(host))
-        return -math.inf if pace is None else pace.next_start
+        return self._paces.ready_at(self.key(host))
 
     def pause(self, host: str, now: float) -> Pause:
         """How long a host is left alone and why, as far as is known now; for those who look on."""
         key = self.key(host)
-        pace, circuit = self._paces.get(key), self._circuits.get(key)
+        pace, circuit = self._paces.known(key), self._circuits.get(key)
         pause = Pause(interval=self.policy.min_interval) if pace is None else pace.pause
         until = None if circuit is None else circuit.blocked_until(now)
         return pause if until is None or until < pause.until else replace(pause, until=until, why="circuit_open")
@@ -311,16 +310,27 @@ class Gate:
 
         A request on its way counts as answered now.
         """
-        times = {
-            key: (now + pace.wanted if pace.under_way else pace.next_start) - now for key, pace in self._paces.items()
-        }
-        return {key: seconds for key, seconds in times.items() if seconds > 0}
+        return self._paces.waits(now)
 
-    def left_alone(self, waits: Mapping[str, float], now: float) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time."""
-        for key, seconds in waits.items():
-            pace = self._pace(key)
-            pace.next_start = max(pace.next_start, now + seconds)
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the hosts that ask for more than the policy's own."""
+        return self._paces.intervals()
+
+    def left_alone(
+        self,
+        waits: Mapping[str, float],
+        now: float,
+        *,
+        intervals: Mapping[str, float] | None = None,
+        others: float = 0.0,
+    ) -> None:
+        """Go on where an earlier run stopped: no host is asked before its time.
+
+        Args:
+            intervals: what `intervals` said then.
+            others: seconds that hosts not met yet are left alone from now on.
+        """
+        self._paces.left_alone(waits, now, intervals=intervals, others=others)
 
     def results(self) -> dict[str, RobotsResult]:
         """What was learned, origin by origin."""
@@ -332,7 +342,7 @@ class Gate:
 
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""
-        self._paces = {key: pace for key, pace in self._paces.items() if not pace.idle(now)}
+        self._paces.sweep(now)
         self._circuits = {key: circuit for key, circuit in self._circuits.items() if not circuit.idle(now)}
         if len(self._addresses) > SWEEP:
             self._addresses.clear()
@@ -348,12 +358,6 @@ class Gate:
                 return registrable(host)
             case _:
                 return self._addresses.get(host)
-
-    def _pace(self, key: str) -> Pace:
-        pace = self._paces.get(key)
-        if pace is None:
-            pace = self._paces[key] = Pace(self.policy)
-        return pace
 
     def _circuit(self, key: str) -> Circuit:
         circuit = self._circuits.get(key)

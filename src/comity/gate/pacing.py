@@ -8,6 +8,7 @@ The interval is the largest of what policy and site ask for, of what the site's 
 back-off that doubles with each failure and halves with each success.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -129,3 +130,59 @@ class Pace:
         self.under_way -= 1
         self._last_head = now
         self.next_start = max(self.next_start, now + self.wanted)
+
+
+class Paces:
+    """All hosts that were asked, or are to be left alone, by the name of what shares a pace."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._paces: dict[str, Pace] = {}
+        self._others_from = float("-inf")  # when a host that is not among them may be asked
+
+    def __len__(self) -> int:
+        return len(self._paces)
+
+    def of(self, key: str) -> Pace:
+        pace = self._paces.get(key)
+        if pace is None:
+            pace = self._paces[key] = Pace(self._policy)
+            pace.next_start = self._others_from
+        return pace
+
+    def known(self, key: str) -> Pace | None:
+        """That of a host, if it was asked or is to be left alone."""
+        return self._paces.get(key)
+
+    def ready_at(self, key: str) -> float:
+        """When a host may be asked next, as far as is known now."""
+        pace = self._paces.get(key)
+        return self._others_from if pace is None else pace.next_start
+
+    def waits(self, now: float) -> dict[str, float]:
+        """Seconds that each must still be left alone; a request on its way counts as answered now."""
+        times = {
+            key: (now + pace.wanted if pace.under_way else pace.next_start) - now for key, pace in self._paces.items()
+        }
+        return {key: seconds for key, seconds in times.items() if seconds > 0}
+
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the sites that ask for more than the policy's own."""
+        least = self._policy.min_interval
+        return {key: pace.interval for key, pace in self._paces.items() if pace.interval > least}
+
+    def left_alone(
+        self, waits: Mapping[str, float], now: float, *, intervals: Mapping[str, float] | None, others: float
+    ) -> None:
+        """Go on where an earlier run stopped; see Gate."""
+        if others > 0:
+            self._others_from = now + others
+        for key, seconds in (intervals or {}).items():
+            self.of(key).interval = seconds
+        for key, seconds in waits.items():
+            pace = self.of(key)
+            pace.next_start = max(pace.next_start, now + seconds)
+
+    def sweep(self, now: float) -> None:
+        """Forget hosts that may be asked at once anyway."""
+        self._paces = {key: pace for key, pace in self._paces.items() if not pace.idle(now)}

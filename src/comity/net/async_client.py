@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
@@ -27,6 +27,7 @@ from comity.gate.machine import BUSY
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
 from comity.gate.retry_after import retry_after
+from comity.net import certificates  # noqa: F401 - before aiohttp
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
@@ -36,7 +37,9 @@ from comity.net.settings import SHARED, ClientSettings, checked_headers
 from comity.net.transport import Answer, Transport, timed_out
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
-from comity.store import Cache, Page
+
+if TYPE_CHECKING:
+    from comity.store import Cache, Page
 
 RETRIED: Final = (429, 502, 503, 504)
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -64,6 +67,8 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
         if self.settings.cache is not None:
+            from comity.store import Cache
+
             self._cache = self._turns.cache = Cache(Path(self.settings.cache))
         self._turns.transport = Transport(self.settings, guard, self.policy.agent)
         return self
@@ -158,9 +163,20 @@ class AsyncClient:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
         return self._gate.waits(self._clock.monotonic())
 
-    def left_alone(self, waits: Mapping[str, float]) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time."""
-        self._gate.left_alone(waits, self._clock.monotonic())
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the hosts that ask for more than the policy's own."""
+        return self._gate.intervals()
+
+    def left_alone(
+        self, waits: Mapping[str, float], *, intervals: Mapping[str, float] | None = None, others: float = 0.0
+    ) -> None:
+        """Go on where an earlier run stopped: no host is asked before its time.
+
+        Args:
+            intervals: what `intervals` said then.
+            others: seconds that hosts not met yet are left alone from now on.
+        """
+        self._gate.left_alone(waits, self._clock.monotonic(), intervals=intervals, others=others)
 
     # Requests
 
@@ -446,7 +462,7 @@ class AsyncClient:
         personal = headers or urls.origin(url) in self.settings.auth
         return self.settings.cache_pages and method == "GET" and not personal
 
-    def _kept(self, response: Response, cached: Page | None, *, keeps: bool) -> Response:
+    def _kept(self, response: Response, cached: "Page | None", *, keeps: bool) -> Response:
         """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
         if self._cache is None or not keeps:
             return response
@@ -463,6 +479,8 @@ class AsyncClient:
                 http_version="1.1",
                 request_headers={},
             )
+        from comity.store import Page
+
         page_or_none = Page.from_response(
             response.url, response.status, response.all_headers, response.body, response.fetched_at
         )
@@ -476,7 +494,7 @@ def _basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
-def _from_cache(page: Page, go: Go, redirects: tuple[str, ...]) -> Response:
+def _from_cache(page: "Page", go: Go, redirects: tuple[str, ...]) -> Response:
     return Response(
         url=page.url,
         status=page.status,

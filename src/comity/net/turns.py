@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
@@ -16,7 +17,9 @@ from comity.net.robots import fetch_robots
 from comity.net.settings import ClientSettings
 from comity.net.transport import Transport
 from comity.policy import Decision, Policy, RobotsResult
-from comity.store import Cache
+
+if TYPE_CHECKING:
+    from comity.store import Cache
 
 
 class _Line:

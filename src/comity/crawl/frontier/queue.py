@@ -98,6 +98,15 @@ class Frontier:
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
                 )
+                self._db.executemany(
+                    "UPDATE waiting SET rank = rank + ?, attempts = attempts + 1 WHERE id = ? AND rank < ?",
+                    [(2 * reading.LATER, id_, reading.LATER) for id_ in batch.postponed],
+                )
+                self._db.executemany(
+                    "UPDATE waiting SET rank = rank - ? "
+                    "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
+                    [(2 * reading.LATER, host, reading.LATER) for host in batch.recalled],
+                )
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
                 visits.write(self._db, batch)
@@ -149,7 +158,7 @@ class Frontier:
     def waiting(self, host: str, *, but_not: Collection[int], most: int) -> list[Entry]:
         """URLs of a host that wait for their turn, by priority, then sitemaps first, then in the order found."""
         with explained(self._path):
-            return reading.waiting(self._reader, host, most, but_not=but_not)
+            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""

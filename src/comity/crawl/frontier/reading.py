@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from comity.crawl.frontier.values import Entry, Found, Kind, State
 
+LATER = 1 << 40  # beyond every rank; a postponed URL has twice as much added to its own
 _PREFIXES = ("", "https://", "http://")
 
 
@@ -22,19 +23,27 @@ def split(found: Found) -> tuple[int, str]:
     return 0, found.url  # with a user name, for example
 
 
-def waiting(db: sqlite3.Connection, host: str, most: int, *, but_not: Collection[int] = ()) -> list[Entry]:
-    """The first URLs of a host's queue, except some ids."""
+def waiting(
+    db: sqlite3.Connection, host: str, most: int, *, but_not: Collection[int] = (), below: int = 4 * LATER
+) -> list[Entry]:
+    """The first URLs of a host's queue, except some ids and those with a rank of `below` or more."""
     # One row: at each row that SQLite hands over, threads fight for the interpreter.
     (rows,) = db.execute(
         "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops)) FROM ("
-        "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) "
+        "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
         "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
-        (host, json.dumps(list(but_not)), most),
+        (host, below, json.dumps(list(but_not)), most),
     ).fetchone()
     return [
-        Entry(id_, (_PREFIXES[prefix] + host if prefix else "") + rest, depth, Kind(kind), attempts, hops, rank >> 1)
+        Entry(
+            id_, (_PREFIXES[prefix] + host if prefix else "") + rest, depth, Kind(kind), attempts, hops, _priority(rank)
+        )
         for rank, id_, prefix, rest, depth, kind, attempts, hops in sorted(json.loads(rows))
     ]
+
+
+def _priority(rank: int) -> int:
+    return (rank - 2 * LATER if rank >= LATER else rank) >> 1
 
 
 def counts(db: sqlite3.Connection) -> dict[State, int]:

@@ -84,6 +84,7 @@ class Batch:
         owed: URL and depth of what gave no page and is to be asked for again in a refresh.
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
+        postponed: ids of URLs that have no turn until their host is among `recalled`.
     """
 
     settled: list[tuple[State, int]] = field(default_factory=list)
@@ -93,6 +94,8 @@ class Batch:
     owed: list[tuple[str, int]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     stated: list[tuple[float, str]] = field(default_factory=list)
+    postponed: list[int] = field(default_factory=list)
+    recalled: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.retried or self.found or self.stated)
+        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.recalled)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from comity.crawl.lines import Line, Record, read, wrong_field
 from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Line, Record, read, wrong_field
 
 FILE = "ledger.jsonl"
 START = "0" * 64

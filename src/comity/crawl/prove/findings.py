@@ -34,7 +34,8 @@ class Proof:
         hash: the hash of the last record.
         cached: robots.txt files that came from a cache: that they were served is not in this ledger.
         copies: pages that came from a cache.
-        unchecked: output files that are not there, so that nothing could be said of them.
+        unread: pages whose body is not in the output, or as a text that does not say how it was served.
+        unchecked: what could not be compared with the ledger: files that are not there, a plug-in's output.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Proof:
     hosts: int = 0
     cached: int = 0
     copies: int = 0
+    unread: int = 0
     hash: str = ""
     unchecked: list[str] = field(default_factory=list)
 

@@ -1,23 +1,24 @@
-"""The other files of a crawl: what they hold must have its request or its refusal in the ledger.
+"""The output of a crawl: what it holds must have its request or its refusal in the ledger, and its body the same hash.
 
-Requests are kept as short digests in a temporary database, so that memory stays bounded however long the crawl was
-and whatever order the files are in.
+It is read through the format's own `read_back`. Requests are kept as short digests in a temporary database, so that
+memory stays bounded however long the crawl was and whatever order the output is in.
 """
 
-import base64
-import binascii
 import hashlib
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any, Self
 
+from comity.crawl.lines import Record, wrong_field
 from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Record, read, wrong_field
+from comity.crawl.sinks.guarded import FORMATS, read_back
+from comity.crawl.sinks.stored import Stored
+from comity.errors import InvalidSetting
 
 _TEXT: tuple[type, ...] = (str,)
 _STATUS: tuple[type, ...] = (int,)
-_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
+_SHAPES: dict[str | None, dict[str, tuple[type, ...]]] = {
     "pages": {"url": _TEXT, "status": _STATUS, "sha256": _TEXT},
     "redirects": {"url": _TEXT, "status": _STATUS},
     "failures": {"url": _TEXT, "status": (int, type(None))},
@@ -30,13 +31,7 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
         "sha256": (str, type(None)),
         "previous_sha256": (str, type(None)),
     },
-    "robots": {
-        "url": _TEXT,
-        "origin": _TEXT,
-        "fetched_at": (float,),
-        "sha256": (str, type(None)),
-        "body_base64": _TEXT,
-    },
+    "robots": {"url": _TEXT, "origin": _TEXT, "fetched_at": (float,), "sha256": (str, type(None))},
 }
 
 
@@ -75,25 +70,40 @@ class Asked:
         }:
             self._add(number, key)
 
-    def check(self, folder: Path, proof: Proof) -> None:
-        """Whether each record of the output files is in the ledger, and each refusal of the ledger in its file."""
-        for channel, shape in _SHAPES.items():
-            path = folder / f"{channel}.jsonl"
-            if not path.exists() and channel == "changes":  # there was no refresh
-                continue
-            if not path.exists():
-                proof.unchecked.append(path.name)
-                continue
-            for line in read(path):
-                problem = line.problem or self._problem(channel, shape, line.record)
-                if problem is not None:
-                    proof.add(path.name, line.number, problem)
-            if channel == "refusals":
-                for (number,) in self._db.execute("SELECT record FROM asked WHERE refusal AND times > 0 ORDER BY 1"):
-                    proof.add("ledger.jsonl", number, f"{path.name} does not have this refusal")
+    def check(self, folder: Path, sink: str | None, proof: Proof) -> None:
+        """Whether each record of the output is in the ledger, and each refusal of the ledger in the output.
 
-    def _problem(self, channel: str, shape: dict[str, tuple[type, ...]], record: Record) -> str | None:
-        name = wrong_field(record, shape)
+        Args:
+            sink: the format or plug-in that wrote it; None where that is not known.
+        """
+        sink = sink or next((name for name in FORMATS if _is_there(folder, name)), "jsonl")
+        if sink not in FORMATS:
+            proof.unchecked.append(f"the output, which the plug-in {sink[:200]} wrote")
+            return
+        try:
+            for stored in read_back(folder, sink):
+                if stored.number is None:
+                    proof.unchecked.append(stored.file)
+                    continue
+                problem = stored.problem or self._problem(stored)
+                if problem is not None:
+                    proof.add(stored.file, stored.number, problem)
+                elif stored.channel == "pages" and stored.intact is None:
+                    proof.unread += 1
+        except InvalidSetting as error:  # a library is missing
+            proof.unchecked.append(f"the output: {error}")
+            return
+        where = FORMATS[sink].where.format("refusals")
+        if where.partition(",")[0] in proof.unchecked:
+            return
+        for (number,) in self._db.execute("SELECT record FROM asked WHERE refusal AND times > 0 ORDER BY 1"):
+            proof.add("ledger.jsonl", number, f"{where} does not have this refusal")
+
+    def _problem(self, stored: Stored) -> str | None:
+        channel, record = stored.channel, stored.record
+        if channel is None:
+            return None  # of a kind that the ledger knows nothing of
+        name = wrong_field(record, _SHAPES[channel])
         if name is not None:
             return f"its field {name!r} is missing or damaged"
         url = record["url"]
@@ -117,10 +127,7 @@ class Asked:
         if not self._take(key):
             what = {"refusals": "refusal", "robots": "robots.txt"}.get(channel, "request")
             return f"the ledger has no {what} that fits it, for {url[:200]}"
-        body, sha256 = record.get("body_base64"), record.get("sha256")
-        if body is not None and (body or sha256 is not None) and _body_hash(body) != sha256:
-            return "its body was changed: the hash is another one"
-        return None
+        return "its body was changed: the hash is another one" if stored.intact is False else None
 
     def _add(self, number: int, key: tuple[Any, ...], *, refusal: bool = False) -> None:
         self._db.execute(
@@ -158,8 +165,6 @@ def _packed(key: tuple[Any, ...]) -> bytes:
     return hashlib.sha256(json.dumps(key).encode("ascii")).digest()[:16]
 
 
-def _body_hash(text: object) -> str | None:
-    try:
-        return hashlib.sha256(base64.b64decode(str(text), validate=True)).hexdigest()
-    except (binascii.Error, ValueError):
-        return None
+def _is_there(folder: Path, name: str) -> bool:
+    """Whether a folder has the pages' file of a format."""
+    return any(folder.glob(FORMATS[name].where.format("pages").partition(",")[0]))

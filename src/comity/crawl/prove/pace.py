@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from comity.crawl.prove.lines import Record
+from comity.crawl.lines import Record
 from comity.policy import Policy
 
 TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval

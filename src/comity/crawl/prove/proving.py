@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
+from comity.crawl.lines import Line, Record, load
 from comity.crawl.prove import chain, robots
 from comity.crawl.prove.chain import FILE
 from comity.crawl.prove.findings import Proof
-from comity.crawl.prove.lines import Line, Record, load
 from comity.crawl.prove.outputs import Asked
 from comity.crawl.prove.pace import TOLERANCE, Paces
 from comity.domains import registrable
@@ -37,10 +37,10 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         return proof
     with robots.Bodies(folder / FILE) as bodies, Asked() as asked:
         _Walk(proof, bodies, asked).walk(folder)
-        _check_mark(folder, proof)
+        sink = _check_mark(folder, proof)
         if noted is not None and noted.strip().lower() != proof.hash:
             proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
-        asked.check(folder, proof)
+        asked.check(folder, sink, proof)
     return proof
 
 
@@ -173,27 +173,28 @@ def _policy(values: Record) -> Policy:
     return Policy(**changed)
 
 
-def _check_mark(folder: Path, proof: Proof) -> None:
+def _check_mark(folder: Path, proof: Proof) -> str | None:
     """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
-    ledger has that against them."""
+    ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
     path = folder / _FRONTIER
     if not path.exists():
         proof.add(_FRONTIER, None, "it is missing: nothing says where the ledger ended")
-        return
+        return None
     journal = path.with_name(f"{_FRONTIER}-wal")
     mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     try:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
         try:
-            row = database.execute("SELECT value FROM run WHERE key = 'ledger'").fetchone()
+            facts = dict(database.execute("SELECT key, value FROM run WHERE key IN ('ledger', 'sink')"))
         finally:
             database.close()
     except sqlite3.Error as error:
         if "locked" in str(error):
             raise StorageError(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
         proof.add(_FRONTIER, None, f"it cannot be read ({error}): nothing says where the ledger ended")
-        return
-    mark = load(str(row[0]).encode("utf-8", "replace") + b"\n")[0] if row else {}
+        return None
+    mark, sink = (load(str(facts.get(key)).encode("utf-8", "replace") + b"\n")[0] for key in ("ledger", "sink"))
     if mark.get("count") != proof.records or mark.get("hash") != proof.hash:
         said = f"{mark.get('count')} records, last hash {mark.get('hash')}"
         proof.add(FILE, proof.records, f"the ledger does not end where the frontier says it does: {said}")
+    return name if isinstance(name := sink.get("name"), str) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from comity.crawl.prove.lines import Line, Record, load
+from comity.crawl.lines import Line, Record, load
 from comity.crawl.prove.pace import TOLERANCE
 from comity.errors import ComityError, StorageError
 from comity.policy import Decision, Policy, RobotsResult, Ruling

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from comity.crawl.prove.lines import read
+from comity.crawl.lines import read
 from comity.errors import StorageError
 
 BINS = 96  # of the plot over time

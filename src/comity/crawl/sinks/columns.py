@@ -114,6 +114,14 @@ def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
     return [_fitted(flat.get(name), kind) for name, kind in columns.items()]
 
 
+def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The record that a row was made from, as far as its columns hold it; `body_bytes` stays bytes."""
+    record = {name: value for name, value in row.items() if name not in _DECISION}
+    if "verdict" in COLUMNS[channel]:
+        record["decision"] = {"line" if key == "rule_line" else key: row.get(key) for key in _DECISION}
+    return record
+
+
 def _fits(value: Any, kind: Kind | None) -> bool:
     if kind is None or value is None:
         return kind is not None

@@ -5,17 +5,21 @@ known, and are removed when the index is cut back. The other channels are JSON L
 """
 
 import base64
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from comity.crawl.durable import sync_folder
 from comity.crawl.sinks import Answer, Channel
 from comity.crawl.sinks.jsonl import JsonLines
+from comity.crawl.sinks.jsonl import read_back as read_index
 from comity.crawl.sinks.names import name_of
+from comity.crawl.sinks.stored import Stored
 
 FOLDER = "files"
 SIDE_BY_SIDE = 16  # files that the disk is asked to keep at once: it takes many in hardly more time than one
@@ -84,6 +88,24 @@ class Files:
             os.fsync(file.fileno())
 
 
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the index, and whether each page's file is the one that it names."""
+    for stored in read_index(folder):
+        if stored.channel != "pages" or stored.number is None or stored.problem is not None:
+            yield stored
+            continue
+        name = str(stored.record.get("file"))
+        try:
+            if not _is_ours(name.removeprefix(f"{FOLDER}/")):
+                raise ValueError(name)
+            with (folder / name).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            yield replace(stored, problem=f"its file is not there: {name[:300]!r}")
+        else:
+            yield replace(stored, intact=found == stored.record.get("sha256"))
+
+
 def _make_folders(folder: Path, top: Path) -> set[Path]:
     """Make a folder; returns those in which an entry was made on the way."""
     touched = set()
@@ -106,8 +128,14 @@ def _uncommitted(index: Path, committed: int) -> Iterator[str]:
                 name = json.loads(line)["file"].removeprefix(f"{FOLDER}/")
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # the line was cut by the crash, so none of its flush's files was begun
-            if ".." not in PurePosixPath(name).parts and not PurePosixPath(name).is_absolute() and "~" in name:
+            if _is_ours(name):
                 yield name
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name stays in the folder, and is one that `name_of` may have given."""
+    path = PurePosixPath(name)
+    return ".." not in path.parts and not path.is_absolute() and "~" in name
 
 
 def _body(record: Mapping[str, Any]) -> bytes:

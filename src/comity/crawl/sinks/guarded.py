@@ -15,6 +15,7 @@ from comity.crawl import plugins
 from comity.crawl.frontier import Frontier
 from comity.crawl.sinks import Answer, Channel, Sink
 from comity.crawl.sinks.appended import explained
+from comity.crawl.sinks.stored import Stored
 from comity.errors import InvalidSetting, StorageError
 
 
@@ -50,6 +51,17 @@ def make(name: str) -> Sink:
         raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor a plug-in's MODULE:NAME")
     sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
     return sink
+
+
+def read_back(folder: Path, name: str) -> Iterator[Stored]:
+    """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
+
+    Raises:
+        StorageError: a file cannot be read.
+        InvalidSetting: a library that the format needs is not installed.
+    """
+    records: Iterator[Stored] = import_module(FORMATS[name].module).read_back(folder)
+    return records
 
 
 class GuardedSink:

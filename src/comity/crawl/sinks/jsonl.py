@@ -6,12 +6,13 @@ elsewhere: the lines are the same.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from comity.crawl.sinks import CHANNELS, Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
+from comity.crawl.sinks.stored import CHECKED, Stored, from_lines
 
 try:
     import orjson
@@ -54,6 +55,14 @@ class JsonLines:
     def close(self) -> None:
         for file in self._files.values():
             file.close()
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the files."""
+    for channel in CHECKED:
+        path = folder / f"{channel}.jsonl"
+        if channel not in _ON_DEMAND or path.exists():
+            yield from from_lines(path, channel)
 
 
 def line(record: Mapping[str, Any], channel: Channel) -> bytes:

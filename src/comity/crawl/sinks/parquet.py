@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 from comity.crawl.durable import sync_folder
 from comity.crawl.sinks import CHANNELS, Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
-from comity.crawl.sinks.columns import COLUMNS, Kind, values
+from comity.crawl.sinks.columns import COLUMNS, Kind, record_of, values
 from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
+from comity.crawl.sinks.stored import CHECKED, Stored, from_lines, is_intact
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
@@ -169,3 +170,34 @@ def _groups(
                 rows, size = [], 0
     if rows and rest:
         yield rows, size
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the parts, and in the journals of which no part was made yet.
+
+    Raises:
+        InvalidSetting: pyarrow is not installed.
+    """
+    parquet = need("pyarrow.parquet", "parquet")
+    for channel in CHECKED:
+        for part in sorted(folder.glob(f"{channel}-*.parquet")):
+            yield from _rows(parquet, channel, part)
+        for journal in sorted(folder.glob(f"{channel}-*.journal")):
+            if not journal.with_suffix(".parquet").exists():
+                yield from from_lines(journal, channel)
+
+
+def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
+    number = 0
+    times = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
+    try:
+        with parquet.ParquetFile(part) as file:
+            for batch in file.iter_batches(batch_size=1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    for name in times:
+                        row[name] = row[name].timestamp() if row[name] is not None else None
+                    record = record_of(channel, row)
+                    yield Stored(channel, part.name, number, record, is_intact(record))
+    except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these
+        yield Stored(None, part.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")

@@ -5,12 +5,14 @@ deleted when the file is opened again.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from comity.crawl.sinks import CHANNELS, Answer, Channel
-from comity.crawl.sinks.columns import COLUMNS, Kind, values
+from comity.crawl.sinks.columns import COLUMNS, Kind, record_of, values
+from comity.crawl.sinks.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
 
 NAME = "crawl.sqlite"
@@ -102,3 +104,25 @@ class Sqlite:
         if "locked" in text:
             return StorageError(f"{self._path} is locked by another program", hint="close it there, then --resume")
         return StorageError(f"{self._path}: {text}")
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the tables; the number of a record is its id."""
+    path = folder / NAME
+    if not path.exists():
+        yield absent(NAME)
+        return
+    journal = path.with_name(f"{NAME}-wal")
+    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
+    channel, number = CHECKED[0], 0
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)) as db:
+            db.row_factory = sqlite3.Row
+            for channel in CHECKED:
+                number = 0
+                for row in db.execute(f"SELECT * FROM {channel} ORDER BY id"):
+                    record = record_of(channel, dict(row))
+                    number = record.pop("id")
+                    yield Stored(channel, f"{NAME}, {channel}", number, record, is_intact(record))
+    except (sqlite3.Error, KeyError, OverflowError, UnicodeError) as error:
+        yield Stored(None, f"{NAME}, {channel}", number + 1, problem=f"it cannot be read: {error}")

@@ -10,6 +10,7 @@ Metadata are `application/warc-fields`, which replay tools never take for the pa
 import base64
 import hashlib
 import io
+import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from comity.crawl.sinks import Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
 from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
+from comity.crawl.sinks.stored import CHECKED, Stored, absent
 from comity.net import Response
 
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
@@ -170,6 +172,56 @@ class Warc:
         writer.write_record(record)
         self._buffer.write(zlib.compress(plain.getbuffer(), LEVEL, wbits=zlib.MAX_WBITS + 16))
         return str(record.rec_headers.get_header("WARC-Record-ID"))
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What the metadata records say, each held against the response that it names.
+
+    Raises:
+        InvalidSetting: warcio is not installed.
+    """
+    iterate = need("warcio.archiveiterator", "warc").ArchiveIterator
+    files = sorted(folder.glob("crawl-*.warc.gz"))
+    if not files:
+        yield absent("crawl-00001.warc.gz")
+    for path in files:
+        number = 0
+        response, sha256 = "", ""  # id and hash of the body of the response that came last
+        try:
+            with path.open("rb") as file:
+                for record in iterate(file):
+                    number += 1
+                    if record.rec_type == "response":
+                        response = record.rec_headers.get_header("WARC-Record-ID") or ""
+                        sha256 = _hash_of(record.content_stream())
+                    elif record.rec_type == "metadata":
+                        named = record.rec_headers.get_header("WARC-Concurrent-To")
+                        yield _stored(path.name, number, record, sha256 if named and named == response else None)
+        except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
+            yield Stored(None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")
+
+
+def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> Stored:
+    """A metadata record; `sha256` is that of the body it tells of, None where it names none."""
+    fields = dict(one.partition(b": ")[::2] for one in metadata.content_stream().read().splitlines())
+    kind = fields.get(b"comity-kind", b"").decode("utf-8", "replace")
+    channel = next((channel for channel in CHECKED if _KINDS[channel] == kind), None)
+    if channel is None and kind in _KINDS.values():
+        return Stored(None, file, number)
+    try:
+        facts = json.loads(fields[b"comity-record"])
+        assert isinstance(facts, dict)
+    except (KeyError, ValueError, RecursionError, AssertionError):
+        return Stored(None, file, number, problem="its field comity-record is missing or damaged")
+    intact = None if sha256 is None or facts.get("sha256") is None else sha256 == facts["sha256"]
+    return Stored(channel, file, number, facts, intact, None if channel else f"its kind {kind[:40]!r} is none")
+
+
+def _hash_of(body: Any) -> str:
+    digest = hashlib.sha256()
+    while chunk := body.read(1 << 16):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 class _Head:
