@@ -19,8 +19,7 @@ from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
 from comity.crawl.feeding import feed
-from comity.crawl.frontier import Entry, Frontier, Kind
-from comity.crawl.hosts import Host, Hosts
+from comity.crawl.frontier import Frontier
 from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
@@ -29,6 +28,7 @@ from comity.crawl.plugins import Expander, Plugins, Source
 from comity.crawl.reading import Reader
 from comity.crawl.refreshing import ENDED, FINISHED, check_begun, refresh_of
 from comity.crawl.revisits import Refresh
+from comity.crawl.schedule import Schedule
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
@@ -45,7 +45,6 @@ from comity.policy import Policy
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
-REFILL = 256  # URLs of one host held in memory
 
 
 class Crawler:
@@ -90,11 +89,9 @@ class Crawler:
         self._clock = clock or Clock()
         self._watch = Watch(self._clock)
         self.stats = self._watch.stats
-        self._hosts = Hosts()
-        self._tasks: set[asyncio.Task[Entry | None]] = set()
         self._wake = Alarm(self._clock)
+        self._schedule = Schedule(self.settings, self._clock, self._wake.set)
         self._stopping = False
-        self._broken: BaseException | None = None
         self._held = False
         self._given_sink = sink
         self._begins_refresh = refresh
@@ -126,7 +123,14 @@ class Crawler:
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
         phase: Phase = "stopping" if self._stopping else "held" if self._held else "running"
-        return take(self._watch, self._hosts.all(), phase, len(self._tasks), most_hosts=hosts, most_rules=rules)
+        return take(
+            self._watch,
+            self._schedule.hosts.all(),
+            phase,
+            len(self._schedule.tasks),
+            most_hosts=hosts,
+            most_rules=rules,
+        )
 
     @property
     def format(self) -> str:
@@ -175,7 +179,7 @@ class Crawler:
                     self.limit_reached = self._watch.limit = self._spending.used_up(self._clock.monotonic())
                 finally:
                     self.trouble = self._outcome.trouble
-                    under_way = [*self._tasks, self._feeding] if self._feeding else [*self._tasks]
+                    under_way = [*self._schedule.tasks, *([self._feeding] if self._feeding else ())]
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
@@ -232,24 +236,26 @@ class Crawler:
         self._visitor = Visitor(
             self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh, silent
         )
+        self._schedule.began(
+            self._frontier, self._client, self._visitor, self._spending, self._outcome, self.stats, refresh
+        )
         for seed in self.seeds:
             self._intake.discover(seed, depth=0, given=True)
 
     def _begin(self) -> None:
         if self._plugins.source is not None or self._refresh is not None:
             self._feeding = asyncio.get_running_loop().create_task(self._feed())
-        for name in self._frontier.hosts():
-            self._hosts.push(self._hosts.of(name), 0.0)
+        self._schedule.go_on()
 
     async def _loop(self) -> None:
         next_commit = self._clock.monotonic() + COMMIT_EVERY
         while True:
-            if self._broken is not None:
-                raise self._broken
+            if self._schedule.broken is not None:
+                raise self._schedule.broken
             asked_again = self._unreachable.recall_due() if self._unreachable else None
             now = self._clock.monotonic()
-            while not self._full() and (host := self._hosts.pop_ready(now)) is not None:
-                self._serve(host, now)
+            while not self._full() and (host := self._schedule.hosts.pop_ready(now)) is not None:
+                self._schedule.serve(host, now)
             if self._committing is not None and self._committing.done():
                 self._committing.result()
                 self._committing = None
@@ -266,8 +272,10 @@ class Crawler:
             if self._committing is not None and self._is_over():
                 await asyncio.wait([self._committing])
                 continue
-            times = [next_commit] if self._committing is None and (self._outcome.waiting or self._tasks) else []
-            ready = self._hosts.next_time()
+            times = []
+            if self._committing is None and (self._outcome.waiting or self._schedule.tasks):
+                times.append(next_commit)
+            ready = self._schedule.hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
             if (deadline := self._spending.deadline()) is not None and not self._enough():
@@ -278,8 +286,8 @@ class Crawler:
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
-        nothing_left = self._hosts.next_time() is None and self._feeding is None
-        return not self._tasks and (self._stopping or self._enough() or nothing_left)
+        nothing_left = self._schedule.hosts.next_time() is None and self._feeding is None
+        return not self._schedule.tasks and (self._stopping or self._enough() or nothing_left)
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
@@ -291,77 +299,10 @@ class Crawler:
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
-        asking = len(self._tasks) - self._visitor.resting
-        return idle or asking >= self.settings.concurrency or self._enough(len(self._tasks))
+        return idle or self._schedule.asking >= self.settings.concurrency or self._enough(len(self._schedule.tasks))
 
     def _enough(self, more: int = 0) -> bool:
         return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
-
-    def _serve(self, host: Host, now: float) -> None:
-        """Start the next request of a host that is ready."""
-        ready_at = max(host.not_before, self._client.ready_at(host.name))
-        if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
-            self._hosts.push(host, ready_at)
-            return
-        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
-            return
-        if not host.queue and not self._refill(host):
-            return
-        entry = host.queue.popleft()
-        host.under_way.add(entry.id)
-        host.sitemaps += entry.kind is Kind.SITEMAP
-        self._spending.started(host.name, now)
-        task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
-        self._tasks.add(task)
-        task.add_done_callback(lambda task: self._visited(task, host, entry))
-        self._again(host)
-
-    def _refill(self, host: Host) -> bool:
-        if host.drained:
-            return False
-        taken = host.under_way | self._outcome.settled()
-        waiting = self._frontier.waiting(host.name, but_not=taken, most=REFILL)
-        host.drained = len(waiting) < REFILL
-        if self._refresh is not None:
-            met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=self._outcome.unread(host.name))
-            host.drained = host.drained and waiting is met
-        host.queue.extend(waiting)
-        return bool(waiting)
-
-    def _again(self, host: Host) -> None:
-        """Have a host come up again, if it has work and room."""
-        if host.in_heap or (not host.queue and host.drained):
-            return
-        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
-            return  # what waits stays in the frontier for a later run with a higher limit
-        if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
-            if host.under_way:
-                return
-            ready_at = max(host.not_before, self._client.ready_at(host.name))
-            self.stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
-            self._hosts.push(host, ready_at)
-        elif len(host.under_way) < self.settings.per_host:
-            self._hosts.push(host, max(host.not_before, self._client.ready_at(host.name)))
-
-    def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
-        self._tasks.discard(task)
-        host.under_way.discard(entry.id)
-        host.sitemaps -= entry.kind is Kind.SITEMAP
-        self._wake.set()
-        if task.cancelled():
-            return
-        if (error := task.exception()) is not None:
-            self._broken = self._broken or error
-            return
-        # Only now may the URL be taken again: before, it would have been under way twice.
-        if (once_more := task.result()) is not None:
-            if once_more is entry and self._refresh is not None:
-                host.drained = False  # it waits in the frontier, behind the sitemaps just found
-            elif once_more is entry:
-                host.queue.appendleft(entry)
-            else:
-                host.queue.append(once_more)
-        self._again(host)
 
     # From one commit to the next
 
@@ -371,7 +312,7 @@ class Crawler:
             until_room = partial(self._outcome.until_below, COMMIT_SIZE, self._wake.set)
             await feed(self._intake, self._refresh, self._plugins, until_room)
         except Exception as error:
-            self._broken = self._broken or error
+            self._schedule.broken = self._schedule.broken or error
         finally:
             self._feeding = None
             self._wake.set()
@@ -388,9 +329,7 @@ class Crawler:
             for page in commit.pages:
                 self.on_page(page)
         for name in commit.hosts:
-            host = self._hosts.of(name)
-            host.drained = False
-            self._again(host)
+            self._schedule.found(name)
 
     def _recall(self, name: str, default: Any = None) -> Any:
         """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""
