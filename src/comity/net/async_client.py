@@ -4,8 +4,6 @@ It sends what the gate permits (turns.py) and tells it what came; it decides not
 """
 
 import asyncio
-import random
-from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,25 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import (
-    FetchError,
-    TooLarge,
-    TooManyRedirects,
-    UnwantedType,
-)
+from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType
 from comity.gate import Gate, Go
-from comity.gate.machine import BUSY
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
-from comity.gate.retry_after import retry_after
 from comity.net import certificates  # noqa: F401 - before aiohttp
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
-from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import Response, StreamedResponse
+from comity.net.sending import Sender
 from comity.net.settings import SHARED, ClientSettings, checked_headers
-from comity.net.transport import Answer, Transport, timed_out
+from comity.net.transport import Transport
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
@@ -62,6 +53,7 @@ class AsyncClient:
         self._clock = clock or Clock()
         self._gate = Gate(self.policy, epoch=self._clock.wall() - self._clock.monotonic())
         self._turns = Turns(self._gate, self.policy, self.settings, self._clock)
+        self._sender = Sender(self._gate, self._turns, self.settings, self._clock)
         self._cache: Cache | None = None
 
     async def __aenter__(self) -> Self:
@@ -100,13 +92,6 @@ class AsyncClient:
     @on_exchange.setter
     def on_exchange(self, listener: Callable[[Exchange], None] | None) -> None:
         self._turns.on_exchange = listener
-
-    def _deadlines(self, go: Go) -> Deadlines:
-        """The time-outs of the open client; a permission that comes when it is closed is given back."""
-        if self._turns.transport is None:
-            self._gate.withdrawn(go)
-            self._turns.report(go.key)
-        return self._turns.sending.deadlines
 
     # Questions
 
@@ -218,7 +203,7 @@ class AsyncClient:
             good: bool | None = False
             failure: BaseException | None = None
             try:
-                answer, fetched_at = await self._head_of(go, url, headers, exchange)
+                answer, fetched_at = await self._sender.head_of(go, url, headers, exchange)
                 try:
                     response = StreamedResponse(
                         url=url,
@@ -234,7 +219,7 @@ class AsyncClient:
                     response._answer, response._limit = answer, self.settings.max_body
                     good = answer.status < 500
                     if response.location is None:
-                        self._check_type(answer)
+                        self._sender.check_type(answer)
                         yield response
                         return
                 finally:
@@ -245,20 +230,9 @@ class AsyncClient:
                     good = None
                 raise
             finally:
-                self._over(exchange, error=failure)
+                self._sender.over(exchange, error=failure)
                 self._gate.finished(go, self._clock.monotonic(), good=good)
             url, headers = self._next_hop(url, response.location, passed, headers)
-
-    async def _head_of(
-        self, go: Go, url: str, headers: Mapping[str, str], exchange: Exchange | None
-    ) -> tuple[Answer, float]:
-        """The head of a stream, in time."""
-        try:
-            with self._deadlines(go).within(self.settings.timeout):
-                return await self._open(go, "GET", url, headers, exchange)
-        except TimeoutError:
-            self._gate.timed_out(go, self._clock.monotonic())
-            raise timed_out(url, self.settings.timeout) from None
 
     async def retrieve(self, url: str, **options: Any) -> Any:
         """The page for a reader that is a program: as Markdown, with evidence; see `comity.retrieve.retrieve`."""
@@ -324,7 +298,7 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._send(go, method, url, headers, redirects)
+                    response = await self._sender.send(go, method, url, headers, redirects)
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):
@@ -353,107 +327,6 @@ class AsyncClient:
         if ruling is None or not ruling.allows(url):
             raise refusal(await self.check(url))
         return Go(url, self._gate.key(urls.host(url)), ruling)
-
-    async def _send(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...]
-    ) -> Response:
-        settings = self.settings
-        sent = self._clock.monotonic()
-        exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
-        try:
-            with self._deadlines(go).within(settings.timeout):
-                answer, fetched_at = await self._open(go, method, url, headers, exchange)
-                try:
-                    self._check_type(answer)
-                    body = b"" if method == "HEAD" else await answer.read(settings.max_body)
-                except BaseException:
-                    answer.close()
-                    raise
-        except TimeoutError:
-            self._gate.timed_out(go, self._clock.monotonic())
-            late = timed_out(url, settings.timeout)
-            self._over(exchange, error=late)
-            raise late from None
-        except BaseException as error:
-            self._over(exchange, error=error)
-            raise
-        if exchange is not None:
-            self._over(exchange, body=body)
-        return Response(
-            url=url,
-            status=answer.status,
-            headers=answer.headers,
-            go=go,
-            fetched_at=fetched_at,
-            redirects=redirects,
-            reason=answer.reason,
-            http_version=answer.http_version,
-            request_headers=answer.sent,
-            body=body,
-            elapsed=self._clock.monotonic() - sent,
-        )
-
-    async def _open(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
-    ) -> tuple[Answer, float]:
-        """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._turns.sending, self._clock
-        if self.settings.auth and (pair := self.settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": _basic(*pair), **headers}
-        try:
-            if self.settings.head_timeout is None:
-                answer = await transport.open(method, url, headers=headers or None)
-            else:
-                try:
-                    with transport.deadlines.within(self.settings.head_timeout):
-                        answer = await transport.open(method, url, headers=headers or None)
-                except TimeoutError:
-                    raise timed_out(url, self.settings.head_timeout) from None
-        except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up
-            if exchange is not None:
-                exchange.lost(clock.monotonic())
-            self._gate.abandoned(go, clock.monotonic())
-            self._turns.report(go.key)
-            raise
-        except BaseException:
-            if exchange is not None:
-                exchange.lost(clock.monotonic())
-            self._gate.answered(go, clock.monotonic(), jitter=self._jitter())
-            self._turns.report(go.key)
-            raise
-        wall = clock.wall()
-        if exchange is not None:
-            exchange.heard(answer.status, clock.monotonic())
-        if answer.status == 429 or answer.status >= 500:
-            later = retry_after(answer.headers.get("Retry-After"), wall)
-            if exchange is not None and answer.status in BUSY:
-                exchange.retry_after = later
-            self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
-        else:
-            self._gate.answered(go, clock.monotonic(), status=answer.status)
-        self._turns.report(go.key)
-        return answer, wall
-
-    def _over(
-        self, exchange: Exchange | None, *, body: bytes | None = None, error: BaseException | None = None
-    ) -> None:
-        """Tell who listens of a request that is over."""
-        if exchange is not None and self.on_exchange is not None:
-            exchange.over(self._clock.monotonic(), body=body, error=error)
-            self.on_exchange(exchange)
-
-    def _jitter(self) -> float:
-        return random.random() if self.settings.jitter else 1.0
-
-    def _check_type(self, answer: Answer) -> None:
-        wanted = self.settings.content_types
-        if not wanted or not 200 <= answer.status < 300:
-            return
-        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
-            raise UnwantedType(
-                f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
-            )
 
     # Pages kept from earlier
 
@@ -487,11 +360,6 @@ class AsyncClient:
         if page_or_none is not None:
             self._cache.keep_page(page_or_none)
         return response
-
-
-def _basic(name: str, password: str) -> str:
-    """RFC 7617."""
-    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
 def _from_cache(page: "Page", go: Go, redirects: tuple[str, ...]) -> Response:
