@@ -33,7 +33,10 @@ def _print(proof: Proof) -> None:
         ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
         ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
         ("unproved", _from_cache(proof)),
-        ("bodies", f"{_count(proof.unread, 'page')} without one, or re-coded: not compared" if proof.unread else ""),
+        (
+            "bodies",
+            f"{_count(proof.unread, 'page')} without one, re-coded or rendered: not compared" if proof.unread else "",
+        ),
         ("not read", ", ".join(proof.unchecked)),
         ("last hash", proof.hash),
     ):

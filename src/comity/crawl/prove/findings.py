@@ -34,7 +34,7 @@ class Proof:
         hash: the hash of the last record.
         cached: robots.txt files that came from a cache: that they were served is not in this ledger.
         copies: pages that came from a cache.
-        unread: pages whose body is not in the output, or as a text that does not say how it was served.
+        unread: pages whose body is not in the output, or as a text that does not say how it was served, or rendered.
         unchecked: what could not be compared with the ledger: files that are not there, a plug-in's output.
     """
 

@@ -116,7 +116,12 @@ def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
 
 def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
     """The record that a row was made from, as far as its columns hold it; `body_bytes` stays bytes."""
-    record = {name: value for name, value in row.items() if name not in _DECISION}
+    record = {name: value for name, value in row.items() if name not in _DECISION and name != "more"}
+    try:
+        more = json.loads(row.get("more") or "{}")
+    except ValueError:
+        more = None
+    record |= more if isinstance(more, dict) else {}
     if "verdict" in COLUMNS[channel]:
         record["decision"] = {"line" if key == "rule_line" else key: row.get(key) for key in _DECISION}
     return record

@@ -32,7 +32,7 @@ class Stored:
         number: of the record in that file, counted from 1; None: the file is not there.
         record: as it was written, with `decision` as in JSON Lines; without body.
         intact: whether the body kept is the one that `sha256` names; None where that cannot be told, since there is
-            none, or only a text that is not spelt as it was served.
+            none, or only a text that is not spelt as it was served, or was rendered.
         problem: what is wrong with it.
     """
 
@@ -76,6 +76,9 @@ def is_intact(record: Mapping[str, Any]) -> bool | None:
     if isinstance(body, bytes):
         return hashlib.sha256(body).hexdigest() == sha256 or (sha256 is None and not body)
     text = record.get("body")
+    if isinstance(text, str) and record.get("rendered"):  # made here: the ledger knows only what was served
+        made = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return None if made == record.get("rendered_sha256") else False
     return _is_spelt(text, record.get("encoding"), sha256) if isinstance(text, str) else None
 
 
