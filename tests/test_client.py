@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
@@ -187,21 +185,3 @@ def test_what_was_learned_can_be_inspected_without_io(site: Site) -> None:
         client.clear_cache()
         assert client.is_allowed(site.url("/"))
     assert site.paths() == ["/robots.txt", "/robots.txt"]
-
-
-def test_the_system_s_certificates_are_read_when_they_are_needed_and_verify_as_ever() -> None:
-    script = """
-import ssl, comity
-comity.AsyncClient
-from aiohttp import connector
-context = connector._SSL_CONTEXT_VERIFIED
-assert type(context) is not ssl.SSLContext and context.cert_store_stats()["x509_ca"] == 0
-plain = ssl.create_default_context()
-assert type(plain) is ssl.SSLContext
-settings = [(each.verify_mode, each.check_hostname, each.options, each.verify_flags) for each in (context, plain)]
-assert settings[0] == settings[1]
-context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="example.com")
-assert type(context) is ssl.SSLContext and context.cert_store_stats() == plain.cert_store_stats()
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -18,7 +18,6 @@ from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
-from comity.net import certificates  # noqa: F401 - before aiohttp
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.exchange import Exchange
