@@ -27,7 +27,7 @@ PARTS = (
         "discovery: scope, traps, robots.txt for each new link",
         (
             *(f"comity.crawl.{name}" for name in ("intake", "admission", "scope", "traps", "explosions", "cleaning")),
-            *("comity.crawl.discovery", "comity.policy", "comity.robots"),
+            *("comity.crawl.admit.discovery", "comity.policy", "comity.robots"),
         ),
     ),
     (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy, parse, urls
-from comity.crawl import discovery
+from comity.crawl.admit import discovery
 from comity.crawl.frontier import Kind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta

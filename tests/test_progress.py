@@ -24,8 +24,8 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
 from comity.crawl import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawl.shown import shown
-from comity.crawl.tally import MOST_RULES, OTHERS, Rule, Tally
+from comity.crawl.watch.shown import shown
+from comity.crawl.watch.tally import MOST_RULES, OTHERS, Rule, Tally
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"

@@ -24,10 +24,10 @@ from sites import Site
 from test_command import comity, complaint
 
 from comity import Crawler, CrawlSettings, Policy, StorageError
+from comity.crawl.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
 from comity.crawl.frontier import Visit
 from comity.crawl.prove import prove
 from comity.crawl.report import write as write_report
-from comity.crawl.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
 from comity.crawl.sinks.guarded import FORMATS
 from comity.signals import sitemaps
 

@@ -14,8 +14,8 @@ from sites import Site
 from test_command import comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
+from comity.crawl.admit.scope import BREADTHS, Scope
 from comity.crawl.budget import Budget, Spending, Spent
-from comity.crawl.scope import BREADTHS, Scope
 from comity.domains import registrable
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

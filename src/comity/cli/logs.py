@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from comity.crawl.shown import shown
+from comity.crawl.watch.shown import shown
 from comity.errors import StorageError
 
 LONGEST = 2000  # characters of a line

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.crawl import Crawler, HostNow, HostState, Snapshot
-from comity.crawl.shown import shown
-from comity.crawl.tally import Rule
-from comity.crawl.watching import WAITS
+from comity.crawl.watch.shown import shown
+from comity.crawl.watch.tally import Rule
+from comity.crawl.watch.watching import WAITS
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from comity.crawl.settings import CrawlSettings
     from comity.crawl.simple import crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawl.sinks import Sink
-    from comity.crawl.snapshot import HostNow, HostState, Snapshot
     from comity.crawl.stats import Stats
+    from comity.crawl.watch.snapshot import HostNow, HostState, Snapshot
 
 __all__ = [
     "CrawlSettings",
@@ -46,10 +46,10 @@ __getattr__ = late(
         "Crawler": "comity.crawl.crawler",
         "Expanded": "comity.crawl.plugins",
         "Expander": "comity.crawl.plugins",
-        "HostNow": "comity.crawl.snapshot",
-        "HostState": "comity.crawl.snapshot",
+        "HostNow": "comity.crawl.watch.snapshot",
+        "HostState": "comity.crawl.watch.snapshot",
         "Sink": "comity.crawl.sinks",
-        "Snapshot": "comity.crawl.snapshot",
+        "Snapshot": "comity.crawl.watch.snapshot",
         "Source": "comity.crawl.plugins",
         "Stats": "comity.crawl.stats",
         "crawl": "comity.crawl.simple",

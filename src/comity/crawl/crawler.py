@@ -13,31 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawl import waits
-from comity.crawl.admission import Admission
+from comity.crawl.admit.admission import Admission
+from comity.crawl.admit.intake import Intake
+from comity.crawl.again import waits
+from comity.crawl.again.feeding import feed
+from comity.crawl.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
+from comity.crawl.again.revisits import Refresh
+from comity.crawl.again.unreachable import Unreachable
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
-from comity.crawl.feeding import feed
 from comity.crawl.frontier import Frontier
-from comity.crawl.intake import Intake
 from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expander, Plugins, Source
 from comity.crawl.reading import Reader
-from comity.crawl.refreshing import ENDED, FINISHED, check_begun, refresh_of
-from comity.crawl.revisits import Refresh
 from comity.crawl.schedule import Schedule
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
 from comity.crawl.sinks.guarded import GuardedSink
-from comity.crawl.snapshot import Phase, Snapshot, take
 from comity.crawl.stats import Stats
-from comity.crawl.unreachable import Unreachable
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
-from comity.crawl.watching import Watch
+from comity.crawl.watch.snapshot import Phase, Snapshot, take
+from comity.crawl.watch.watching import Watch
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
 from comity.policy import Policy

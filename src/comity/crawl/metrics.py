@@ -11,8 +11,8 @@ from typing import Any
 
 from comity.crawl.crawler import Crawler
 from comity.crawl.frontier import State
-from comity.crawl.snapshot import HostState, Snapshot
-from comity.crawl.tally import COMMIT_BOUNDS
+from comity.crawl.watch.snapshot import HostState, Snapshot
+from comity.crawl.watch.tally import COMMIT_BOUNDS
 from comity.errors import MissingExtra
 
 _COUNTERS = (

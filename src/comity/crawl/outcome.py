@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from comity.crawl import records, revisits
+from comity.crawl import records
+from comity.crawl.again import revisits
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.crawl.ledger import Collected, Ledger
 from comity.crawl.page import CrawledPage
@@ -19,8 +20,8 @@ from comity.crawl.records import Change, Grounds
 from comity.crawl.sinks import Channel
 from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
-from comity.crawl.tally import Tally
-from comity.crawl.watching import Watch
+from comity.crawl.watch.tally import Tally
+from comity.crawl.watch.watching import Watch
 from comity.net import Response
 from comity.net.exchange import Exchange
 from comity.policy import Decision, RobotsResult

@@ -6,11 +6,13 @@ It reads what came and never asks for more. Whether an answer is a failure, and 
 from typing import TYPE_CHECKING
 
 from comity import urls
-from comity.crawl import discovery, plugins, records, revisits
-from comity.crawl.admission import Admission
+from comity.crawl import plugins, records
+from comity.crawl.admit import discovery
+from comity.crawl.admit.admission import Admission
+from comity.crawl.admit.intake import Intake
+from comity.crawl.again import revisits
 from comity.crawl.duplicates import Duplicate, Duplicates
 from comity.crawl.frontier import Entry, Kind, Visit
-from comity.crawl.intake import Intake
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.plugins import Plugins

@@ -3,10 +3,10 @@
 import base64
 from typing import Any, Literal
 
+from comity.crawl.admit.traps import Trap
 from comity.crawl.digest import digest
 from comity.crawl.duplicates import Duplicate
 from comity.crawl.frontier import Visit
-from comity.crawl.traps import Trap
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings

@@ -7,11 +7,11 @@ be started at all is the crawler's.
 import asyncio
 from collections.abc import Callable
 
+from comity.crawl.again.revisits import Refresh
 from comity.crawl.budget import Spending
 from comity.crawl.frontier import Entry, Frontier, Kind
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.outcome import Outcome
-from comity.crawl.revisits import Refresh
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor

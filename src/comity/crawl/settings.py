@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from comity.crawl import scope as scopes
+from comity.crawl.admit import scope as scopes
 from comity.crawl.budget import Budget
 from comity.errors import InvalidSetting
 

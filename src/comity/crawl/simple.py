@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls as addresses
+from comity.crawl.admit.scope import Scope
 from comity.crawl.crawler import Crawler
 from comity.crawl.page import CrawledPage, read_meta, read_response
-from comity.crawl.scope import Scope
 from comity.crawl.settings import CrawlSettings
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed
 from comity.net import AsyncClient, ClientSettings, Response

@@ -11,7 +11,7 @@ class Stats:
     Attributes:
         pages: pages kept.
         refused: URLs that robots.txt or the policy forbids; none was fetched.
-        trapped: URLs left out because they lead nowhere (see traps.py).
+        trapped: URLs left out because they lead nowhere (see admit/traps.py).
         duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
         postponed: URLs that wait until their site's robots.txt can be reached.

@@ -7,16 +7,16 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 from typing import TYPE_CHECKING
 
 from comity import urls
+from comity.crawl.again.revisits import GONE, MOVED, Refresh, conditions
+from comity.crawl.again.unreachable import Unreachable
 from comity.crawl.budget import Spending
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.hosts import Host
 from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
-from comity.crawl.revisits import GONE, MOVED, Refresh, conditions
 from comity.crawl.settings import CrawlSettings
-from comity.crawl.unreachable import Unreachable
-from comity.crawl.watching import Watch
+from comity.crawl.watch.watching import Watch
 from comity.errors import (
     AddressBlocked,
     CircuitOpen,

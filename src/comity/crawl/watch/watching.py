@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from comity import urls
 from comity.crawl.frontier import Frontier, State
-from comity.crawl.shown import shown
 from comity.crawl.stats import Stats
-from comity.crawl.tally import Commits, Tally
+from comity.crawl.watch.shown import shown
+from comity.crawl.watch.tally import Commits, Tally
 from comity.gate.pacing import Pause
 from comity.net import Clock
 from comity.net.exchange import Exchange

@@ -14,8 +14,8 @@ from typing import Literal
 from comity.crawl.frontier import State
 from comity.crawl.hosts import Host
 from comity.crawl.stats import Stats
-from comity.crawl.tally import OTHERS, Rule
-from comity.crawl.watching import Watch
+from comity.crawl.watch.tally import OTHERS, Rule
+from comity.crawl.watch.watching import Watch
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from comity import urls
 from comity.crawl import records
-from comity.crawl.admission import Admission
-from comity.crawl.discovery import Candidate
+from comity.crawl.admit.admission import Admission
+from comity.crawl.admit.discovery import Candidate
 from comity.crawl.frontier import Found, Kind, State
 from comity.crawl.outcome import Outcome
 from comity.errors import InvalidURL

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from comity.crawl.intake import Intake
+from comity.crawl.admit.intake import Intake
+from comity.crawl.again.revisits import Refresh
 from comity.crawl.plugins import Plugins
-from comity.crawl.revisits import Refresh
 
 _STRETCH = 64  # URLs taken up before others have their turn
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal
 
-from comity.crawl.explosions import Calendars, Facets
+from comity.crawl.admit.explosions import Calendars, Facets
 
 TrapName = Literal["long-url", "deep-path", "repeated-segments", "redirect-chain", "calendar", "facets", "parameters"]
 MOST_HOPS: Final = 10

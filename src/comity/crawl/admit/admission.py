@@ -9,13 +9,13 @@ from datetime import date
 from typing import Any, Final
 
 from comity import urls
-from comity.crawl import discovery
-from comity.crawl.cleaning import Cleaning
-from comity.crawl.discovery import Candidate
+from comity.crawl.admit import discovery
+from comity.crawl.admit.cleaning import Cleaning
+from comity.crawl.admit.discovery import Candidate
+from comity.crawl.admit.scope import Scope
+from comity.crawl.admit.traps import Trap, Traps, redirect_trap
 from comity.crawl.frontier import Kind
-from comity.crawl.scope import Scope
 from comity.crawl.settings import CrawlSettings
-from comity.crawl.traps import Trap, Traps, redirect_trap
 from comity.policy import RobotsResult
 
 _PLAIN: Final = Cleaning()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity import urls
+from comity.crawl.again.revisits import latest_change
 from comity.crawl.frontier import Kind
-from comity.crawl.revisits import latest_change
 from comity.robots import Robots
 from comity.signals import sitemaps
 from comity.signals.links import Page

@@ -6,8 +6,8 @@ Facts about the site stay (scope, traps, duplicates, waits); those about this cr
 from pathlib import Path
 from typing import Any, Final
 
+from comity.crawl.again.revisits import Refresh
 from comity.crawl.frontier import Frontier
-from comity.crawl.revisits import Refresh
 from comity.errors import StorageError
 
 ENDED: Final = "ended"

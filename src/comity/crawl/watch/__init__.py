@@ -1,0 +1,1 @@
+"""How a crawl stands, for those who look on: counted while it runs, put together when somebody asks."""
