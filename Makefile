@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl bench-politeness bench-frontier test-kills test-tampering fuzz clean
+.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier test-kills test-tampering fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -39,6 +39,9 @@ bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and h
 
 bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, on nginx
 	$(BIN)/python benchmarks/crawl.py
+
+profile-crawl: $(VENV)/installed ## where the time of a page goes in a crawl
+	$(BIN)/python benchmarks/crawl_profile.py
 
 bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by the server's own clock
 	$(BIN)/python benchmarks/politeness.py
