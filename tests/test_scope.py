@@ -243,10 +243,10 @@ def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, 
     assert len(pages(tmp_path / "bytes", site)) == 21
     slow = QUICK.with_changes(min_interval=0.3)
     crawler = Crawler(
-        [site.url("/")], tmp_path / "seconds", policy=slow, settings=CrawlSettings(sitemaps=False, max_seconds=0.5)
+        [site.url("/")], tmp_path / "seconds", policy=slow, settings=CrawlSettings(sitemaps=False, max_seconds=1.5)
     )
     asyncio.run(asyncio.wait_for(crawler.run(), 5))
-    assert 1 <= crawler.stats.pages <= 2
+    assert 1 <= crawler.stats.pages <= 5
 
 
 def test_the_command_has_the_scope_and_the_limits(site: Site, tmp_path: Path) -> None:

@@ -252,6 +252,8 @@ class Crawler:
         while True:
             if self._schedule.broken is not None:
                 raise self._schedule.broken
+            if self._stopping:
+                self._visitor.give_up()
             asked_again = self._unreachable.recall_due() if self._unreachable else None
             now = self._clock.monotonic()
             while not self._full() and (host := self._schedule.hosts.pop_ready(now)) is not None:
@@ -299,7 +301,7 @@ class Crawler:
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
-        return idle or self._schedule.asking >= self.settings.concurrency or self._enough(len(self._schedule.tasks))
+        return idle or self._schedule.is_full(self._clock.monotonic()) or self._enough(len(self._schedule.tasks))
 
     def _enough(self, more: int = 0) -> bool:
         return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None

@@ -18,6 +18,7 @@ class Host:
     queue: deque[Entry] = field(default_factory=deque)
     under_way: set[int] = field(default_factory=set)
     sitemaps: int = 0  # of those under way
+    failing: bool = False  # the last request got no good answer
     delay: float | None = None
     not_before: float = 0.0
     held_by: str = "back_off"  # why it is held until then; see snapshot.HostState

@@ -1,10 +1,11 @@
 """Whose turn it is: visits are started for hosts that are ready, in the order of each host's queue.
 
-A host with an interval has one visit at a time. When it may be asked again is the gate's to say; whether anything may
-be started at all is the crawler's.
+A host with an interval has one visit at a time, and so have hosts that share a pace. When it may be asked again is the
+gate's to say; whether anything may be started at all is the crawler's.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 
 from comity.crawl.again.revisits import Refresh
@@ -18,6 +19,8 @@ from comity.crawl.visiting import Visitor
 from comity.net import AsyncClient, Clock
 
 REFILL = 256  # URLs of one host held in memory
+REFILL_PACED = 16  # where there is an interval between two of them
+SLOW = 2.0  # seconds after which a visit no longer keeps others from starting
 
 
 class Schedule:
@@ -35,6 +38,10 @@ class Schedule:
         self.hosts = Hosts()
         self.tasks: set[asyncio.Task[Entry | None]] = set()
         self.broken: BaseException | None = None
+        self._quick: dict[asyncio.Task[Entry | None], float] = {}  # visits that count, the oldest first: when begun
+        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a visit
+        self._held: dict[str, str] = {}  # host -> pace that it holds
+        self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._settings = settings
         self._clock = clock
         self._wake = wake
@@ -66,10 +73,17 @@ class Schedule:
         self._stats = stats
         self._refresh = refresh
 
-    @property
-    def asking(self) -> int:
-        """Visits that have a request to make still."""
-        return len(self.tasks) - self._visitor.resting
+    def is_full(self, now: float) -> bool:
+        """Whether no visit may be started now.
+
+        Slow hosts hold up nobody: what takes long, or goes to a host that failed before, counts only towards the
+        connections that there may be.
+        """
+        resting = self._visitor.resting
+        while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
+            del self._quick[oldest[0]]
+        most = max(self._settings.concurrency, self._client.settings.connections)
+        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""
@@ -92,12 +106,16 @@ class Schedule:
             return
         if not host.queue and not self._refill(host):
             return
+        if not self._takes_pace(host):
+            return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
         host.sitemaps += entry.kind is Kind.SITEMAP
         self._spending.started(host.name, now)
         task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
         self.tasks.add(task)
+        if not host.failing:
+            self._quick[task] = now
         task.add_done_callback(lambda task: self._visited(task, host, entry))
         self.again(host)
 
@@ -105,13 +123,40 @@ class Schedule:
         if host.drained:
             return False
         taken = host.under_way | self._outcome.settled()
-        waiting = self._frontier.waiting(host.name, but_not=taken, most=REFILL)
-        host.drained = len(waiting) < REFILL
+        most = REFILL_PACED if _is_paced(host) else REFILL
+        waiting = self._frontier.waiting(host.name, but_not=taken, most=most)
+        host.drained = len(waiting) < most
         if self._refresh is not None:
             met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=self._outcome.unread(host.name))
             host.drained = host.drained and waiting is met
         host.queue.extend(waiting)
         return bool(waiting)
+
+    def _takes_pace(self, host: Host) -> bool:
+        """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
+        pace = self._client.pace_of(host.name)
+        if pace is None or pace == host.name or not _is_paced(host):
+            return True
+        if self._holders.setdefault(pace, host) is host:
+            self._held[host.name] = pace
+            return True
+        host.in_heap = True
+        self._parked.setdefault(pace, deque()).append(host)
+        return False
+
+    def _releases_pace(self, host: Host) -> None:
+        pace = self._held.pop(host.name, None) if self._held else None
+        if pace is None:
+            return
+        del self._holders[pace]
+        parked = self._parked.get(pace, deque())
+        while parked:
+            following = parked.popleft()
+            following.in_heap = False
+            self.again(following)
+            if following.in_heap:
+                return
+        self._parked.pop(pace, None)
 
     def again(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
@@ -119,7 +164,7 @@ class Schedule:
             return
         if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
             return  # what waits stays in the frontier for a later run with a higher limit
-        if host.delay is None or host.delay > 0:  # one at a time; the wait is counted once
+        if _is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
                 return
             ready_at = max(host.not_before, self._client.ready_at(host.name))
@@ -130,8 +175,10 @@ class Schedule:
 
     def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
+        self._quick.pop(task, None)
         host.under_way.discard(entry.id)
         host.sitemaps -= entry.kind is Kind.SITEMAP
+        self._releases_pace(host)
         self._wake()
         if task.cancelled():
             return
@@ -147,3 +194,8 @@ class Schedule:
             else:
                 host.queue.append(once_more)
         self.again(host)
+
+
+def _is_paced(host: Host) -> bool:
+    """Whether a host has one visit at a time. It has until its robots.txt is known."""
+    return host.delay is None or host.delay > 0

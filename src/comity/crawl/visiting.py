@@ -4,7 +4,8 @@ It decides what an answer is (a page, a redirect, a failure, one to be tried aga
 is the crawler's to say; what a page or a sitemap means is the reader's.
 """
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.crawl.again.revisits import GONE, MOVED, Refresh, conditions
@@ -63,6 +64,7 @@ class Visitor:
         self._settings = settings
         self._refresh = refresh
         self._unreachable = unreachable
+        self._rendering: set[asyncio.Task[Any]] = set()
         self._renderer: Renderer | None = None
         if settings.render:
             from comity.crawl import rendering
@@ -73,6 +75,12 @@ class Visitor:
     def resting(self) -> int:
         """How many visits send no request of their own: their pages are in the browser, or wait for it."""
         return 0 if self._renderer is None else min(self._renderer.pages, MOST_RESTING)
+
+    def give_up(self) -> None:
+        """Cancel the visits that wait for their turn or for the browser: their URLs wait in the frontier."""
+        for task in self._rendering:
+            task.cancel()
+        self._client.give_up_waiting()
 
     async def close(self) -> None:
         """End the browser, if there is one; no visit may be under way."""
@@ -85,6 +93,9 @@ class Visitor:
             self._unreachable.postpone(entry, host.name, origin)
             return None
         try:
+            if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
+                await self._client.find_pace(host.name)
+                return entry
             if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
@@ -100,11 +111,12 @@ class Visitor:
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
+            host.failing = False
             rendered = None
             if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
                 if not self._spending.has_room(host.name):
                     return entry
-                rendered = await self._renderer.render(entry, response)
+                rendered = await self._rendered(self._renderer, entry, response)
             return self._answered(host, entry, response, before, rendered)
         except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
             raise
@@ -120,6 +132,15 @@ class Visitor:
         except Exception as error:  # one page that defeats us must not end the crawl
             self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
+
+    async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":
+        task = asyncio.current_task()
+        assert task is not None
+        self._rendering.add(task)
+        try:
+            return await renderer.render(entry, response)
+        finally:
+            self._rendering.discard(task)
 
     def _is_spared(self, before: Visit) -> bool:
         return self._refresh is not None and self._refresh.spared(before, self._clock.wall())
@@ -180,6 +201,7 @@ class Visitor:
         if entry.attempts >= self._settings.retries:
             self._outcome.failed(entry, why, response, passing=True)
             return None
+        host.failing = True
         host.held_by = "back_off"
         host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
         return self._outcome.retried(entry)

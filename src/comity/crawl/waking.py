@@ -18,9 +18,11 @@ class Alarm:
         if not self._event.is_set() and seconds > 0:
             waking = asyncio.ensure_future(self._event.wait())
             sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-            await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
-            for task in (waking, sleeping):
-                task.cancel()
+            try:
+                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waking.cancel()
+                sleeping.cancel()
         elif not self._event.is_set():
             await asyncio.sleep(0)
         self._event.clear()

@@ -293,6 +293,10 @@ class Gate:
         """The name of what shares a pace with a host."""
         return self._key(host) or host
 
+    def pace_of(self, host: str) -> str | None:
+        """The same; None where the address that it depends on is not known yet."""
+        return self._key(host)
+
     def ready_at(self, host: str) -> float:
         """When a host may be asked next, as far as is known now."""
         return self._paces.ready_at(self.key(host))

@@ -143,6 +143,18 @@ class AsyncClient:
         """How long a host is left alone and why; times are the clock's monotonic time."""
         return self._gate.pause(host, self._clock.monotonic())
 
+    def pace_of(self, host: str) -> str | None:
+        """The name of what shares one pace with a host; None where `find_pace` must find its address first."""
+        return self._gate.pace_of(host)
+
+    async def find_pace(self, host: str) -> None:
+        """Have `pace_of` know a host."""
+        await self._turns.find_pace(host)
+
+    def give_up_waiting(self) -> None:
+        """Cancel every task that waits for its turn; requests under way go on."""
+        self._turns.give_up_waiting()
+
     def waits(self) -> dict[str, float]:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
         return self._gate.waits(self._clock.monotonic())

@@ -3,10 +3,11 @@ served. It sends nothing but requests for robots.txt and decides nothing itself.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Step, Wait
@@ -52,6 +53,7 @@ class Turns:
         self._clock = clock
         self._reports: dict[str, asyncio.Event] = {}
         self._lines: dict[str, _Line] = {}  # who waits for a host waits in line
+        self._waiting: set[asyncio.Task[Any]] = set()  # tasks that wait for a turn
 
     @property
     def sending(self) -> Transport:
@@ -91,7 +93,8 @@ class Turns:
             known = self._gate.known(url, self._clock.monotonic())
             if known is not None and not known.may_fetch:
                 raise refusal(known)
-        return await self._in_line(url, limit)
+        with self._waits():
+            return await self._in_line(url, limit)
 
     async def _in_line(self, url: str, limit: float | None) -> Go:
         key = self._gate.key(urls.host(url))
@@ -126,12 +129,40 @@ class Turns:
                 await self._fetch_robots(step, limit)
             case Resolve():
                 self._gate.resolved(step.host, await self._address_of(step.host))
-            case Wait(until=None):
-                await self._next_report(step.key, url, limit)
-            case Wait(until=float() as until):
-                if limit is not None and until > limit:
-                    raise postponed(url, until - self._clock.monotonic())
-                await self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
+            case Wait():
+                with self._waits():
+                    await self._wait(step, url, limit)
+
+    async def _wait(self, step: Wait, url: str, limit: float | None) -> None:
+        if step.until is None:
+            await self._next_report(step.key, url, limit)
+            return
+        if limit is not None and step.until > limit:
+            raise postponed(url, step.until - self._clock.monotonic())
+        await self._clock.sleep(max(step.until - self._clock.monotonic(), 0.0))
+
+    @contextmanager
+    def _waits(self) -> Iterator[None]:
+        """The task that runs this waits for a turn."""
+        task = asyncio.current_task()
+        if task is None or task in self._waiting:
+            yield
+            return
+        self._waiting.add(task)
+        try:
+            yield
+        finally:
+            self._waiting.discard(task)
+
+    def give_up_waiting(self) -> None:
+        """Cancel every task that waits for a turn; what was sent goes on."""
+        for task in self._waiting:
+            task.cancel()
+
+    async def find_pace(self, host: str) -> None:
+        """Find out what shares its pace with a host, where that depends on its address."""
+        if self._gate.pace_of(host) is None:
+            self._gate.resolved(host, await self._address_of(host))
 
     async def _address_of(self, host: str) -> str:
         try:
