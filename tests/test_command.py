@@ -185,3 +185,20 @@ def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -
     assert comity(*words, "--resume").returncode == 0
     pages = [json.loads(line)["url"] for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
     assert len(pages) == len(set(pages)) == 51
+
+
+def test_a_crawl_goes_on_with_the_policy_it_was_begun_with(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/1", "/2", "/3")
+    for number in (1, 2, 3):
+        site.link(f"/{number}")
+    words = ["--allow-address", "127.0.0.0/8", "-o", str(tmp_path / "out")]
+    begun = comity("crawl", site.url("/"), "--agent", "OtherBot/2.0", "--delay", "0.2", "--max-pages", "1", *words)
+    assert begun.returncode == 0, begun.stderr
+    resumed = comity("crawl", "--resume", "-o", str(tmp_path / "out"))
+    assert resumed.returncode == 0, resumed.stderr
+    assert "goes on as it was begun: OtherBot/2.0, 0.2 s between requests" in resumed.stderr
+    assert {seen.headers["User-Agent"] for seen in site.seen} == {"OtherBot/2.0"}
+    assert min(site.intervals()) >= 0.2
+    told = comity("crawl", "--refresh", "--agent", "NewBot/1.0", *words)
+    assert told.returncode == 0, told.stderr
+    assert site.seen[-1].headers["User-Agent"] == "NewBot/1.0"

@@ -1,6 +1,7 @@
 """`comity crawl`: runs a Crawler, shows how it goes, sums up."""
 
 import asyncio
+import dataclasses
 import gc
 import json
 import logging
@@ -20,8 +21,11 @@ from comity.cli.logs import logging_to
 from comity.cli.progress import size, watch
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
+from comity.crawl.again import policies
 from comity.crawl.sinks.guarded import FORMATS
+from comity.crawl.watch.shown import shown
 from comity.errors import FetchError, InvalidSetting, StorageError
+from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
@@ -67,6 +71,8 @@ def crawl(
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, "--resume" if resume else "--refresh" if refresh else None)
+        if resume or refresh:
+            policy = _as_begun(folder, configuration)
         crawler = Crawler(
             normal,
             folder,
@@ -94,6 +100,21 @@ def crawl(
 
         write(folder, report)
     return _sum_up(crawler, stats, as_json=as_json)
+
+
+def _as_begun(folder: Path, configuration: Configuration) -> Policy:
+    """The policy that a crawl was begun with, but for what the command line says now."""
+    now = configuration.policy
+    begun = policies.begun_with(folder)
+    if begun is None:
+        return now
+    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
+    fields = {field.name for field in dataclasses.fields(Policy)}
+    begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
+    if (begun.agent, begun.min_interval, begun.mode) != (now.agent, now.min_interval, now.mode):
+        pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
+        print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
+    return begun
 
 
 def tune() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from comity import urls
 from comity.crawl.admit.admission import Admission
 from comity.crawl.admit.intake import Intake
-from comity.crawl.again import waits
+from comity.crawl.again import policies, waits
 from comity.crawl.again.feeding import feed
 from comity.crawl.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
 from comity.crawl.again.revisits import Refresh
@@ -55,6 +55,7 @@ class Crawler:
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
+        policy: None for what the crawl was begun with, the default policy if it is new.
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
@@ -80,7 +81,7 @@ class Crawler:
     ) -> None:
         self.seeds = [urls.normalise(seed) for seed in seeds]
         self.folder = folder
-        self.policy = policy or Policy()
+        self.policy = policy or policies.begun_with(folder) or Policy()
         self.settings = settings or CrawlSettings()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
@@ -205,6 +206,7 @@ class Crawler:
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))
         remember("seeds", self.seeds)
+        remember(policies.FACT, policies.to_dict(self.policy))
         remember("plugins", self._plugins.names)
         if not self.seeds and self._plugins.source is None:
             raise StorageError(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity import urls
+from comity.crawl.again import policies
 from comity.crawl.digest import digest
 from comity.crawl.sinks.appended import AppendedFile
 from comity.net import Clock, Response
@@ -92,7 +93,7 @@ class Ledger:
                 "at": self._now(),
                 "version": version("comity"),
                 "agent": policy.agent,
-                "policy": policy_to_dict(policy),
+                "policy": policies.to_dict(policy),
                 "seeds": list(seeds),
             }
         )
@@ -260,9 +261,3 @@ def evidence(decision: Decision | None) -> Record:
         "robots_sha256": source.sha256 if source else None,
         "robots_at": round(source.fetched_at, 3) if source else None,
     }
-
-
-def policy_to_dict(policy: Policy) -> Record:
-    """A policy as JSON can hold it: infinity is the text "inf"."""
-    values = dataclasses.asdict(policy)
-    return {name: "inf" if value == math.inf else value for name, value in values.items()}

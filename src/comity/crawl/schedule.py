@@ -40,7 +40,6 @@ class Schedule:
         self.broken: BaseException | None = None
         self._quick: dict[asyncio.Task[Entry | None], float] = {}  # visits that count, the oldest first: when begun
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a visit
-        self._held: dict[str, str] = {}  # host -> pace that it holds
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._settings = settings
         self._clock = clock
@@ -72,6 +71,8 @@ class Schedule:
         self._outcome = outcome
         self._stats = stats
         self._refresh = refresh
+        if client.policy.pace_by != "host":
+            client.on_report = self._release
 
     def is_full(self, now: float) -> bool:
         """Whether no visit may be started now.
@@ -138,17 +139,15 @@ class Schedule:
         if pace is None or pace == host.name or not _is_paced(host):
             return True
         if self._holders.setdefault(pace, host) is host:
-            self._held[host.name] = pace
             return True
         host.in_heap = True
         self._parked.setdefault(pace, deque()).append(host)
         return False
 
-    def _releases_pace(self, host: Host) -> None:
-        pace = self._held.pop(host.name, None) if self._held else None
-        if pace is None:
+    def _release(self, pace: str) -> None:
+        """The next of those that share a pace may have its turn: a request was answered, or there will be none."""
+        if self._holders.pop(pace, None) is None:
             return
-        del self._holders[pace]
         parked = self._parked.get(pace, deque())
         while parked:
             following = parked.popleft()
@@ -178,7 +177,8 @@ class Schedule:
         self._quick.pop(task, None)
         host.under_way.discard(entry.id)
         host.sitemaps -= entry.kind is Kind.SITEMAP
-        self._releases_pace(host)
+        if self._holders and self._holders.get(pace := self._client.pace_of(host.name) or host.name) is host:
+            self._release(pace)
         self._wake()
         if task.cancelled():
             return

@@ -92,6 +92,15 @@ class AsyncClient:
     def on_exchange(self, listener: Callable[[Exchange], None] | None) -> None:
         self._turns.on_exchange = listener
 
+    @property
+    def on_report(self) -> Callable[[str], None] | None:
+        """Told of a pace (see `pace_of`) when a request that it counts was answered, or never will be."""
+        return self._turns.on_report
+
+    @on_report.setter
+    def on_report(self, listener: Callable[[str], None] | None) -> None:
+        self._turns.on_report = listener
+
     # Questions
 
     async def check(self, url: str) -> Decision:

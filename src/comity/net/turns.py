@@ -40,6 +40,7 @@ class Turns:
         transport, cache: those of the open client; None while it is closed, or has none.
         on_robots: told of each robots.txt as it arrives.
         on_exchange: told of each request when it is over.
+        on_report: told of a pace when a request that it counts was answered, or never will be.
     """
 
     def __init__(self, gate: Gate, policy: Policy, settings: ClientSettings, clock: Clock) -> None:
@@ -47,6 +48,7 @@ class Turns:
         self.cache: Cache | None = None
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_exchange: Callable[[Exchange], None] | None = None
+        self.on_report: Callable[[str], None] | None = None
         self._gate = gate
         self._policy = policy
         self._settings = settings
@@ -198,6 +200,8 @@ class Turns:
         event = self._reports.pop(key, None) if self._reports else None
         if event is not None:
             event.set()
+        if self.on_report is not None:
+            self.on_report(key)
 
     # robots.txt
 

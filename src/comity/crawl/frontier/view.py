@@ -1,9 +1,10 @@
 """What is in a frontier, for those who look on: read-only, beside the crawl that writes it or when that is over."""
 
+import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from comity.crawl.frontier import reading
 from comity.crawl.frontier.database import explained, open_for_reading
@@ -70,6 +71,12 @@ class View:
         with explained(self._path):
             row = self._db.execute(f"SELECT {_COLUMNS} FROM host WHERE name = ?", (name,)).fetchone()
         return HostCounts(*row) if row else None
+
+    def recall(self, key: str) -> Any:
+        """A fact that the crawl remembers, or None."""
+        with explained(self._path):
+            row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
 
     def waiting(self, host: str, most: int) -> list[Entry]:
         """The next URLs of a host, in the order they have their turn."""
