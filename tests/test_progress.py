@@ -24,8 +24,11 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
 from comity.crawl import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
+from comity.crawl.hosts import Host
 from comity.crawl.watch.shown import shown
+from comity.crawl.watch.snapshot import take
 from comity.crawl.watch.tally import MOST_RULES, OTHERS, Rule, Tally
+from comity.crawl.watch.watching import Watch
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -269,6 +272,51 @@ def test_a_snapshot_says_what_is_under_way(tmp_path: Path, site: Site, path: str
     (host,) = now.hosts
     assert (host.state, host.wait, host.under_way, now.under_way) == (state, 0.0, 1, 1)
     assert now.states == {state: 1}
+
+
+def test_a_host_whose_robots_txt_is_unreachable_is_not_called_done(
+    tmp_path: Path, site: Site, clock: FakeClock
+) -> None:
+    site.set("/robots.txt", "", status=500)
+    for urls in ([site.url("/")], []):  # and so when it is resumed
+        crawl = crawler(urls, tmp_path, clock)
+        asyncio.run(crawl.run())
+        now = crawl.snapshot()
+        assert now.states == {HostState.UNREACHABLE: 1}
+        (host,) = now.hosts
+        assert (host.state, host.queued) == (HostState.UNREACHABLE, 0)
+        assert host.wait > 0
+        lines = lines_of(progress.picture(now, 80))
+        assert lines[3].split()[:2] == ["127.0.0.1", "unreachable"]
+        assert lines[4] == "1 host: 1 robots.txt unreachable"
+    clock.now += QUICK.failure_life + 1
+    site.set("/robots.txt", "")
+    site.link("/")
+    crawl = crawler([], tmp_path, clock)
+    asyncio.run(crawl.run())
+    assert crawl.snapshot().states == {HostState.DRAINED: 1}
+
+
+def test_hosts_that_cannot_be_reached_leave_half_the_places_to_the_others() -> None:
+    clock = FakeClock()
+    watch = Watch(clock)
+    hosts = [Host(f"h{number}", drained=number < 20) for number in range(30)]
+    watch.unreachable = {host.name: {f"http://{host.name}": clock.wall() + 60} for host in hosts[:20]}
+    now = take(watch, hosts, "running", 0, most_hosts=8, most_rules=0)
+    assert [host.state is HostState.UNREACHABLE for host in now.hosts] == [True] * 4 + [False] * 4
+    assert now.hosts[0].wait == pytest.approx(60)
+
+
+def test_the_interval_shown_is_the_one_asked_for_whatever_the_back_off(tmp_path: Path, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 2\n")
+    site.set("/", "x", status=500)
+    clock = Looking()
+    policy = QUICK.with_changes(backoff=30.0)
+    crawl = clock.crawl = crawler([site.url("/")], tmp_path, clock, policy=policy, sitemaps=False)
+    asyncio.run(crawl.run())
+    backing_off = [each for each in clock.seen if each.state is HostState.BACK_OFF]
+    assert backing_off
+    assert {each.interval for each in backing_off} == {2.0}
 
 
 def test_a_snapshot_knows_visiting_hours_and_limits(tmp_path: Path, site: Site) -> None:

@@ -35,8 +35,10 @@ _WORDS = {
     HostState.READY: "ready",
     **{HostState(why): words for why, words in WAITS.items()},
     HostState.LIMIT: "limit reached",
+    HostState.UNREACHABLE: "robots.txt unreachable",
     HostState.DRAINED: "done",
 }
+_SHORT = {HostState.UNREACHABLE: "unreachable"}  # in the column of states
 _VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
 _LOOKS = {
     HostState.FETCHING: "green",
@@ -45,6 +47,7 @@ _LOOKS = {
     HostState.BACK_OFF: "yellow",
     HostState.CIRCUIT_OPEN: "red",
     HostState.VISITING_HOURS: "yellow",
+    HostState.UNREACHABLE: "red",
 }
 
 
@@ -112,9 +115,10 @@ def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
     head = [f"{name:<{size}}" if name == "state" else f"{name:>{size}}" for name, size in columns]
     yield Text("  ".join([f"{'host':{room}}", *head]), "dim")
     for host in hosts:
-        state = f"{_WORDS[host.state]:{COLUMNS[0][1]}}"
+        state = f"{_SHORT.get(host.state, _WORDS[host.state]):{COLUMNS[0][1]}}"
         queued = f"{host.queued:,}{'+' if host.more else ' '}"
-        numbers = (wait(host.wait) if host.wait else "", wait(host.interval), queued, str(host.under_way or ""))
+        interval = "" if host.state is HostState.UNREACHABLE else wait(host.interval)
+        numbers = (wait(host.wait) if host.wait else "", interval, queued, str(host.under_way or ""))
         cells = [f"{number:>{size}}" for number, (_, size) in zip(numbers, columns[1:], strict=False)]
         name = set_cell_size(cut(host.name, room, end=True), room)
         yield Text.assemble(name, "  ", (state, _LOOKS.get(host.state, "none")), "  ", "  ".join(cells))

@@ -32,6 +32,7 @@ class HostState(StrEnum):
     CIRCUIT_OPEN = "circuit_open"
     VISITING_HOURS = "visiting_hours"
     LIMIT = "limit"  # a limit for each host is reached: what waits is for a later run
+    UNREACHABLE = "unreachable"  # its robots.txt could not be reached, so nothing is asked of it
     DRAINED = "drained"  # nothing is left
 
 
@@ -44,7 +45,7 @@ class HostNow:
 
     Attributes:
         wait: seconds until it may be asked next; 0 where it may be at once, or is being asked.
-        interval: seconds left after each of its answers.
+        interval: seconds between two requests that policy and site ask for; no back-off is in it.
         queued: its URLs in memory; `more` wait in the frontier.
         under_way: its requests under way.
     """
@@ -68,7 +69,8 @@ class Snapshot:
         pages_per_second: over the last ten seconds; `overall` over this run.
         under_way: requests under way.
         states: how many hosts are in each state.
-        hosts: some hosts that are not drained: those in trouble first, then those with most to do.
+        hosts: some hosts that are not drained: those in trouble first, then those whose robots.txt cannot be reached,
+            which take no place that another needs beyond half of them, then those with most to do.
         rules: the rules that refused most URLs in this run, with their counts, and how many others refused.
         requests: by purpose and answer; `refused`: URLs by verdict. Both over all runs.
         urls: how many URLs are in each state, as last committed.
@@ -114,12 +116,16 @@ def take(
         phase, now = "ended", watch.ended
     seconds = 0.0 if watch.started is None else now - watch.started
     states: Counter[HostState] = Counter()
-    active = []
+    active: list[HostNow] = []
+    silent: list[HostNow] = []
     for host in hosts:
         seen = _seen(host, watch, now)
         states[seen.state] += 1
-        if seen.state is not HostState.DRAINED:
+        if seen.state is HostState.UNREACHABLE:
+            silent.append(seen)
+        elif seen.state is not HostState.DRAINED:
             active.append(seen)
+    active += heapq.nsmallest(max(most_hosts // 2, most_hosts - len(active)), silent, key=_place)
     tally = watch.tally
     rules = {Rule(*rule): count for rule, count in tally.rules.copy().items()}
     others = rules.pop(OTHERS, 0)
@@ -143,15 +149,19 @@ def take(
     )
 
 
-def _place(host: HostNow) -> tuple[bool, bool, int, str]:
+def _place(host: HostNow) -> tuple[int, bool, int, str]:
     """Nothing that changes from one second to the next, so that a display keeps its order."""
-    return (host.state not in TROUBLE, not host.more, -host.queued - host.under_way, host.name)
+    rank = 0 if host.state in TROUBLE else 1 if host.state is HostState.UNREACHABLE else 2
+    return (rank, not host.more, -host.queued - host.under_way, host.name)
 
 
 def _seen(host: Host, watch: Watch, now: float) -> HostNow:
     busy, queued, more = len(host.under_way), len(host.queue), not host.drained
     if not busy and not queued and not more:
-        return HostNow(host.name, HostState.DRAINED, 0.0, host.delay or 0.0, 0, False, 0)
+        state, wait = HostState.DRAINED, 0.0
+        if times := watch.unreachable.get(host.name):
+            state, wait = HostState.UNREACHABLE, max(max(times.values()) - watch.clock.wall(), 0.0)
+        return HostNow(host.name, state, wait, host.delay or 0.0, 0, False, 0)
     pause = watch.pause(host.name)
     until, state = pause.until, HostState(pause.why)
     if host.not_before > until:
@@ -163,4 +173,5 @@ def _seen(host: Host, watch: Watch, now: float) -> HostNow:
         state, wait = HostState.LIMIT, 0.0
     elif not wait:
         state = HostState.READY
-    return HostNow(host.name, state, wait, pause.interval, queued, more, busy)
+    interval = pause.interval if host.delay is None else host.delay
+    return HostNow(host.name, state, wait, interval, queued, more, busy)

@@ -43,6 +43,8 @@ class Watch:
         earlier: pages that were kept before this run.
         stats, tally, commits: the counts.
         pause: says how a host is treated now.
+        unreachable: by host, the origins whose robots.txt could not be reached, and until when (Unix time) each is
+            left alone.
         how: how this run ended; `limit`: because of which limit, if one was reached. In words.
     """
 
@@ -55,6 +57,7 @@ class Watch:
         self.tally = Tally()
         self.commits = Commits()
         self.pause: Callable[[str], Pause] = lambda _: Pause()
+        self.unreachable: dict[str, Mapping[str, float]] = {}
         self.how = ""
         self.limit: str | None = None
         self._frontier: Frontier | None = None
@@ -87,6 +90,7 @@ class Watch:
         self.stats = Stats(**frontier.recall("stats", {}))
         self.tally = Tally(frontier.recall("tally", ()))
         self.earlier = self.stats.pages
+        self.unreachable = dict(frontier.recall("unreachable", {}))
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))
 
@@ -105,7 +109,16 @@ class Watch:
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
         answer = shown(result.error) if result.error else f"HTTP status {result.status}"
-        level = logging.WARNING if result.kind == "unreachable" else logging.INFO
+        level = logging.INFO
+        host = urls.host(result.origin)
+        if result.kind == "unreachable":
+            level = logging.WARNING
+            # made anew, for another thread may be reading
+            self.unreachable[host] = {**self.unreachable.get(host, {}), result.origin: result.expires_at}
+        elif result.origin in self.unreachable.get(host, ()):
+            left = {origin: until for origin, until in self.unreachable.pop(host).items() if origin != result.origin}
+            if left:
+                self.unreachable[host] = left
         log.log(level, "%s: %s (%s)", shown(result.url), result.kind, answer)
 
     def refused(self, record: Mapping[str, Any]) -> None:
