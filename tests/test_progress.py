@@ -504,6 +504,17 @@ def test_an_unreachable_robots_txt_and_an_open_circuit_are_warnings(
     assert re.search(r"WARNING .* left alone for \d\d\.\d s \(circuit open\)", caplog.text)
 
 
+@pytest.mark.parametrize(("interval", "why"), [(1.0, "back-off"), (5.0, "interval")])
+def test_the_log_names_the_back_off_where_it_is_no_longer_than_the_interval_too(
+    tmp_path: Path, site: Site, clock: FakeClock, caplog: pytest.LogCaptureFixture, interval: float, why: str
+) -> None:
+    site.set("/robots.txt", "")
+    site.set("/", "x", status=500)
+    policy = QUICK.with_changes(min_interval=interval, backoff=1.0)
+    asyncio.run(crawler([site.url("/")], tmp_path, clock, policy=policy, sitemaps=False, retries=0).run())
+    assert re.search(rf"HTTP status 500; left alone for {interval:.1f} s \({why}\)", caplog.text), caplog.text
+
+
 def test_quiet_is_the_default(tmp_path: Path, site: Site, clock: FakeClock, capfd: pytest.CaptureFixture[str]) -> None:
     site.set("/robots.txt", "", status=500)
     asyncio.run(crawler([site.url("/")], tmp_path, clock).run())

@@ -22,6 +22,7 @@ from comity.net.exchange import Exchange
 from comity.policy import RobotsResult
 
 RECENT: Final = 10.0  # seconds that the current pace is measured over
+FIRST: Final = 1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
 SLOW: Final = 1.0  # seconds of a commit that are worth a line
 WAITS: Final = {
     "interval": "interval",
@@ -164,7 +165,10 @@ class Watch:
         pause = self.pause(host)
         what = f"HTTP status {exchange.status}" if exchange.status else shown(exchange.error or "no answer")
         seconds = max(pause.until - self.clock.monotonic(), 0.0)
-        log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[pause.why])
+        why = pause.why
+        if why == "interval" and (exchange.interval or 0.0) <= FIRST:
+            why = "back_off"  # no longer than the interval, but the failure is what holds it
+        log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[why])
 
 
 def _counts(stats: Stats) -> str:
