@@ -25,7 +25,8 @@ from sites import Site
 from test_command import comity, complaint
 
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawl.prove import Proof, prove
+from comity.crawl.frontier.database import lock
+from comity.crawl.prove import Proof, StillRunning, prove
 from comity.errors import Timeout
 from comity.net.exchange import Exchange
 
@@ -445,6 +446,22 @@ def test_missing_files_are_named(folder: Path, tmp_path: Path) -> None:
     assert "ledger.jsonl: it is empty" in found(folder)
     (folder / "ledger.jsonl").unlink()
     assert found(folder) == ["ledger.jsonl: it is missing"]
+
+
+def test_a_crawl_that_is_still_running_is_not_judged(folder: Path) -> None:
+    records = read(folder)
+    write(folder, records[:-1])  # no seal yet
+    held = lock(folder / "frontier.sqlite")
+    try:
+        with pytest.raises(StillRunning, match="still running"):
+            prove(folder)
+        said = comity("prove", str(folder))
+        assert (said.returncode, said.stdout) == (3, "")
+        assert complaint(said).startswith(f"comity: {folder}: the crawl is still running")
+    finally:
+        held.close()
+    assert found(folder)[0].startswith(f"ledger.jsonl, record {len(records) - 1}: the last record is no seal")
+    assert comity("prove", str(folder)).returncode == 1
 
 
 # Damage of any kind

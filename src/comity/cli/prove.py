@@ -1,17 +1,22 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
 import json
+import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from comity.cli.exits import Exit
-from comity.crawl.prove import Proof, prove
+from comity.crawl.prove import Proof, StillRunning, prove
 
 
 def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
     """Prove the crawl in a folder and print what came of it."""
-    proof = prove(folder, noted=noted)
+    try:
+        proof = prove(folder, noted=noted)
+    except StillRunning as error:
+        print(f"comity: {error}", file=sys.stderr)
+        return Exit.NOT_READY
     if as_json:
         print(json.dumps(proof.to_dict(), indent=2))
     else:

@@ -13,11 +13,16 @@ from comity.crawl.prove.chain import FILE
 from comity.crawl.prove.findings import Proof
 from comity.crawl.prove.outputs import Asked
 from comity.crawl.prove.pace import TOLERANCE, Paces
+from comity.crawl.watch.running import is_running
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
 from comity.policy import Policy
 
 _FRONTIER = "frontier.sqlite"
+
+
+class StillRunning(StorageError):
+    """The crawl to be proved is not over yet."""
 
 
 def prove(folder: Path, *, noted: str | None = None) -> Proof:
@@ -27,10 +32,13 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
 
     Raises:
-        StorageError: the folder holds no crawl, a file cannot be read, or a crawl is running in it.
+        StillRunning: a crawl is running in the folder: what it writes now cannot be judged yet.
+        StorageError: the folder holds no crawl, or a file cannot be read.
     """
     if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
         raise StorageError(f"{folder} holds no crawl", hint="name the folder that comity crawl -o wrote")
+    if is_running(folder):
+        raise StillRunning(f"{folder}: the crawl is still running", hint="prove it when it has ended")
     proof = Proof()
     if not (folder / FILE).exists():
         proof.add(FILE, None, "it is missing")
@@ -190,7 +198,7 @@ def _check_mark(folder: Path, proof: Proof) -> str | None:
             database.close()
     except sqlite3.Error as error:
         if "locked" in str(error):
-            raise StorageError(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
+            raise StillRunning(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
         proof.add(_FRONTIER, None, f"it cannot be read ({error}): nothing says where the ledger ended")
         return None
     mark, sink = (load(str(facts.get(key)).encode("utf-8", "replace") + b"\n")[0] for key in ("ledger", "sink"))
