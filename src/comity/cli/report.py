@@ -1,5 +1,6 @@
 """`comity report`: makes the HTML report of a crawl."""
 
+import sys
 from pathlib import Path
 
 from comity.cli.exits import Exit
@@ -8,6 +9,7 @@ from comity.crawl.report import write
 
 def report(folder: Path, target: Path) -> Exit:
     """Write the report of the crawl in a folder and say where it is."""
-    write(folder, target)
+    if damage := write(folder, target):
+        print(f"comity: {folder}: {damage}; comity prove says more", file=sys.stderr)
     print(f"report in {target}")
     return Exit.DONE

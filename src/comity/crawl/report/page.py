@@ -3,17 +3,25 @@
 import time
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 
 from comity.crawl.report import plots
-from comity.crawl.report.figures import BINS, CLASSES, RATIOS, Figures, HostFigures, gather
+from comity.crawl.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, HostFigures, gather
 from comity.crawl.report.style import CSS
+from comity.crawl.stats import Stats
 from comity.errors import StorageError
 
 MOST_ROWS = 25
-_LOOKS = dict(zip(CLASSES, ("good", "turn", "gone", "fault", "none"), strict=True))
-_NAMES = {"2xx": "answered (2xx)", "3xx": "redirect (3xx)", "4xx": "not there (4xx)", "5xx": "server error (5xx)"}
+MOST_REASONS = 10
+MOST_SILENT = 10
+_LOOKS = dict(zip(CLASSES, ("good", "same", "turn", "gone", "fault", "none"), strict=True))
+_NAMES = {
+    "2xx": "answered (2xx)",
+    "304": "not modified (304)",
+    "3xx": "redirect (3xx)",
+    "4xx": "not there (4xx)",
+    "5xx": "server error (5xx)",
+}
 _WORDS = {
     "200": "OK",
     "301": "moved permanently",
@@ -34,17 +42,28 @@ _WORDS = {
 }
 
 
-def write(folder: Path, target: Path) -> None:
-    """Write the report of the crawl in a folder.
+def write(folder: Path, target: Path) -> str | None:
+    """Write the report of the crawl in a folder; gives the words for damage to its ledger, None where there is none.
 
     Raises:
         StorageError: there is no ledger, or the file cannot be written.
     """
-    text = html(gather(folder))
+    figures = gather(folder)
+    text = html(figures)
     try:
         target.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error.strerror or error}") from error
+    return damage(figures)
+
+
+def damage(figures: Figures) -> str | None:
+    """What is wrong with the ledger, as far as it cannot be read."""
+    if figures.damage is None:
+        return None
+    number, what = figures.damage
+    others = f"; {figures.damaged:,} records in all cannot be understood" if figures.damaged > 1 else ""
+    return f"the ledger is damaged at record {number:,} ({what}){others}"
 
 
 def html(figures: Figures) -> str:
@@ -62,14 +81,22 @@ def html(figures: Figures) -> str:
 
 
 def _parts(figures: Figures, title: str) -> Iterator[str]:
-    look = {"finished": "finished", "stopped": "stopped"}.get(figures.state, "cut")
+    look = {"finished": "finished", "stopped": "stopped", RUNNING: "running"}.get(figures.state, "cut")
     yield f'<h1>{_shown(title)} <span class="badge {look}">{_shown(figures.state)}</span></h1>'
     yield f'<p class="lead">{_lead(figures)}</p>'
+    if words := damage(figures):
+        yield f'<p class="warn">{_shown(words[0].upper() + words[1:])}. comity prove says more.</p>'
     yield f'<div class="tiles">{"".join(_tiles(figures))}</div>'
+    if figures.stats is not None and any(value for value, _ in _changes(figures.stats)):
+        yield _section("Changes", "What the refresh found out about pages.", _changes_row(figures.stats))
     yield _section("Requests over time", _over_time_words(figures), _over_time(figures))
-    yield _section("Answers", "By HTTP status; requests for robots.txt are among them.", _statuses(figures))
+    yield _section(
+        "Answers", "Requests by HTTP status, second tries and those for robots.txt among them.", _statuses(figures)
+    )
+    if figures.reasons:
+        yield _section("Failures", _reason_words(figures), _reasons(figures), whole=False)
     yield _section("Politeness", _politeness_words(figures), _politeness(figures))
-    yield _section("Hosts", _more(len(figures.hosts), "host", "by requests"), _hosts(figures), whole=False)
+    yield _section("Hosts", _host_words(figures), _hosts(figures), whole=False)
     yield _section("Refusals", _refusal_words(figures), _rules(figures), whole=False)
     yield f"<footer>{_foot(figures)}</footer>"
 
@@ -86,22 +113,26 @@ def _lead(figures: Figures) -> str:
 
 
 def _tiles(figures: Figures) -> Iterator[str]:
-    active = max(figures.seconds, 0.001)
+    stats = figures.stats
+    if stats is None:
+        first = (f"{figures.fetched:,}", "pages and sitemaps fetched"), (f"{figures.refused:,}", "URLs refused by rule")
+    else:
+        first = (f"{stats.pages:,}", "pages kept"), (f"{stats.refused:,}", "URLs refused by rule")
     for value, name in (
-        (f"{figures.pages:,}", "pages and sitemaps fetched"),
-        (f"{figures.refused:,}", "URLs refused by rule"),
+        *first,
+        (f"{stats.failed:,}" if stats else "–", "URLs given up"),
         (f"{figures.requests:,}", "requests sent"),
-        (f"{len(figures.hosts):,}", "hosts"),
+        (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
         (_size(figures.bytes), "received, decoded"),
         (_duration(figures.seconds), "from first to last"),
-        (f"{figures.requests / active:,.1f}/s", "requests on average"),
         (_kept(figures), "intervals kept"),
     ):
         yield f'<div class="tile"><b>{value}</b><span>{name}</span></div>'
 
 
 def _over_time_words(figures: Figures) -> str:
-    return f"Each column is {_duration(figures.timeline.width)}."
+    average = figures.requests / max(figures.seconds, 0.001)
+    return f"Each column is {_duration(figures.timeline.width)}; {average:,.1f} requests a second on average."
 
 
 def _over_time(figures: Figures) -> str:
@@ -109,8 +140,7 @@ def _over_time(figures: Figures) -> str:
     used = max((i + 1 for i in range(BINS) if any(line.bins[name][i] for name in CLASSES)), default=1)
     shown = min(max(used, 12), BINS)
     series = [(_LOOKS[name], [float(count) for count in line.bins[name][:shown]]) for name in CLASSES]
-    ticks = [(share, _duration(share * shown * line.width)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    plot = plots.stacked(series, ticks, "Requests over time, by kind of answer")
+    plot = plots.stacked(series, plots.time_ticks(shown * line.width), "Requests over time, by kind of answer")
     met = [name for name in CLASSES if any(line.bins[name])]
     key = "".join(
         f'<svg viewBox="0 0 11 11"><rect class="{_LOOKS[name]}" width="11" height="11" rx="2"/></svg>'
@@ -125,7 +155,7 @@ def _statuses(figures: Figures) -> str:
         (
             "no answer" if status == "none" else f"{status} {_WORDS.get(status, '')}".strip(),
             float(count),
-            _LOOKS[f"{status[0]}xx" if status != "none" else "none"],
+            _LOOKS.get(status) or _LOOKS[f"{status[0]}xx"],
         )
         for status, count in figures.statuses.most_common(14)
     ]
@@ -145,28 +175,31 @@ def _politeness(figures: Figures) -> str:
     if not sum(figures.ratios):
         return ""
     edges = [f"{ratio:g}" for ratio in RATIOS]
-    labels = [
-        "under 1",
-        *(f"{low} to {high}" for low, high in pairwise(edges)),
-        f"over {edges[-1]}",
-    ]
     looks = ["fault", *("good" for _ in RATIOS)]
-    return plots.columns(
-        [float(count) for count in figures.ratios], labels, looks, "Interval kept by interval demanded"
-    )
+    return plots.columns([float(count) for count in figures.ratios], edges, looks, "Interval kept by interval demanded")
 
 
 def _hosts(figures: Figures) -> str:
     rows = sorted(figures.hosts.items(), key=lambda item: (-item[1].requests, -item[1].refused, item[0]))[:MOST_ROWS]
-    head = ("Host", "Requests", "Pages", "Failed", "Refused", "Received", "Answer", "Interval", "Shortest")
+    head = (
+        "Host",
+        "Requests sent",
+        "requests answered",
+        "requests failed",
+        "URLs refused",
+        "Received",
+        "Answer",
+        "Interval",
+        "Shortest",
+    )
     return _table(head, [_host_row(name, host) for name, host in rows], text=1)
 
 
 def _host_row(name: str, host: HostFigures) -> list[str]:
     return [
-        _shown(name),
+        _name(name) + _silence(host),
         f"{host.requests:,}",
-        f"{host.pages:,}",
+        f"{host.fetched:,}",
         f"{host.failed:,}",
         f"{host.refused:,}",
         _size(host.bytes),
@@ -174,6 +207,51 @@ def _host_row(name: str, host: HostFigures) -> list[str]:
         f"{host.interval:g} s" if host.interval else "",
         f"{host.kept:.3f} s" if host.interval else "",
     ]
+
+
+def _host_words(figures: Figures) -> str:
+    words = (
+        f"{_more(len(figures.hosts), 'host', 'by requests')} Requests answered (2xx) and failed are those for content, "
+        "second tries among them; robots.txt is in their sum only."
+    )
+    silent = [name for name, host in figures.hosts.items() if host.silent]
+    if silent:
+        named = ", ".join(_shown(name) for name in silent[:MOST_SILENT])
+        rest = f" and {len(silent) - MOST_SILENT:,} more" if len(silent) > MOST_SILENT else ""
+        words += f" <b>robots.txt unreachable</b>, so nothing may be asked there: {named}{rest}."
+    return words
+
+
+def _name(host: str) -> str:
+    """A host that may be broken after its dots only."""
+    return _shown(host).replace(".", ".<wbr>")
+
+
+def _silence(host: HostFigures) -> str:
+    if host.silent is None:
+        return ""
+    status = host.silent[1]
+    return f"<br><small>robots.txt unreachable ({'no answer' if status is None else f'HTTP status {status}'})</small>"
+
+
+def _changes(stats: Stats) -> list[tuple[int, str]]:
+    return [(getattr(stats, name), name) for name in ("new", "changed", "gone", "unchanged")]
+
+
+def _changes_row(stats: Stats) -> str:
+    cells = "".join(f'<div class="tile"><b>{value:,}</b><span>{name}</span></div>' for value, name in _changes(stats))
+    return f'<div class="tiles inner">{cells}</div>'
+
+
+def _reason_words(figures: Figures) -> str:
+    what = "URLs given up" if figures.urls_by_reason else "Requests for content that failed"
+    first = f"; the first {MOST_REASONS} of {len(figures.reasons):,}" if len(figures.reasons) > MOST_REASONS else ""
+    return f"{what}, by reason{first}."
+
+
+def _reasons(figures: Figures) -> str:
+    rows = [[_shown(why), f"{count:,}"] for why, count in figures.reasons.most_common(MOST_REASONS)]
+    return _table(("Reason", "URLs" if figures.urls_by_reason else "Requests"), rows, text=1)
 
 
 def _refusal_words(figures: Figures) -> str:
@@ -186,18 +264,20 @@ def _rules(figures: Figures) -> str:
     if not figures.rules:
         return ""
     rows = [
-        [_shown(host), line, f"<code>{_shown(rule)}</code>", f"{count:,}"]
+        [_name(host), line, f"<code>{_shown(rule)}</code>", f"{count:,}"]
         for (host, line, rule), count in figures.rules.most_common(MOST_ROWS)
     ]
     return _table(("Host", "Line", "Rule or reason", "URLs"), rows, text=3)
 
 
 def _foot(figures: Figures) -> str:
-    damaged = f" {figures.damaged:,} records could not be understood." if figures.damaged else ""
+    records = f"{figures.damaged:,} record{'' if figures.damaged == 1 else 's'}"
+    damaged = f" {records} could not be understood." if figures.damaged else ""
+    summary = " Pages, refused and given up are counted as in the crawl's summary." if figures.stats else ""
     mode = {"ignore": " robots.txt was not asked.", "report_only": " Refusals were recorded, not enforced."}
     return (
         f"Made by comity {_shown(figures.version)} from ledger.jsonl; comity prove checks it. "
-        f"Last hash <code>{_shown(figures.hash)}</code>.{mode.get(figures.mode, '')}{damaged}"
+        f"Last hash <code>{_shown(figures.hash)}</code>.{mode.get(figures.mode, '')}{summary}{damaged}"
     )
 
 
@@ -213,7 +293,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: int) -> 
         return "".join(f"<{tag}{'' if i < text else ' class=n'}>{cell}</{tag}>" for i, cell in enumerate(row))
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
 
 
 def _nothing(words: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html import escape
 
 WIDTH = 720.0
+_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 10.0, 26.0
 
 
@@ -37,13 +38,22 @@ def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple
                     f'width="{step * 0.84:.1f}" height="{size:.1f}"/>'
                 )
     for share, text in ticks:
-        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
+        anchor = "start" if share == 0 else "end" if share > 0.97 else "middle"
         parts.append(_text(_LEFT + share * inner, height - 8, text, anchor))
     return _svg(height, parts, label)
 
 
-def columns(values: Sequence[float], labels: Sequence[str], classes: Sequence[str], label: str) -> str:
-    """One column for each value, its number above and its label below."""
+def time_ticks(seconds: float, most: int = 7) -> list[tuple[float, str]]:
+    """Ticks for `stacked` below an axis of so many seconds: round steps, all in one unit."""
+    size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), _UNITS[-1])
+    length = seconds / size
+    power = 10.0 ** math.floor(math.log10(length / most))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times * most >= length * 0.999)
+    return [(i * step / length, f"{i * step:g} {unit}") for i in range(math.floor(length / step + 0.001) + 1)]
+
+
+def columns(values: Sequence[float], edges: Sequence[str], classes: Sequence[str], label: str) -> str:
+    """One column for each value, its number above it; `edges`: what lies between one and the next, one less."""
     height = 190.0
     top = _round_up(max(values, default=0.0))
     inner, tall = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM - 14
@@ -58,7 +68,8 @@ def columns(values: Sequence[float], labels: Sequence[str], classes: Sequence[st
                 f'width="{step * 0.72:.1f}" height="{max(size, 1.0):.1f}" rx="1.5"/>'
             )
             parts.append(_text(x + step / 2, y - 4, f"{value:,.0f}", "middle", "value"))
-        parts.append(_text(x + step / 2, height - 8, labels[i], "middle"))
+        if i < len(edges):
+            parts.append(_text(x + step, height - 8, edges[i], "middle"))
     return _svg(height, parts, label)
 
 
@@ -98,7 +109,8 @@ def _text(x: float, y: float, text: str, anchor: str, name: str = "tick") -> str
 
 
 def _svg(height: float, parts: Sequence[str], label: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    svg = f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    return f'<div class="wide plot">{svg}</div>'
 
 
 def _round_up(value: float) -> float:
