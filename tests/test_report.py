@@ -49,7 +49,7 @@ def test_the_report_counts_as_the_summary_does_and_says_where_it_counts_requests
         "<b>1</b><span>URLs refused by rule</span>",
         "<b>2</b><span>URLs given up</span>",
         "<b>1</b><span>host</span>",
-        "<th class=n>requests failed</th>",
+        "<th class=n>Requests failed</th>",
         "<tr><td>HTTP status 404</td><td class=n>1</td></tr>",
         "<tr><td>HTTP status 500</td><td class=n>1</td></tr>",
     ):

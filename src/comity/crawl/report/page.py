@@ -14,6 +14,7 @@ from comity.errors import StorageError
 MOST_ROWS = 25
 MOST_REASONS = 10
 MOST_SILENT = 10
+MANY_COLUMNS = 6  # make a table that is set tighter
 _LOOKS = dict(zip(CLASSES, ("good", "same", "turn", "gone", "fault", "none"), strict=True))
 _NAMES = {
     "2xx": "answered (2xx)",
@@ -184,8 +185,8 @@ def _hosts(figures: Figures) -> str:
     head = (
         "Host",
         "Requests sent",
-        "requests answered",
-        "requests failed",
+        "Requests answered",
+        "Requests failed",
         "URLs refused",
         "Received",
         "Answer",
@@ -212,7 +213,7 @@ def _host_row(name: str, host: HostFigures) -> list[str]:
 def _host_words(figures: Figures) -> str:
     words = (
         f"{_more(len(figures.hosts), 'host', 'by requests')} Requests answered (2xx) and failed are those for content, "
-        "second tries among them; robots.txt is in their sum only."
+        "second tries among them; requests for robots.txt are among those sent only."
     )
     silent = [name for name, host in figures.hosts.items() if host.silent]
     if silent:
@@ -293,7 +294,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: int) -> 
         return "".join(f"<{tag}{'' if i < text else ' class=n'}>{cell}</{tag}>" for i, cell in enumerate(row))
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    table = f"<table><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+    look = ' class="many"' if len(head) > MANY_COLUMNS else ""
+    table = f"<table{look}><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="wide">{table}</div>'
 
 

@@ -38,7 +38,9 @@ th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 1px 
 td { border-bottom: 1px solid var(--line); padding: 4px 8px; vertical-align: top; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 td:first-child { min-width: 11em; overflow-wrap: break-word; }
-small { color: var(--fault); font-size: 12.5px; }
+.many { font-size: 12.5px; } .many td, .many th { padding: 4px 0 4px 10px; }
+.many td:first-child, .many th:first-child { padding-left: 0; }
+small { color: var(--fault); font-size: 0.95em; }
 th:first-child, td:first-child { padding-left: 0; } th:last-child, td:last-child { padding-right: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { vertical-align: bottom; } th.n { white-space: normal; overflow-wrap: normal; }
@@ -52,7 +54,7 @@ footer { color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; }
   h1 { font-size: 19pt; } .tile b { font-size: 16pt; } table { font-size: 9.5pt; }
   section { padding: 12px 16px; margin-bottom: 10px; }
   section.whole, .tile, tr { break-inside: avoid; } h2, th { break-after: avoid; }
-  .wide { overflow: visible; } td, th { padding: 3px 5px; } td:first-child { min-width: 0; }
+  .wide { overflow: visible; } .many { font-size: 8pt; } .many td, .many th { padding: 3px 0 3px 6px; }
   thead { display: table-header-group; }
 }
 """
