@@ -203,7 +203,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 
 
 @app.command()
-@click.argument("url", metavar="URL...", nargs=-1)
+@click.argument("url", metavar="[URL]...", nargs=-1)
 @click.option(
     "-o",
     "--output",
@@ -271,7 +271,7 @@ def crawl(
 ) -> Exit:
     """Crawl the sites of the given URLs, robots.txt first.
 
-    Exit code 0: done, 2: some pages failed, 3: nothing could be reached.
+    Exit code 0: done, 2: some pages failed, 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
     from comity.cli import crawl as command
 
@@ -358,7 +358,9 @@ def main() -> None:
         click.echo(error.format_message())
         code = Exit.USAGE
     except click.ClickException as error:
-        complain(f"{error.format_message()} (try: comity --help)")
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        command = context.info_name if context is not None and context.parent is not None else None
+        complain(f"{error.format_message()} (try: comity {f'{command} ' if command else ''}--help)")
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED
