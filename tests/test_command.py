@@ -304,3 +304,24 @@ def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, 
     assert answer.returncode == 73
     for word in ("holds a crawl", "--resume", "--refresh"):
         assert word in complaint(answer)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--delay", "-1"), "--delay (min_interval): -1.0"),
+        (("--max-pages", "0"), "--max-pages (max_pages): 0"),
+        (("--allow-address", "here"), "--allow-address (allow_addresses): 'here'"),
+        (("--agent", ""), "--agent (agent): "),
+    ],
+)
+def test_a_wrong_value_names_the_option_that_was_typed(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    answer = comity("crawl", "http://127.0.0.1:9/", *words, cwd=tmp_path)
+    assert answer.returncode == 64
+    assert said in complaint(answer)
+
+
+def test_https_where_the_server_speaks_http_says_so(tmp_path: Path, site: Site) -> None:
+    answer = crawled(tmp_path, site.url("/").replace("http:", "https:"))
+    assert answer.returncode == 3
+    assert "does not speak TLS" in complaint(answer) or "before TLS was agreed on" in complaint(answer)

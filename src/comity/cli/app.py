@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import LIMITS, WATCHING, together
-from comity.errors import ComityError
+from comity.cli.options import LIMITS, WATCHING, option_of, together
+from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -155,7 +155,14 @@ def _loaded(
 ) -> "Configuration":
     from comity.configuration import load
 
-    return load(config, **_given(allow_addresses=allow_address, purposes=purpose, **options))
+    given = _given(allow_addresses=allow_address, purposes=purpose, **options)
+    try:
+        return load(config, **given)
+    except InvalidSetting as error:
+        name, _, what = error.args[0].partition(": ")
+        if name not in given or (option := option_of(name)) is None:
+            raise
+        raise InvalidSetting(f"{option} ({name}): {what}", hint=error.hint) from None
 
 
 @app.command()
