@@ -325,3 +325,35 @@ def test_https_where_the_server_speaks_http_says_so(tmp_path: Path, site: Site) 
     answer = crawled(tmp_path, site.url("/").replace("http:", "https:"))
     assert answer.returncode == 3
     assert "does not speak TLS" in complaint(answer) or "before TLS was agreed on" in complaint(answer)
+
+
+def test_urls_may_come_from_a_file_and_wrong_lines_are_named(tmp_path: Path, site: Site) -> None:
+    site.link("/a")
+    site.link("/b")
+    listed = tmp_path / "urls.txt"
+    listed.write_text(f"# mine\n\n{site.url('/a')}\r\n  {site.url('/b')}\n", encoding="utf-8-sig")
+    answer = crawled(tmp_path, "--urls", str(listed), "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["pages"] == 2
+    listed.write_text("# mine\nexample.com\nhttps://example.com/\nftp://example.com/\n")
+    answer = comity("crawl", "--urls", str(listed), cwd=tmp_path)
+    assert answer.returncode == 64
+    for said in ("urls.txt: line 2: ", "; line 4: "):
+        assert said in complaint(answer)
+    answer = comity("crawl", "--urls", "nowhere.txt", cwd=tmp_path)
+    assert answer.returncode == 64
+    assert "nowhere.txt cannot be read" in complaint(answer)
+
+
+def test_urls_may_come_from_standard_input(tmp_path: Path, site: Site) -> None:
+    site.link("/a")
+    words = ("crawl", "--urls", "-", "-o", str(tmp_path / "out"), "--json", *ALLOW)
+    answer = subprocess.run(
+        [sys.executable, "-m", "comity", *words],
+        input=site.url("/a"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert json.loads(answer.stdout)["pages"] == 1

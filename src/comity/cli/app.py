@@ -225,6 +225,9 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
     help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
 )
+@click.option(
+    "--urls", metavar="FILE", type=_file, help="Start from the URLs in FILE too, one a line ('-': standard input)."
+)
 @click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
 @click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
 @click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
@@ -261,6 +264,7 @@ def crawl(
     url: tuple[str, ...],
     output: Path | None,
     form: str | None,
+    urls: Path | None,
     sink: str | None,
     source: str | None,
     expander: str | None,
@@ -287,6 +291,10 @@ def crawl(
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
     loaded = _loaded(**options, mode="ignore" if no_robots else None)
+    if urls is not None:
+        from comity.cli.listed import read
+
+        url = (*url, *read(urls))
     return command.crawl(
         url,
         folder=output,
