@@ -267,3 +267,10 @@ def test_a_crawl_of_what_is_forbidden_says_so_in_the_log(here: Site, caplog: pyt
     with caplog.at_level(logging.WARNING, "comity.crawl"):
         assert asyncio.run(collect(here.url("/no"))) == []
     assert "Disallow: /no" in caplog.text
+
+
+def test_an_address_that_is_not_to_be_reached_is_a_warning(here: Site, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "comity.crawl"):
+        assert asyncio.run(crawl_page(here.url("/"), policy=Policy(min_interval=0))) is None
+    assert "is not to be reached" in caplog.text
+    assert here.seen == []
