@@ -312,7 +312,7 @@ def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, 
         (("--delay", "-1"), "--delay (min_interval): -1.0"),
         (("--max-pages", "0"), "--max-pages (max_pages): 0"),
         (("--allow-address", "here"), "--allow-address (allow_addresses): 'here'"),
-        (("--agent", ""), "--agent (agent): "),
+        (("--agent", ""), "--agent: "),
     ],
 )
 def test_a_wrong_value_names_the_option_that_was_typed(words: tuple[str, ...], said: str, tmp_path: Path) -> None:

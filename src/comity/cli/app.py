@@ -162,7 +162,8 @@ def _loaded(
         name, _, what = error.args[0].partition(": ")
         if name not in given or (option := option_of(name)) is None:
             raise
-        raise InvalidSetting(f"{option} ({name}): {what}", hint=error.hint) from None
+        named = option if option == f"--{name}" else f"{option} ({name})"
+        raise InvalidSetting(f"{named}: {what}", hint=error.hint) from None
 
 
 @app.command()
