@@ -202,3 +202,158 @@ def test_a_crawl_goes_on_with_the_policy_it_was_begun_with(site: Site, tmp_path:
     told = comity("crawl", "--refresh", "--agent", "NewBot/1.0", *words)
     assert told.returncode == 0, told.stderr
     assert site.seen[-1].headers["User-Agent"] == "NewBot/1.0"
+
+
+def crawled(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A crawl of a site on loopback into a folder."""
+    return comity("crawl", "-o", str(folder / "out"), "--delay", "0.01", *ALLOW, *words)
+
+
+def test_a_page_that_is_not_there_has_failed_and_need_not_be_tried_later(tmp_path: Path, site: Site) -> None:
+    answer = crawled(tmp_path, site.url("/gone"))
+    assert answer.returncode == 2
+    assert "no page was kept: HTTP status 404" in complaint(answer)
+
+
+def test_a_page_whose_expander_raises_has_failed(tmp_path: Path, site: Site) -> None:
+    site.link("/")
+    (tmp_path / "broken.py").write_text(
+        "class Broken:\n    def expand(self, page):\n        raise ValueError('a bug')\n"
+    )
+    words = ("crawl", site.url("/"), "-o", "out", "--expander", "broken:Broken", *ALLOW)
+    answer = comity(*words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "no page was kept" in complaint(answer)
+
+
+def test_a_refresh_that_finds_pages_unchanged_has_reached_something(tmp_path: Path, site: Site) -> None:
+    site.set("/", "the same", headers={"ETag": '"1"'})
+    with Site() as other:
+        other.link("/")
+        assert crawled(tmp_path, site.url("/"), other.url("/")).returncode == 0
+    answer = crawled(tmp_path, "--refresh")
+    assert answer.returncode == 0, answer.stderr
+    assert "that wait for a robots.txt" in complaint(answer)
+
+
+def test_a_site_that_forbids_its_only_url_says_which_rule_did(tmp_path: Path, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    answer = crawled(tmp_path, site.url("/no"))
+    assert answer.returncode == 0
+    assert "Disallow: /no" in complaint(answer)
+
+
+def test_a_site_that_only_fails_is_to_be_tried_later(tmp_path: Path, site: Site) -> None:
+    site.set("/robots.txt", status=503)
+    answer = crawled(tmp_path, site.url("/"))
+    assert answer.returncode == 3
+    assert "503" in complaint(answer)
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_crawl(tmp_path: Path, site: Site) -> None:
+    site.link("/")
+    answer = crawled(tmp_path, site.url("/"), "--report", str(tmp_path / "nowhere" / "r.html"))
+    assert answer.returncode == 73
+    assert "r.html" in complaint(answer)
+    assert site.seen == []
+    for report in (tmp_path / "r.html", tmp_path / "out" / "r.html"):
+        answer = crawled(tmp_path, site.url("/"), "--report", str(report), *(["--resume"] if site.seen else []))
+        assert answer.returncode == 0, answer.stderr
+        assert answer.stdout.splitlines()[-1].split() == ["report", "in", str(report)]
+        assert report.exists()
+
+
+def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> None:
+    site.link("/", "/a", "/b", "/c", "http://elsewhere.example/", "/skip/1", "/skip/2")
+    for path in ("/a", "/b", "/c"):
+        site.link(path)
+    limited = crawled(tmp_path, site.url("/"), "--max-pages-per-host", "2", "--exclude", "/skip/", "--json")
+    summary = json.loads(limited.stdout)
+    assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
+    again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
+    assert [line.split()[:5] for line in again.stdout.splitlines() if "left by" in line] == [
+        ["left", "by", "a", "limit", "1"]
+    ]
+    assert "out of scope" in again.stdout
+    whole = crawled(tmp_path, "--resume", "--exclude", "/skip/")
+    assert "left by" not in whole.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("crawl", "--demo", "http://127.0.0.1:9/"), "no URL"),
+        (("crawl", "--demo", "--resume", "-o", "out"), "--resume"),
+        (("crawl", "--speed"), "(try: comity crawl --help)"),
+        (("crawl", "--resume", "--refresh"), "(try: comity crawl --help)"),
+        (("--speed",), "(try: comity --help)"),
+        (("nonsense",), "(try: comity --help)"),
+    ],
+)
+def test_a_wrong_use_names_the_right_help(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    answer = comity(*words, cwd=tmp_path)
+    assert answer.returncode == 64
+    assert said in complaint(answer)
+
+
+def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, site: Site) -> None:
+    site.link("/", "/a")
+    limited = crawled(tmp_path, site.url("/"), "--max-pages", "1")
+    assert "the limit of 1 page is reached" in limited.stdout
+    answer = crawled(tmp_path)
+    assert answer.returncode == 73
+    for word in ("holds a crawl", "--resume", "--refresh"):
+        assert word in complaint(answer)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--delay", "-1"), "--delay (min_interval): -1.0"),
+        (("--max-pages", "0"), "--max-pages (max_pages): 0"),
+        (("--allow-address", "here"), "--allow-address (allow_addresses): 'here'"),
+        (("--agent", ""), "--agent: "),
+    ],
+)
+def test_a_wrong_value_names_the_option_that_was_typed(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    answer = comity("crawl", "http://127.0.0.1:9/", *words, cwd=tmp_path)
+    assert answer.returncode == 64
+    assert said in complaint(answer)
+
+
+def test_https_where_the_server_speaks_http_says_so(tmp_path: Path, site: Site) -> None:
+    answer = crawled(tmp_path, site.url("/").replace("http:", "https:"))
+    assert answer.returncode == 3
+    assert "does not speak TLS" in complaint(answer) or "before TLS was agreed on" in complaint(answer)
+
+
+def test_urls_may_come_from_a_file_and_wrong_lines_are_named(tmp_path: Path, site: Site) -> None:
+    site.link("/a")
+    site.link("/b")
+    listed = tmp_path / "urls.txt"
+    listed.write_text(f"# mine\n\n{site.url('/a')}\r\n  {site.url('/b')}\n", encoding="utf-8-sig")
+    answer = crawled(tmp_path, "--urls", str(listed), "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["pages"] == 2
+    listed.write_text("# mine\nexample.com\nhttps://example.com/\nftp://example.com/\n")
+    answer = comity("crawl", "--urls", str(listed), cwd=tmp_path)
+    assert answer.returncode == 64
+    for said in ("urls.txt: line 2: ", "; line 4: "):
+        assert said in complaint(answer)
+    answer = comity("crawl", "--urls", "nowhere.txt", cwd=tmp_path)
+    assert answer.returncode == 64
+    assert "nowhere.txt cannot be read" in complaint(answer)
+
+
+def test_urls_may_come_from_standard_input(tmp_path: Path, site: Site) -> None:
+    site.link("/a")
+    words = ("crawl", "--urls", "-", "-o", str(tmp_path / "out"), "--json", *ALLOW)
+    answer = subprocess.run(
+        [sys.executable, "-m", "comity", *words],
+        input=site.url("/a"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert json.loads(answer.stdout)["pages"] == 1

@@ -102,6 +102,9 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
         ("agnet = 'x'", "comity.toml: 'agnet' is no setting"),
         ("max_depth = 'deep'", "comity.toml: max_depth: 'deep'"),
         ("mode = 'obey'", "comity.toml: mode: 'obey'"),
+        ("resolve = ['a.test']", r"toml: resolve: input .* dictionary \(write for example resolve = {"),
+        ("[resolve]\n'a' = '1.2.3.4'\n'b' = ['::1']", r"toml: resolve: 'b': input .* string \(write"),
+        ("[auth]\n'https://a.test' = 'user:secret'", "toml: auth: 'https://a.test': input [a-z ]* tuple (?!.*secret)"),
     ],
 )
 def test_a_wrong_file_is_named(nowhere: Path, text: str, message: str) -> None:

@@ -51,10 +51,10 @@ def test_one_page_or_none_with_a_line_in_the_log(here: Site, caplog: pytest.LogC
     assert page.links == tuple(here.url(path) for path in ("/1", "/2", "/no", "/missing"))
     assert page.text == page.body.decode()
     assert page.decision.verdict == "allowed_implicit"
-    with caplog.at_level(logging.INFO, "comity.crawl"):
+    with caplog.at_level(logging.WARNING, "comity.crawl"):
         assert asyncio.run(crawl_page(here.url("/no"), policy=QUICK)) is None
         assert asyncio.run(crawl_page(here.url("/missing"), policy=QUICK)) is None
-    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert "Disallow: /no" in caplog.messages[0]
     assert "404" in caplog.messages[1]
     assert "/no" not in here.paths()
@@ -261,3 +261,16 @@ def test_comity_crawl_can_be_called_without_importing_the_package() -> None:
     code = "import comity; print(type(comity.crawl('http://a.example/')).__name__); from comity.crawl import Crawler"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout == "async_generator\n"
+
+
+def test_a_crawl_of_what_is_forbidden_says_so_in_the_log(here: Site, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "comity.crawl"):
+        assert asyncio.run(collect(here.url("/no"))) == []
+    assert "Disallow: /no" in caplog.text
+
+
+def test_an_address_that_is_not_to_be_reached_is_a_warning(here: Site, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "comity.crawl"):
+        assert asyncio.run(crawl_page(here.url("/"), policy=Policy(min_interval=0))) is None
+    assert "is not to be reached" in caplog.text
+    assert here.seen == []

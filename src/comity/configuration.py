@@ -23,6 +23,14 @@ SWITCHES: Final = frozenset(
     ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES")
 )
 
+TABLES: Final = {
+    "headers": '{"From" = "me@example.org"}',
+    "params": '{"key" = "value"}',
+    "auth": '{"https://example.com" = ["name", "password"]}',
+    "resolve": '{"example.test" = "127.0.0.1"}',
+}
+"""Settings that are mappings, each with an example as TOML has it."""
+
 
 def _fields() -> dict[str, Any]:
     """Every setting with its default."""
@@ -159,7 +167,13 @@ def _typed(name: str, value: Any, origin: str) -> Setting:
     try:
         return Setting(name, TypeAdapter(_types()[name]).validate_python(value), origin)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"].lower()
+        first = error.errors()[0]
+        reason = first["msg"].lower()
+        if name in TABLES:  # of which the key is named, and no value: it may be a password
+            key = f"{first['loc'][0]!r}: " if first["loc"] else ""
+            example = TABLES[name].replace(" = ", ": ") if origin.startswith(PREFIX) else f"{name} = {TABLES[name]}"
+            where = _named(Setting(name, None, origin))
+            raise InvalidSetting(f"{where}: {key}{reason}", hint=f"write for example {example}") from None
         raise InvalidSetting(f"{_named(Setting(name, value, origin))}: {value!r}: {reason}") from None
 
 

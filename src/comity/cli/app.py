@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import LIMITS, WATCHING, together
-from comity.errors import ComityError
+from comity.cli.options import LIMITS, WATCHING, option_of, together
+from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -155,7 +155,15 @@ def _loaded(
 ) -> "Configuration":
     from comity.configuration import load
 
-    return load(config, **_given(allow_addresses=allow_address, purposes=purpose, **options))
+    given = _given(allow_addresses=allow_address, purposes=purpose, **options)
+    try:
+        return load(config, **given)
+    except InvalidSetting as error:
+        name, _, what = error.args[0].partition(": ")
+        if name not in given or (option := option_of(name)) is None:
+            raise
+        named = option if option == f"--{name}" else f"{option} ({name})"
+        raise InvalidSetting(f"{named}: {what}", hint=error.hint) from None
 
 
 @app.command()
@@ -203,7 +211,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 
 
 @app.command()
-@click.argument("url", metavar="URL...", nargs=-1)
+@click.argument("url", metavar="[URL]...", nargs=-1)
 @click.option(
     "-o",
     "--output",
@@ -217,6 +225,9 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     metavar="F",
     type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
     help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
+)
+@click.option(
+    "--urls", metavar="FILE", type=_file, help="Start from the URLs in FILE too, one a line ('-': standard input)."
 )
 @click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
 @click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
@@ -254,6 +265,7 @@ def crawl(
     url: tuple[str, ...],
     output: Path | None,
     form: str | None,
+    urls: Path | None,
     sink: str | None,
     source: str | None,
     expander: str | None,
@@ -271,7 +283,7 @@ def crawl(
 ) -> Exit:
     """Crawl the sites of the given URLs, robots.txt first.
 
-    Exit code 0: done, 2: some pages failed, 3: nothing could be reached.
+    Exit code 0: done, 2: some pages failed, 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
     from comity.cli import crawl as command
 
@@ -280,6 +292,10 @@ def crawl(
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
     loaded = _loaded(**options, mode="ignore" if no_robots else None)
+    if urls is not None:
+        from comity.cli.listed import read
+
+        url = (*url, *read(urls))
     return command.crawl(
         url,
         folder=output,
@@ -358,7 +374,9 @@ def main() -> None:
         click.echo(error.format_message())
         code = Exit.USAGE
     except click.ClickException as error:
-        complain(f"{error.format_message()} (try: comity --help)")
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        command = context.info_name if context is not None and context.parent is not None else None
+        complain(f"{error.format_message()} (try: comity {f'{command} ' if command else ''}--help)")
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED

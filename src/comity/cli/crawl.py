@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import gc
-import json
 import logging
 import signal
 import sys
@@ -18,13 +17,13 @@ from rich.console import Console
 from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
-from comity.cli.progress import size, watch
+from comity.cli.progress import watch
+from comity.cli.summary import sum_up
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
 from comity.crawl.again import policies
-from comity.crawl.sinks.guarded import FORMATS
 from comity.crawl.watch.shown import shown
-from comity.errors import FetchError, InvalidSetting, StorageError
+from comity.errors import InvalidSetting, StorageError
 from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
@@ -51,6 +50,10 @@ def crawl(
     metrics: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    if demo and (seeds or resume or refresh):
+        raise InvalidSetting(
+            "--demo starts a web site of its own: it goes with no URL, and not with --resume or --refresh"
+        )
     console = Console(stderr=True)
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
     policy, settings = configuration.policy, configuration.crawl
@@ -67,10 +70,11 @@ def crawl(
             if configuration.settings["min_interval"].origin == "default":
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
-        if not seeds and not resume and not refresh and source is None:
+        again = "--resume" if resume else "--refresh" if refresh else None
+        if not seeds and not again and source is None and not _holds_crawl(folder):
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
-        folder = _folder(folder, normal, "--resume" if resume else "--refresh" if refresh else None)
+        folder = _folder(folder, normal, again)
         if resume or refresh:
             policy = _as_begun(folder, configuration)
         crawler = Crawler(
@@ -84,6 +88,8 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
+        if report is not None:
+            _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
         stack.enter_context(logging_to(log, console if verbose else None, level=level))
         if metrics is not None:
@@ -95,11 +101,16 @@ def crawl(
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
+    code = sum_up(crawler, stats, as_json=as_json, resumable=not demo)
     if report is not None:
         from comity.crawl.report import write
 
         write(folder, report)
-    return _sum_up(crawler, stats, as_json=as_json)
+        print(
+            f"{'report in':20}{'':>12}  {report}" if not as_json else f"comity: report in {report}",
+            file=sys.stderr if as_json else sys.stdout,
+        )
+    return code
 
 
 def _as_begun(folder: Path, configuration: Configuration) -> Policy:
@@ -131,7 +142,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
         host = f"{urls.host(seeds[0])}-" if seeds else ""
         return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
-    held = (folder / "frontier.sqlite").exists()
+    held = _holds_crawl(folder)
     if held and not again:
         raise StorageError(
             f"{folder} holds a crawl already", hint="add --resume to go on with it, --refresh to see what changed"
@@ -141,6 +152,23 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
             f"{folder} holds no crawl to {again.removeprefix('--')}", hint=f"leave {again} out to start one"
         )
     return folder
+
+
+def _holds_crawl(folder: Path | None) -> bool:
+    return folder is not None and (folder / "frontier.sqlite").exists()
+
+
+def _check_writable(file: Path, folder: Path) -> None:
+    """See before the crawl whether a file can be written after it; in the crawl's own folder it can."""
+    if file.parent == folder and not file.is_dir():
+        return
+    before = file.exists()
+    try:
+        file.open("ab").close()
+        if not before:
+            file.unlink()
+    except OSError as error:
+        raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --report FILE") from error
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -175,52 +203,3 @@ async def _run(crawler: Crawler, console: Console | None) -> Stats:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-
-
-def _sum_up(crawler: Crawler, stats: Stats, *, as_json: bool) -> Exit:
-    if as_json:
-        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict()}))
-    else:
-        changes = (
-            ("new", f"{stats.new:,}", _where(crawler, "changes")),
-            ("changed", f"{stats.changed:,}", ""),
-            ("gone", f"{stats.gone:,}", ""),
-            ("unchanged", f"{stats.unchanged:,}", ""),
-        )
-        rows = (
-            *(changes if crawler.refreshes else ()),
-            ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
-            ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
-            ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
-            ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
-            *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
-            ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
-            ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
-            ("size of pages", size(stats.body_bytes), ""),
-            ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
-        )
-        console = Console(highlight=False, soft_wrap=True)
-        for name, value, where in rows:
-            console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
-        if crawler.limit_reached:
-            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
-        console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
-    if not (stats.pages or stats.unchanged or stats.gone) and crawler.trouble:
-        raise FetchError(f"nothing was fetched: {crawler.trouble}")
-    if stats.postponed and not crawler.stopped:
-        print(
-            f"comity: URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}; "
-            f"later, comity crawl -o {crawler.folder} --resume asks again",
-            file=sys.stderr,
-        )
-        if not stats.pages:
-            return Exit.NOT_READY
-    if crawler.stopped:
-        print(f"comity: stopped before the end; comity crawl -o {crawler.folder} --resume goes on", file=sys.stderr)
-        return Exit.INTERRUPTED
-    return Exit.PARTLY if stats.failed else Exit.DONE
-
-
-def _where(crawler: Crawler, channel: str) -> str:
-    """Which file of the folder holds a channel's records."""
-    return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format

@@ -20,6 +20,17 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
+OTHERWISE_NAMED: Final = {"allow_addresses": "allow_address", "purposes": "purpose", "mode": "no_robots"}
+"""Settings of which the parameter of a command has another name."""
+
+
+def option_of(setting: str) -> str | None:
+    """The option of the command under way that sets a setting, as it is typed; None where there is none."""
+    wanted = OTHERWISE_NAMED.get(setting, setting)
+    parameters = click.get_current_context().command.params
+    return next((max(each.opts, key=len) for each in parameters if each.name == wanted), None)
+
+
 LIMITS: Final = together(
     click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
     click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),

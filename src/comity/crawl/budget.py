@@ -23,7 +23,7 @@ class Budget:
     def used_up(self, spent: "Spent", now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started, or None. Each request under way may still become a page."""
         if self.pages is not None and spent.pages + under_way >= self.pages:
-            return f"the limit of {self.pages} pages is reached"
+            return f"the limit of {self.pages} page{'s' * (self.pages != 1)} is reached"
         if self.bytes is not None and spent.bytes >= self.bytes:
             return f"the limit of {self.bytes} bytes is reached"
         if self.seconds is not None and spent.seconds_at(now) >= self.seconds:

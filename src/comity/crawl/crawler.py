@@ -23,7 +23,7 @@ from comity.crawl.again.unreachable import Unreachable
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
-from comity.crawl.frontier import Frontier
+from comity.crawl.frontier import Frontier, State
 from comity.crawl.ledger import Ledger
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
@@ -84,7 +84,10 @@ class Crawler:
         self.policy = policy or policies.begun_with(folder) or Policy()
         self.settings = settings or CrawlSettings()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
+        self.refusal: str | None = None  # the first URL refused in the last run: why, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.left = 0  # URLs that still waited when a limit ended the last run
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
@@ -179,7 +182,8 @@ class Crawler:
                     await self._loop()
                     self.limit_reached = self._watch.limit = self._spending.used_up(self._clock.monotonic())
                 finally:
-                    self.trouble = self._outcome.trouble
+                    self.trouble, self.passing = self._outcome.trouble, not self._outcome.lasting
+                    self.refusal = self._outcome.refusal
                     under_way = [*self._schedule.tasks, *([self._feeding] if self._feeding else ())]
                     for task in under_way:
                         task.cancel()
@@ -193,6 +197,7 @@ class Crawler:
                 self._ended = self._watch.how = "stopped" if self._stopping else FINISHED
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
+                self.left = 0 if self._stopping else self._waiting()
         return self.stats
 
     # The loop
@@ -334,6 +339,11 @@ class Crawler:
                 self.on_page(page)
         for name in commit.hosts:
             self._schedule.found(name)
+
+    def _waiting(self) -> int:
+        """URLs that wait in the frontier, but not those that wait for a robots.txt."""
+        counts = self._frontier.counts()
+        return counts[State.UNASKED] + counts[State.QUEUED] - self.stats.postponed
 
     def _recall(self, name: str, default: Any = None) -> Any:
         """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""

@@ -36,6 +36,8 @@ class Outcome:
     Attributes:
         stats: counts over all runs so far.
         trouble: the first failure or unreachable robots.txt of this run, in words.
+        lasting: whether there was a failure in this run that will not pass: the site was reached.
+        refusal: the first refusal of a URL in this run, in words.
         pending: bytes, about, that wait for the next commit.
 
     Args:
@@ -46,6 +48,8 @@ class Outcome:
         self.stats = watch.stats
         self._refresh = refresh
         self.trouble: str | None = None
+        self.lasting = False
+        self.refusal: str | None = None
         self.pending = 0
         self._watch = watch
         self._ledger = ledger
@@ -179,6 +183,7 @@ class Outcome:
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
+        self.refusal = self.refusal or decision.why
         self._batch.settled.append((State.REFUSED, entry.id))
 
     def part_refused(self, entry: Entry, decision: Decision) -> None:
@@ -210,6 +215,7 @@ class Outcome:
         self._watch.failed(entry.url, why)
         self.stats.failed += 1
         self.trouble = self.trouble or why
+        self.lasting = self.lasting or not passing
         self._batch.settled.append((State.FAILED, entry.id))
 
     def no_url(self, text: str, why: str) -> None:
@@ -247,6 +253,7 @@ class Outcome:
         self.stats.refused += len(commit.refusals)
         for record in commit.refusals:
             self._watch.refused(record)
+            self.refusal = self.refusal or record["why"]
         self._watch.committed(commit.seconds)
         self.stats.trapped += commit.trapped
 

@@ -235,8 +235,8 @@ async def _crawl(
                 await news.wait()
                 news.clear()
             stats = await running
-            if not (stats.pages or stats.unchanged or stats.gone) and crawler.trouble:
-                _log.warning("nothing was fetched: %s", crawler.trouble)
+            if not stats.reached and (why := crawler.trouble or crawler.refusal):
+                _log.warning("nothing was fetched: %s", why)
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError, ComityError):
@@ -262,7 +262,7 @@ async def _fetch(client: AsyncClient, url: str) -> Response | None:
     try:
         response = await client.get(url)
     except RobotsDisallowed as error:
-        _log.info("skipped %s: %s", url, error.decision.why)
+        _log.warning("skipped %s: %s", url, error.decision.why)
         return None
     except ComityError as error:
         _log.warning("skipped %s: %s", url, error)

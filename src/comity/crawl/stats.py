@@ -19,6 +19,7 @@ class Stats:
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
         found: URLs known.
+        outside: links left out because scope, patterns or depth do not cover them.
         new, changed, gone, unchanged: what a refresh found out about pages; all 0 in a first crawl.
     """
 
@@ -33,10 +34,16 @@ class Stats:
     body_bytes: int = 0
     waited: float = 0.0
     found: int = 0
+    outside: int = 0
     new: int = 0
     changed: int = 0
     gone: int = 0
     unchanged: int = 0
+
+    @property
+    def reached(self) -> int:
+        """Pages that were there, or were known and are gone."""
+        return self.pages + self.unchanged + self.gone
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

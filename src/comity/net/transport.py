@@ -244,6 +244,10 @@ def explained(error: Exception, url: str) -> ComityError:
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return FetchError(f"the host of {url} is not known to DNS", url=url, hint="check the spelling of the host name")
+    plain = "WRONG_VERSION_NUMBER" in text or "HTTP_REQUEST" in text
+    if plain or (isinstance(error, aiohttp.ClientConnectorError) and not text and url.startswith("https:")):
+        how = "does not speak TLS there" if plain else "ended the connection before TLS was agreed on"
+        return FetchError(f"no secure connection to {url}: the server {how}", url=url, hint="try http://")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError | aiohttp.ClientConnectorSSLError):
         return FetchError(f"no secure connection to {url}: {text}", url=url, hint="verify_tls=False accepts any")
     if isinstance(error, aiohttp.ClientProxyConnectionError):

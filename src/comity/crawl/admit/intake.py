@@ -75,6 +75,7 @@ class Intake:
                 return
             url = clean
             if not self._admission.covers(url, depth=depth, kind=kind):
+                self._outcome.stats.outside += 1
                 return
         host = urls.host(url)
         trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
