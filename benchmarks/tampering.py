@@ -34,7 +34,7 @@ class Evidence:
         return [json.loads(line) for line in (self.folder / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
     def write(self, name: str, records: list[Record]) -> None:
-        text = "".join(json.dumps(record) + "\n" for record in records)
+        text = "".join((_spelt(record) if name == "ledger" else json.dumps(record)) + "\n" for record in records)
         (self.folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
     def one(self, start: int = 0, **wanted: Any) -> int:
@@ -63,6 +63,12 @@ class Evidence:
             with sqlite3.connect(self.folder / "frontier.sqlite") as database:
                 database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
             database.close()
+
+
+def _spelt(record: Record) -> str:
+    """A line as the ledger has it: sorted keys, no spaces, the hash last."""
+    said = {name: record[name] for name in sorted(record) if name != "hash"}
+    return json.dumps({**said, "hash": record["hash"]}, separators=(",", ":"))
 
 
 def record_removed(evidence: Evidence) -> None:

@@ -86,8 +86,14 @@ def read(folder: Path, name: str = "ledger") -> list[Record]:
 
 
 def write(folder: Path, records: list[Record], name: str = "ledger") -> None:
-    text = "".join(json.dumps(record) + "\n" for record in records)
+    text = "".join(line_of(record) if name == "ledger" else json.dumps(record) + "\n" for record in records)
     (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def line_of(record: Record) -> str:
+    """A record as the ledger spells it: sorted keys, no spaces, the hash last."""
+    said = {name: record[name] for name in sorted(record) if name != "hash"}
+    return json.dumps({**said, "hash": record["hash"]}, separators=(",", ":")) + "\n"
 
 
 def hash_of(record: Record) -> str:
@@ -218,6 +224,8 @@ def test_a_changed_field_is_found(folder: Path, name: str, value: Any) -> None:
         ("sha256", "0" * 64, "the ledger has no request that fits it"),
         ("host", "elsewhere.example", "its host is not 'elsewhere.example'"),
         ("purpose", "robots", "is no robots.txt of"),
+        ("method", "POST", "it was sent as 'POST'; comity sends only GET and HEAD"),
+        ("method", "get", "it was sent as 'get'; comity sends only GET and HEAD"),
     ],
 )
 def test_a_lie_in_a_chain_made_anew_is_found_by_what_it_contradicts(
@@ -243,6 +251,34 @@ def test_a_request_made_out_to_be_for_another_url_is_found(folder: Path) -> None
     findings = found(folder)
     assert f"ledger.jsonl, record {index + 1}: it was fetched, and the decision is otherwise: " in "".join(findings)
     assert "pages.jsonl, record" in findings[-1]
+
+
+@pytest.mark.parametrize(
+    "respelt",
+    [
+        lambda line: line.replace(b"{", b'{"url":"http://x/never","verdict":"allowed_by_rule",', 1),
+        lambda line: line.replace(b",", b", ", 1),
+        lambda line: line.replace(b"\n", b"\r\n"),
+        lambda line: b" " + line,
+        lambda line: line.replace(b"http", b"\\u0068ttp", 1),
+        lambda line: line.replace(b'"hash":"', b'"hash":"0","hash":"'),
+    ],
+    ids=["a key given twice", "a space", "another line end", "a space before it", "an escape", "a hash given twice"],
+)
+def test_a_line_spelt_otherwise_is_found_though_its_hash_holds(folder: Path, respelt: Callable[[bytes], bytes]) -> None:
+    lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    index = find(read(folder), kind="request", path="/a")
+    lines[index] = respelt(lines[index])
+    (folder / "ledger.jsonl").write_bytes(b"".join(lines))
+    assert found(folder) == [
+        f"ledger.jsonl, record {index + 1}: it was changed: its bytes are not those that comity writes for what it says"
+    ]
+
+
+def test_a_mark_of_byte_order_before_the_ledger_is_found(folder: Path) -> None:
+    path = folder / "ledger.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert found(folder)[0].startswith("ledger.jsonl, record 1: it was changed: its bytes")
 
 
 def test_a_record_removed_is_found(folder: Path) -> None:

@@ -100,6 +100,7 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
+        problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
             problems.extend(self._evidence.asked(record))
@@ -143,6 +144,13 @@ def _wrong_address(record: Record) -> list[str]:
     except ComityError as error:
         return [str(error)]
     return []
+
+
+def _wrong_method(record: Record) -> list[str]:
+    methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD")
+    if record["method"] in methods:
+        return []
+    return [f"it was sent as {record['method'][:40]!r}; comity sends only {' and '.join(methods)}"]
 
 
 def _wrong_pace(record: Record, policy: Policy) -> list[str]:
