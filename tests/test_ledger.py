@@ -26,6 +26,8 @@ from test_command import comity, complaint
 
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.prove import Proof, prove
+from comity.crawl.report.figures import gather
+from comity.crawl.report.page import html
 from comity.errors import Timeout
 from comity.net.exchange import Exchange
 
@@ -1098,6 +1100,37 @@ def test_the_command_says_so_and_exits_zero(crawled: Path) -> None:
     assert last in answer.stdout
     assert comity("prove", str(crawled), "--hash", last).returncode == 0
     assert comity("prove", str(crawled), "--hash", "0" * 64).returncode == 1
+
+
+def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    lax = Policy(min_interval=0, mode="report_only", allow_addresses=LOOPBACK)
+    blind = lax.with_changes(mode="ignore")
+    crawl(tmp_path, site.url("/a"), retries=0, sitemaps=False, policy=lax.with_changes(mode="respect"))
+    crawl(tmp_path, site.url("/"), retries=0, policy=lax)
+    answer = comity("prove", str(tmp_path))
+    assert answer.returncode == 0, answer.stdout
+    proof = prove(tmp_path)
+    assert (proof.unenforced, proof.disallowed) == ({2: "report_only"}, 2)
+    assert answer.stdout.splitlines()[0] == (
+        "proved: no early request, chain intact; "
+        "robots.txt was not enforced in run 2 (mode report_only): 2 disallowed requests recorded"
+    )
+    assert " Refusals were recorded, not enforced, in some runs." in html(gather(tmp_path))
+    crawl(tmp_path, retries=0, policy=blind)
+    crawl(tmp_path, retries=0, policy=blind)
+    crawl(tmp_path, retries=0, policy=lax.with_changes(mode="respect"))
+    said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
+    assert "in run 2 (mode report_only) and in runs 3, 4 (mode ignore): 2 disallowed requests" in said
+    assert "robots.txt was not asked in some runs. Refusals were" in html(gather(tmp_path))
+
+
+def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), policy=Policy(min_interval=0, mode="ignore", allow_addresses=LOOPBACK), retries=0)
+    said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
+    assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
+    assert "</code>. robots.txt was not asked.</footer>" in html(gather(tmp_path))
 
 
 def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:

@@ -120,6 +120,8 @@ class _Walk:
         except (ComityError, TypeError, ValueError, AttributeError) as error:
             self._policy = None
             return [f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+        if self._policy.mode != "respect":
+            self._proof.unenforced[self._proof.runs] = self._policy.mode
         if self._policy.agent != record["agent"]:
             return ["its agent is not that of its policy"]
         return []
@@ -128,6 +130,8 @@ class _Walk:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
         if decision is None:
             return problems
+        if must and policy.mode != "respect" and decision.recommendation == "not_recommended":
+            self._proof.disallowed += 1
         if decision.may_fetch is not must:
             problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
         if record["kind"] == "request" and record["interval"] != decision.delay:

@@ -14,6 +14,7 @@ from comity.errors import StorageError
 MOST_ROWS = 25
 _LOOKS = dict(zip(CLASSES, ("good", "turn", "gone", "fault", "none"), strict=True))
 _NAMES = {"2xx": "answered (2xx)", "3xx": "redirect (3xx)", "4xx": "not there (4xx)", "5xx": "server error (5xx)"}
+_MODES = {"ignore": "robots.txt was not asked", "report_only": "Refusals were recorded, not enforced,"}
 _WORDS = {
     "200": "OK",
     "301": "moved permanently",
@@ -194,10 +195,11 @@ def _rules(figures: Figures) -> str:
 
 def _foot(figures: Figures) -> str:
     damaged = f" {figures.damaged:,} records could not be understood." if figures.damaged else ""
-    mode = {"ignore": " robots.txt was not asked.", "report_only": " Refusals were recorded, not enforced."}
+    some = "" if len(figures.modes) == 1 else " in some runs"
+    modes = "".join(f" {_MODES[mode]}{some}." for mode in sorted(figures.modes & _MODES.keys()))
     return (
         f"Made by comity {_shown(figures.version)} from ledger.jsonl; comity prove checks it. "
-        f"Last hash <code>{_shown(figures.hash)}</code>.{mode.get(figures.mode, '')}{damaged}"
+        f"Last hash <code>{_shown(figures.hash)}</code>.{modes}{damaged}"
     )
 
 
