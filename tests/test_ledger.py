@@ -415,6 +415,105 @@ def test_a_redirect_or_failure_without_a_request_is_found(folder: Path, name: st
     assert found(folder)[0].startswith(f"{name}.jsonl, record {len(records) + 1}: the ledger has no request")
 
 
+# An output from which something was taken, or in which something else than a body was changed
+
+
+def altered(folder: Path, name: str, change: Callable[[list[Record]], object]) -> list[str]:
+    """Change the records of one file; what is found then."""
+    records = read(folder, name)
+    change(records)
+    write(folder, records, name)
+    return found(folder)
+
+
+@pytest.mark.parametrize("name", ["pages", "redirects", "failures", "robots"])
+def test_a_record_taken_from_the_output_is_found(folder: Path, name: str) -> None:
+    count = len(read(folder, name))
+    (finding,) = altered(folder, name, list.pop)
+    assert finding == f"{name}.jsonl: it holds {count - 1} {name}, the ledger says that {count} were written"
+    (finding,) = altered(folder, name, list.clear)
+    assert f"holds 0 {name}, the ledger says that {count} were" in finding
+    (folder / f"{name}.jsonl").unlink()
+    (finding,) = found(folder)
+    assert f"holds 0 {name}, the ledger says that {count} were" in finding
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("pages", {"decision": {"verdict": "disallowed_explicit"}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": {"line": 3, "rule": "Disallow: /no"}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": {"robots_sha256": "0" * 64}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": None}, "its field 'decision' is missing or damaged"),
+        ("redirects", {"decision": {"verdict": "disallowed_explicit"}}, "the ledger has no request that fits it"),
+        ("redirects", {"to": "http://elsewhere.example/"}, "where it leads is not what its location says"),
+        ("redirects", {"location": "/other"}, "the ledger has no request that fits it"),
+        ("robots", {"status": 404}, "the ledger has no robots.txt that fits it"),
+        ("robots", {"outcome": "unreachable"}, "the ledger has no robots.txt that fits it"),
+    ],
+)
+def test_what_is_changed_beside_a_body_is_found(folder: Path, name: str, more: Record, said: str) -> None:
+    def change(records: list[Record]) -> None:
+        for field, value in more.items():
+            records[0][field] = {**records[0][field], **value} if isinstance(value, dict) else value
+
+    (finding,) = altered(folder, name, change)
+    assert finding.startswith(f"{name}.jsonl, record 1: {said}")
+
+
+def test_a_redirect_led_elsewhere_with_its_location_is_found(folder: Path) -> None:
+    record = read(folder, "redirects")[0]
+    changed = {"location": "/other", "to": record["to"].replace("/new", "/other")}
+    (finding,) = altered(folder, "redirects", lambda records: records[0].update(changed))
+    assert finding.startswith("redirects.jsonl, record 1: the ledger has no request that fits it")
+
+
+@pytest.mark.parametrize("name", ["somebody:Else", "parquet", None])
+def test_an_output_said_to_be_written_by_another_is_found(folder: Path, name: str | None) -> None:
+    with sqlite3.connect(folder / "frontier.sqlite") as database:
+        database.execute("UPDATE run SET value = ? WHERE key = 'sink'", (json.dumps({"name": name}),))
+    database.close()
+    assert found(folder) == [f"frontier.sqlite: it says that {name!r} wrote the output, the ledger 'jsonl'"]
+    assert prove(folder).unchecked == [], "it is read all the same"
+
+
+def test_counts_count_all_runs_and_no_seal_says_fewer_than_the_one_before(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), max_pages=2, retries=0)
+    crawl(tmp_path, retries=0)
+    assert found(tmp_path) == []
+    records = read(tmp_path)
+    first, last = (record for record in records if record["kind"] == "seal")
+    assert first["written"]["pages"] == 2
+    assert last["written"] == {
+        name: len(read(tmp_path, name)) if (tmp_path / f"{name}.jsonl").exists() else 0 for name in last["written"]
+    }
+    last["written"] = {**last["written"], "pages": 1}
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert any("fewer records were written than the seal before" in finding for finding in found(tmp_path))
+
+
+def test_a_ledger_of_an_earlier_version_is_read_and_gone_on_with(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), max_pages=3, retries=0)
+    records = read(tmp_path)
+    for record in records:
+        for name in ("sink", "written", "location"):
+            record.pop(name, None)
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    with sqlite3.connect(tmp_path / "frontier.sqlite") as database:
+        length = (tmp_path / "ledger.jsonl").stat().st_size
+        mark = json.dumps({"length": length, "count": len(records), "hash": records[-1]["hash"]})
+        database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
+    database.close()
+    assert found(tmp_path) == []
+    crawl(tmp_path, retries=0)
+    assert found(tmp_path) == []
+    assert "written" not in read(tmp_path)[-1], "nobody counted what came before"
+
+
 def test_a_hash_made_anew_for_one_record_is_found_at_the_next(folder: Path) -> None:
     records = read(folder)
     index = find(records, kind="request", path="/a")
@@ -476,9 +575,11 @@ def test_missing_files_are_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "frontier.sqlite").rename(folder / "frontier.sqlite")
     (folder / "failures.jsonl").unlink()
     (folder / "robots.jsonl").unlink()
-    proof = prove(folder)
-    assert proof.findings == [], "the ledger stands by itself"
-    assert proof.unchecked == ["failures.jsonl", "robots.jsonl"]
+    assert found(folder) == [
+        "failures.jsonl: it holds 0 failures, the ledger says that 2 were written",
+        "robots.jsonl: it holds 0 robots, the ledger says that 1 were written",
+    ]
+    assert prove(folder).unchecked == ["failures.jsonl", "robots.jsonl"]
     (folder / "ledger.jsonl").write_bytes(b"")
     assert "ledger.jsonl: it is empty" in found(folder)
     (folder / "ledger.jsonl").unlink()

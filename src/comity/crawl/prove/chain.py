@@ -68,6 +68,15 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
 }
 
 
+# Fields that earlier versions did not write.
+_LATER: dict[str, dict[str, tuple[type, ...]]] = {
+    "run": {"sink": _TEXT},
+    "request": {"location": _TEXT},
+    "copy": {"location": _TEXT},
+    "seal": {"written": (dict,)},
+}
+
+
 def records(folder: Path, proof: Proof) -> Iterator[Line]:
     """The records of the ledger that can be read; what breaks the chain goes to `proof`."""
     before, kind = START, None
@@ -110,7 +119,8 @@ def _misshapen(record: Record) -> str | None:
         shape = _SHAPES.get(record["kind"])
         if shape is None:
             return f"{record['kind'][:40]!r} is no kind of record"
-        name = wrong_field(record, shape)
+        later = _LATER.get(record["kind"], {})
+        name = wrong_field(record, shape | {name: kinds for name, kinds in later.items() if name in record})
     return f"its field {name!r} is missing or damaged" if name is not None else None
 
 
