@@ -87,7 +87,7 @@ class Asked:
             ("failures", url, status),
             ("redirects", url, status, _location(record.get("location", _UNTOLD)), *_evidence(record)),
             ("pages", url, status, record["sha256"], *_evidence(record)),
-            ("unchanged", url, status, record["sha256"]),
+            ("served", url, status, record["sha256"]),
         }:
             self._add(number, key)
 
@@ -167,7 +167,7 @@ class Asked:
             case "changes" if record["by"] == "lastmod":  # a sitemap's word: no request was sent
                 return None
             case "changes" if (record["change"], record["by"]) == ("unchanged", "content"):
-                key = ("unchanged", url, record["status"], record["sha256"])  # no page was written for it
+                key = ("served", url, record["status"], record["sha256"])  # no page was written for it
             case "changes":
                 key = ("failures", url, record["status"])  # no failure was
             case "robots":
@@ -180,6 +180,8 @@ class Asked:
             return f"the ledger has no {what} that fits it, for {url[:200]}"
         if channel == "redirects":
             return _wrong_target(record)
+        if channel == "pages":  # the request is spent: no change may name it too
+            self._take(("served", url, record["status"], record["sha256"]))
         return "its body was changed: the hash is another one" if stored.intact is False else None
 
     def _add(self, number: int, key: tuple[Any, ...], *, refusal: bool = False) -> None:
