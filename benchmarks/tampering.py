@@ -233,7 +233,7 @@ def robots_emptied(evidence: Evidence) -> None:
 
 def robots_status_changed(evidence: Evidence) -> None:
     first, *rest = evidence.read("robots")
-    evidence.write("robots", [{**first, "status": 404, "outcome": "unavailable"}, *rest])
+    evidence.write("robots", [{**first, "status": 418}, *rest])
 
 
 def decision_changed(evidence: Evidence) -> None:
