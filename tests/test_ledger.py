@@ -27,6 +27,8 @@ from test_command import comity, complaint
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.frontier.database import lock
 from comity.crawl.prove import Proof, StillRunning, prove
+from comity.crawl.report.figures import gather
+from comity.crawl.report.page import html
 from comity.errors import Timeout
 from comity.net.exchange import Exchange
 
@@ -87,8 +89,14 @@ def read(folder: Path, name: str = "ledger") -> list[Record]:
 
 
 def write(folder: Path, records: list[Record], name: str = "ledger") -> None:
-    text = "".join(json.dumps(record) + "\n" for record in records)
+    text = "".join(line_of(record) if name == "ledger" else json.dumps(record) + "\n" for record in records)
     (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def line_of(record: Record) -> str:
+    """A record as the ledger spells it: sorted keys, no spaces, the hash last."""
+    said = {name: record[name] for name in sorted(record) if name != "hash"}
+    return json.dumps({**said, "hash": record["hash"]}, separators=(",", ":")) + "\n"
 
 
 def hash_of(record: Record) -> str:
@@ -219,6 +227,8 @@ def test_a_changed_field_is_found(folder: Path, name: str, value: Any) -> None:
         ("sha256", "0" * 64, "the ledger has no request that fits it"),
         ("host", "elsewhere.example", "its host is not 'elsewhere.example'"),
         ("purpose", "robots", "is no robots.txt of"),
+        ("method", "POST", "it was sent as 'POST'; comity sends only GET and HEAD"),
+        ("method", "get", "it was sent as 'get'; comity sends only GET and HEAD"),
     ],
 )
 def test_a_lie_in_a_chain_made_anew_is_found_by_what_it_contradicts(
@@ -244,6 +254,34 @@ def test_a_request_made_out_to_be_for_another_url_is_found(folder: Path) -> None
     findings = found(folder)
     assert f"ledger.jsonl, record {index + 1}: it was fetched, and the decision is otherwise: " in "".join(findings)
     assert "pages.jsonl, record" in findings[-1]
+
+
+@pytest.mark.parametrize(
+    "respelt",
+    [
+        lambda line: line.replace(b"{", b'{"url":"http://x/never","verdict":"allowed_by_rule",', 1),
+        lambda line: line.replace(b",", b", ", 1),
+        lambda line: line.replace(b"\n", b"\r\n"),
+        lambda line: b" " + line,
+        lambda line: line.replace(b"http", b"\\u0068ttp", 1),
+        lambda line: line.replace(b'"hash":"', b'"hash":"0","hash":"'),
+    ],
+    ids=["a key given twice", "a space", "another line end", "a space before it", "an escape", "a hash given twice"],
+)
+def test_a_line_spelt_otherwise_is_found_though_its_hash_holds(folder: Path, respelt: Callable[[bytes], bytes]) -> None:
+    lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    index = find(read(folder), kind="request", path="/a")
+    lines[index] = respelt(lines[index])
+    (folder / "ledger.jsonl").write_bytes(b"".join(lines))
+    assert found(folder) == [
+        f"ledger.jsonl, record {index + 1}: it was changed: its bytes are not those that comity writes for what it says"
+    ]
+
+
+def test_a_mark_of_byte_order_before_the_ledger_is_found(folder: Path) -> None:
+    path = folder / "ledger.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert found(folder)[0].startswith("ledger.jsonl, record 1: it was changed: its bytes")
 
 
 def test_a_record_removed_is_found(folder: Path) -> None:
@@ -378,6 +416,105 @@ def test_a_redirect_or_failure_without_a_request_is_found(folder: Path, name: st
     assert found(folder)[0].startswith(f"{name}.jsonl, record {len(records) + 1}: the ledger has no request")
 
 
+# An output from which something was taken, or in which something else than a body was changed
+
+
+def altered(folder: Path, name: str, change: Callable[[list[Record]], object]) -> list[str]:
+    """Change the records of one file; what is found then."""
+    records = read(folder, name)
+    change(records)
+    write(folder, records, name)
+    return found(folder)
+
+
+@pytest.mark.parametrize("name", ["pages", "redirects", "failures", "robots"])
+def test_a_record_taken_from_the_output_is_found(folder: Path, name: str) -> None:
+    count = len(read(folder, name))
+    (finding,) = altered(folder, name, list.pop)
+    assert finding == f"{name}.jsonl: it holds {count - 1} {name}, the ledger says that {count} were written"
+    (finding,) = altered(folder, name, list.clear)
+    assert f"holds 0 {name}, the ledger says that {count} were" in finding
+    (folder / f"{name}.jsonl").unlink()
+    (finding,) = found(folder)
+    assert f"holds 0 {name}, the ledger says that {count} were" in finding
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("pages", {"decision": {"verdict": "disallowed_explicit"}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": {"line": 3, "rule": "Disallow: /no"}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": {"robots_sha256": "0" * 64}}, "the ledger has no request that fits it"),
+        ("pages", {"decision": None}, "its field 'decision' is missing or damaged"),
+        ("redirects", {"decision": {"verdict": "disallowed_explicit"}}, "the ledger has no request that fits it"),
+        ("redirects", {"to": "http://elsewhere.example/"}, "where it leads is not what its location says"),
+        ("redirects", {"location": "/other"}, "the ledger has no request that fits it"),
+        ("robots", {"status": 404}, "the ledger has no robots.txt that fits it"),
+        ("robots", {"outcome": "unreachable"}, "the ledger has no robots.txt that fits it"),
+    ],
+)
+def test_what_is_changed_beside_a_body_is_found(folder: Path, name: str, more: Record, said: str) -> None:
+    def change(records: list[Record]) -> None:
+        for field, value in more.items():
+            records[0][field] = {**records[0][field], **value} if isinstance(value, dict) else value
+
+    (finding,) = altered(folder, name, change)
+    assert finding.startswith(f"{name}.jsonl, record 1: {said}")
+
+
+def test_a_redirect_led_elsewhere_with_its_location_is_found(folder: Path) -> None:
+    record = read(folder, "redirects")[0]
+    changed = {"location": "/other", "to": record["to"].replace("/new", "/other")}
+    (finding,) = altered(folder, "redirects", lambda records: records[0].update(changed))
+    assert finding.startswith("redirects.jsonl, record 1: the ledger has no request that fits it")
+
+
+@pytest.mark.parametrize("name", ["somebody:Else", "parquet", None])
+def test_an_output_said_to_be_written_by_another_is_found(folder: Path, name: str | None) -> None:
+    with sqlite3.connect(folder / "frontier.sqlite") as database:
+        database.execute("UPDATE run SET value = ? WHERE key = 'sink'", (json.dumps({"name": name}),))
+    database.close()
+    assert found(folder) == [f"frontier.sqlite: it says that {name!r} wrote the output, the ledger 'jsonl'"]
+    assert prove(folder).unchecked == [], "it is read all the same"
+
+
+def test_counts_count_all_runs_and_no_seal_says_fewer_than_the_one_before(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), max_pages=2, retries=0)
+    crawl(tmp_path, retries=0)
+    assert found(tmp_path) == []
+    records = read(tmp_path)
+    first, last = (record for record in records if record["kind"] == "seal")
+    assert first["written"]["pages"] == 2
+    assert last["written"] == {
+        name: len(read(tmp_path, name)) if (tmp_path / f"{name}.jsonl").exists() else 0 for name in last["written"]
+    }
+    last["written"] = {**last["written"], "pages": 1}
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    assert any("fewer records were written than the seal before" in finding for finding in found(tmp_path))
+
+
+def test_a_ledger_of_an_earlier_version_is_read_and_gone_on_with(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), max_pages=3, retries=0)
+    records = read(tmp_path)
+    for record in records:
+        for name in ("sink", "written", "location"):
+            record.pop(name, None)
+    write(tmp_path, chain_again(records))
+    forge_frontier(tmp_path, records)
+    with sqlite3.connect(tmp_path / "frontier.sqlite") as database:
+        length = (tmp_path / "ledger.jsonl").stat().st_size
+        mark = json.dumps({"length": length, "count": len(records), "hash": records[-1]["hash"]})
+        database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
+    database.close()
+    assert found(tmp_path) == []
+    crawl(tmp_path, retries=0)
+    assert found(tmp_path) == []
+    assert "written" not in read(tmp_path)[-1], "nobody counted what came before"
+
+
 def test_a_hash_made_anew_for_one_record_is_found_at_the_next(folder: Path) -> None:
     records = read(folder)
     index = find(records, kind="request", path="/a")
@@ -439,9 +576,11 @@ def test_missing_files_are_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "frontier.sqlite").rename(folder / "frontier.sqlite")
     (folder / "failures.jsonl").unlink()
     (folder / "robots.jsonl").unlink()
-    proof = prove(folder)
-    assert proof.findings == [], "the ledger stands by itself"
-    assert proof.unchecked == ["failures.jsonl", "robots.jsonl"]
+    assert found(folder) == [
+        "failures.jsonl: it holds 0 failures, the ledger says that 2 were written",
+        "robots.jsonl: it holds 0 robots, the ledger says that 1 were written",
+    ]
+    assert prove(folder).unchecked == ["failures.jsonl", "robots.jsonl"]
     (folder / "ledger.jsonl").write_bytes(b"")
     assert "ledger.jsonl: it is empty" in found(folder)
     (folder / "ledger.jsonl").unlink()
@@ -1079,6 +1218,37 @@ def test_the_command_says_so_and_exits_zero(crawled: Path) -> None:
     assert last in answer.stdout
     assert comity("prove", str(crawled), "--hash", last).returncode == 0
     assert comity("prove", str(crawled), "--hash", "0" * 64).returncode == 1
+
+
+def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    lax = Policy(min_interval=0, mode="report_only", allow_addresses=LOOPBACK)
+    blind = lax.with_changes(mode="ignore")
+    crawl(tmp_path, site.url("/a"), retries=0, sitemaps=False, policy=lax.with_changes(mode="respect"))
+    crawl(tmp_path, site.url("/"), retries=0, policy=lax)
+    answer = comity("prove", str(tmp_path))
+    assert answer.returncode == 0, answer.stdout
+    proof = prove(tmp_path)
+    assert (proof.unenforced, proof.disallowed) == ({2: "report_only"}, 2)
+    assert answer.stdout.splitlines()[0] == (
+        "proved: no early request, chain intact; "
+        "robots.txt was not enforced in run 2 (mode report_only): 2 disallowed requests recorded"
+    )
+    assert " Refusals were recorded, not enforced, in some runs." in html(gather(tmp_path))
+    crawl(tmp_path, retries=0, policy=blind)
+    crawl(tmp_path, retries=0, policy=blind)
+    crawl(tmp_path, retries=0, policy=lax.with_changes(mode="respect"))
+    said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
+    assert "in run 2 (mode report_only) and in runs 3, 4 (mode ignore): 2 disallowed requests" in said
+    assert "robots.txt was not asked in some runs. Refusals were" in html(gather(tmp_path))
+
+
+def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
+    furnish(site)
+    crawl(tmp_path, site.url("/"), policy=Policy(min_interval=0, mode="ignore", allow_addresses=LOOPBACK), retries=0)
+    said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
+    assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
+    assert "</code>. robots.txt was not asked.</footer>" in html(gather(tmp_path))
 
 
 def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:

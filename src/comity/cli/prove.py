@@ -9,6 +9,8 @@ from rich.console import Console
 from comity.cli.exits import Exit
 from comity.crawl.prove import Proof, StillRunning, prove
 
+_MOST_RUNS = 8  # that are listed
+
 
 def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
     """Prove the crawl in a folder and print what came of it."""
@@ -27,7 +29,7 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
 def _print(proof: Proof) -> None:
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     if proof.holds:
-        console.print("proved: no disallowed fetch, no early request, chain intact", style="bold green")
+        console.print(_headline(proof), style="yellow" if proof.unenforced else "bold green")
     else:
         console.print(f"not proved: {_count(proof.found, 'finding')}", style="bold red")
         for finding in proof.findings:
@@ -47,6 +49,24 @@ def _print(proof: Proof) -> None:
     ):
         if value:
             console.print(f"{name:10}{_plain(value)}", style="dim")
+
+
+def _headline(proof: Proof) -> str:
+    """What was proved, and no more than that: a crawl that did not enforce robots.txt was not kept to it."""
+    if not proof.unenforced:
+        return "proved: no disallowed fetch, no early request, chain intact"
+    modes: dict[str, list[str]] = {}
+    for run, mode in proof.unenforced.items():
+        modes.setdefault(mode, []).append(f"{run:,}")
+    where = " and ".join(f"in {_runs(runs)} (mode {mode})" for mode, runs in modes.items())
+    recorded = f": {_count(proof.disallowed, 'disallowed request')} recorded" if "report_only" in modes else ""
+    return f"proved: no early request, chain intact; robots.txt was not enforced {where}{recorded}"
+
+
+def _runs(numbers: list[str]) -> str:
+    if len(numbers) > _MOST_RUNS:
+        return f"{len(numbers):,} runs"
+    return f"run{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
 
 
 def _from_cache(proof: Proof) -> str:

@@ -222,7 +222,7 @@ class Crawler:
         self._watch.began(self._frontier, self._client.pause)
         self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
         self.stats = self._watch.stats
-        self._ledger.begin(self.policy, self.seeds)
+        self._ledger.begin(self.policy, self.seeds, self._sink.name)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")

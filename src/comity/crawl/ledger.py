@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from comity import urls
@@ -23,6 +24,8 @@ from comity.net.exchange import Exchange
 from comity.policy import Decision, Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
+COUNTED = ("pages", "redirects", "failures", "changes", "robots")  # channels; a refusal has a record here anyway
+NOTHING: Mapping[str, int] = MappingProxyType({})
 DIGITS = 6  # of times in seconds
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
@@ -67,6 +70,8 @@ class Ledger:
         self._file = AppendedFile(path, mark["length"] if mark else 0)
         self._count: int = mark["count"] if mark else 0
         self._hash: str = mark["hash"] if mark else START
+        # Records of the output so far, by channel; None where an earlier version began without counting them.
+        self._written: dict[str, int] | None = mark.get("written") if mark else dict.fromkeys(COUNTED, 0)
         self._offset = clock.wall() - clock.monotonic()
         self._clock = clock
         self._policy = Policy()
@@ -84,8 +89,8 @@ class Ledger:
 
     # On the crawl's thread
 
-    def begin(self, policy: Policy, seeds: Sequence[str]) -> None:
-        """The record that heads a run, the first and each that resumes it."""
+    def begin(self, policy: Policy, seeds: Sequence[str], sink: str) -> None:
+        """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
         self._add(
             {
@@ -95,6 +100,7 @@ class Ledger:
                 "agent": policy.agent,
                 "policy": policies.to_dict(policy),
                 "seeds": list(seeds),
+                "sink": sink,
             }
         )
 
@@ -130,6 +136,7 @@ class Ledger:
                 "interval": interval,
                 "kept": kept,
                 **evidence(exchange.decision),
+                **_location(exchange.location),
             }
         )
 
@@ -144,6 +151,7 @@ class Ledger:
                 "status": response.status,
                 "sha256": digest(response.body),
                 **evidence(response.decision),
+                **_location(response.location),
             }
         )
 
@@ -195,15 +203,18 @@ class Ledger:
 
     # On any thread
 
-    def commit(self, collected: Collected, refusals: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    def commit(
+        self, collected: Collected, refusals: Sequence[Mapping[str, Any]] = (), written: Mapping[str, int] = NOTHING
+    ) -> dict[str, Any]:
         """Chain what was collected and make it durable.
 
         Args:
             refusals: records of the output that the commit brought to light.
+            written: how many records the commit adds to the output, by channel.
 
         Returns:
             The marker that belongs into the frontier's transaction: length of the file, number and hash of the last
-            record.
+            record, records of the output.
 
         Raises:
             StorageError: the disk is full or fails.
@@ -212,10 +223,14 @@ class Ledger:
             self._write(record)
         for refused in refusals:
             self._write(_refusal(refused, collected.at))
+        counts: Record = {}
+        if self._written is not None:
+            self._written = {name: count + written.get(name, 0) for name, count in self._written.items()}
+            counts = {"written": self._written}
         if collected.ended is not None:
             last = {"ended": collected.ended, "count": self._count, "final": self._hash}
-            self._write({"kind": "seal", "at": collected.at, **last})
-        return {"length": self._file.flush(), "count": self._count, "hash": self._hash}
+            self._write({"kind": "seal", "at": collected.at, **last, **counts})
+        return {"length": self._file.flush(), "count": self._count, "hash": self._hash, **counts}
 
     def _write(self, record: Record) -> None:
         self._count += 1
@@ -248,6 +263,11 @@ def _refusal(record: Mapping[str, Any], at: float) -> Record:
     brief = record["decision"]
     found = {name: brief[name] for name in ("verdict", "line", "rule", "robots_sha256", "robots_at")}
     return {"kind": "refusal", "at": at, "url": record["url"], "host": urls.host(record["url"]), **found}
+
+
+def _location(location: str | None) -> Record:
+    """A redirect's target; nothing, as of old, where there is none."""
+    return {} if location is None else {"location": location}
 
 
 def evidence(decision: Decision | None) -> Record:

@@ -16,12 +16,13 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a file: its number, counted from 1, where it starts, and its record or what is wrong."""
+    """One line of a file: its number, counted from 1, where it starts, its record or what is wrong, and its bytes."""
 
     number: int
     offset: int
     record: Record
     problem: str | None = None
+    data: bytes = b""
 
 
 def read(path: Path) -> Iterator[Line]:
@@ -37,7 +38,7 @@ def read(path: Path) -> Iterator[Line]:
             while data := file.readline(LONGEST):
                 number += 1
                 record, problem = load(data)
-                yield Line(number, offset, record, problem)
+                yield Line(number, offset, record, problem, data)
                 offset += len(data)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error

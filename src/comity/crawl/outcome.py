@@ -6,6 +6,7 @@ A commit is taken on the event loop and carried out in a thread, so that a disk 
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -304,6 +305,7 @@ class Commit:
         begun = time.perf_counter()
         for written in self._records:
             sink.add(*written)
+        counts: Counter[str] = Counter(channel for channel, _, _ in self._records)
         self._records.clear()
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
@@ -314,7 +316,7 @@ class Commit:
             stats, tally = self._stats.to_dict(), self._tally.to_list(by_rule)
             for name, more in (("found", new), ("refused", len(by_rule)), ("trapped", self.trapped)):
                 stats[name] += more
-            marker = ledger.commit(self._collected, by_rule)
+            marker = ledger.commit(self._collected, by_rule, counts)
             return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._facts}
 
         frontier.commit(self.batch, write)

@@ -17,10 +17,11 @@ class Exchange:
         end: when the last byte had arrived or the request was given up.
         body: the decoded body; None where it did not arrive whole, or was handed out in parts.
         error: what went wrong, in words.
+        location: where a redirect leads, as the server wrote it.
         retry_after: seconds that a 429 or 503 asked us to stay away.
     """
 
-    __slots__ = ("body", "cause", "end", "error", "head", "method", "retry_after", "sent", "status", "url")
+    __slots__ = ("body", "cause", "end", "error", "head", "location", "method", "retry_after", "sent", "status", "url")
 
     def __init__(self, cause: Go | FetchRobots, method: str, url: str, sent: float) -> None:
         self.cause = cause
@@ -31,6 +32,7 @@ class Exchange:
         self.status: int | None = None
         self.body: bytes | None = None
         self.error: str | None = None
+        self.location: str | None = None
         self.retry_after: float | None = None
 
     @property

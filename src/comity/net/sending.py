@@ -16,7 +16,7 @@ from comity.gate.retry_after import retry_after
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
-from comity.net.response import Response
+from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
 from comity.net.transport import Answer, timed_out
 from comity.net.turns import Turns
@@ -124,6 +124,8 @@ class Sender:
         wall = clock.wall()
         if exchange is not None:
             exchange.heard(answer.status, clock.monotonic())
+            if answer.status in REDIRECTS:
+                exchange.location = answer.headers.get("Location")
         if answer.status == 429 or answer.status >= 500:
             later = retry_after(answer.headers.get("Retry-After"), wall)
             if exchange is not None and answer.status in BUSY:

@@ -32,6 +32,8 @@ class Proof:
     Attributes:
         findings: what does not hold, at most `MOST`, in the order it was found; `found` counts all.
         hash: the hash of the last record.
+        unenforced: the runs, by number, whose policy did not enforce robots.txt, each with its mode.
+        disallowed: requests and copies from a cache that robots.txt disallowed, in those runs.
         cached: robots.txt files that came from a cache: that they were served is not in this ledger.
         copies: pages that came from a cache.
         unread: pages whose body is not in the output, or as a text that does not say how it was served, or rendered.
@@ -50,6 +52,8 @@ class Proof:
     copies: int = 0
     unread: int = 0
     hash: str = ""
+    unenforced: dict[int, str] = field(default_factory=dict)
+    disallowed: int = 0
     unchecked: list[str] = field(default_factory=list)
 
     @property

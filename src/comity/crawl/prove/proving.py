@@ -44,10 +44,12 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         proof.add(FILE, None, "it is missing")
         return proof
     with robots.Bodies(folder / FILE) as bodies, Asked() as asked:
-        _Walk(proof, bodies, asked).walk(folder)
-        sink = _check_mark(folder, proof)
+        walk = _Walk(proof, bodies, asked)
+        walk.walk(folder)
+        sink = _check_mark(folder, walk, proof)
         if noted is not None and noted.strip().lower() != proof.hash:
             proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
+        asked.wrote(walk.wrote or {}, all_=walk.sealed)
         asked.check(folder, sink, proof)
     return proof
 
@@ -63,6 +65,9 @@ class _Walk:
         self._hosts: set[str] = set()
         self._policy: Policy | None = None
         self._time = -math.inf
+        self.sink: str | None = None  # as the ledger says
+        self.wrote: Record | None = None  # how many records the output has, as the last seal says
+        self.sealed = False
 
     def walk(self, folder: Path) -> None:
         for line in chain.records(folder, self._proof):
@@ -75,6 +80,7 @@ class _Walk:
     def _check(self, line: Line) -> list[str]:
         number, record = line.number, line.record
         kind = record["kind"]
+        self.sealed = kind == "seal"
         if kind == "run":
             return self._begin(record)
         problems: list[str] = []
@@ -82,6 +88,8 @@ class _Walk:
         if at < self._time - TOLERANCE:
             problems.append("its time is before that of the record before it")
         self._time = max(self._time, at)
+        if kind == "seal":
+            problems.extend(self._ended(record))
         if self._policy is None or kind == "seal":  # without a policy nothing can be judged; that was said
             return problems
         if kind == "robots":
@@ -108,6 +116,7 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
+        problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
             problems.extend(self._evidence.asked(record))
@@ -122,24 +131,42 @@ class _Walk:
         self._proof.runs += 1
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
+        sink, self.sink = self.sink, record.get("sink", self.sink)
         try:
             self._policy = _policy(record["policy"])
         except (ComityError, TypeError, ValueError, AttributeError) as error:
             self._policy = None
             return [f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+        if self._policy.mode != "respect":
+            self._proof.unenforced[self._proof.runs] = self._policy.mode
         if self._policy.agent != record["agent"]:
             return ["its agent is not that of its policy"]
+        if sink is not None and sink != self.sink:
+            return [f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"]
+        return []
+
+    def _ended(self, record: Record) -> list[str]:
+        before, self.wrote = self.wrote, record.get("written")
+        if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
+            return ["it says that fewer records were written than the seal before it says"]
         return []
 
     def _judge(self, number: int, record: Record, policy: Policy, *, must: bool) -> list[str]:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
         if decision is None:
             return problems
+        if must and policy.mode != "respect" and decision.recommendation == "not_recommended":
+            self._proof.disallowed += 1
         if decision.may_fetch is not must:
             problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
         if record["kind"] == "request" and record["interval"] != decision.delay:
             problems.append(f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s")
         return problems
+
+
+def _less(wrote: Record | None, name: str, count: object) -> bool:
+    now = (wrote or {}).get(name)
+    return type(now) is not int or type(count) is not int or now < count
 
 
 def _wrong_address(record: Record) -> list[str]:
@@ -151,6 +178,13 @@ def _wrong_address(record: Record) -> list[str]:
     except ComityError as error:
         return [str(error)]
     return []
+
+
+def _wrong_method(record: Record) -> list[str]:
+    methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD")
+    if record["method"] in methods:
+        return []
+    return [f"it was sent as {record['method'][:40]!r}; comity sends only {' and '.join(methods)}"]
 
 
 def _wrong_pace(record: Record, policy: Policy) -> list[str]:
@@ -181,13 +215,13 @@ def _policy(values: Record) -> Policy:
     return Policy(**changed)
 
 
-def _check_mark(folder: Path, proof: Proof) -> str | None:
+def _check_mark(folder: Path, walk: _Walk, proof: Proof) -> str | None:
     """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
     ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
     path = folder / _FRONTIER
     if not path.exists():
         proof.add(_FRONTIER, None, "it is missing: nothing says where the ledger ended")
-        return None
+        return walk.sink
     journal = path.with_name(f"{_FRONTIER}-wal")
     mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     try:
@@ -200,9 +234,17 @@ def _check_mark(folder: Path, proof: Proof) -> str | None:
         if "locked" in str(error):
             raise StillRunning(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
         proof.add(_FRONTIER, None, f"it cannot be read ({error}): nothing says where the ledger ended")
-        return None
+        return walk.sink
     mark, sink = (load(str(facts.get(key)).encode("utf-8", "replace") + b"\n")[0] for key in ("ledger", "sink"))
     if mark.get("count") != proof.records or mark.get("hash") != proof.hash:
         said = f"{mark.get('count')} records, last hash {mark.get('hash')}"
         proof.add(FILE, proof.records, f"the ledger does not end where the frontier says it does: {said}")
-    return name if isinstance(name := sink.get("name"), str) else None
+    wrote = mark.get("written")
+    if walk.sealed and wrote is not None and wrote != walk.wrote:
+        proof.add(_FRONTIER, None, "it says that other numbers of records were written than the ledger's seal")
+    elif not walk.sealed and isinstance(wrote, dict):
+        walk.wrote = wrote
+    name = sink.get("name")
+    if walk.sink is not None and walk.sink != name:
+        proof.add(_FRONTIER, None, f"it says that {name!r:.200} wrote the output, the ledger {walk.sink!r:.200}")
+    return walk.sink or (name if isinstance(name, str) else None)

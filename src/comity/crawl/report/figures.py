@@ -87,7 +87,7 @@ class Figures:
     runs: int = 0
     version: str = ""
     agent: str = ""
-    mode: str = ""
+    modes: set[str] = field(default_factory=set)  # of any run
     seeds: list[str] = field(default_factory=list)
     started: float | None = None
     ended: float | None = None
@@ -146,7 +146,7 @@ def gather(folder: Path) -> Figures:
 def _run(figures: Figures, record: dict[str, Any]) -> None:
     figures.runs += 1
     figures.version, figures.agent = str(record["version"]), str(record["agent"])
-    figures.mode = str(record["policy"]["mode"])
+    figures.modes.add(str(record["policy"]["mode"]))
     figures.seeds = [str(seed) for seed in record["seeds"][:50]]
     figures.state = CUT_OFF
     _passed(figures, record["at"])

@@ -23,6 +23,7 @@ _NAMES = {
     "4xx": "not there (4xx)",
     "5xx": "server error (5xx)",
 }
+_MODES = {"ignore": "robots.txt was not asked", "report_only": "Refusals were recorded, not enforced"}
 _WORDS = {
     "200": "OK",
     "301": "moved permanently",
@@ -275,10 +276,11 @@ def _foot(figures: Figures) -> str:
     records = f"{figures.damaged:,} record{'' if figures.damaged == 1 else 's'}"
     damaged = f" {records} could not be understood." if figures.damaged else ""
     summary = " Pages, refused and given up are counted as in the crawl's summary." if figures.stats else ""
-    mode = {"ignore": " robots.txt was not asked.", "report_only": " Refusals were recorded, not enforced."}
+    some = "" if len(figures.modes) == 1 else ", in some runs"
+    modes = "".join(f" {_MODES[mode]}{some}." for mode in sorted(figures.modes & _MODES.keys()))
     return (
         f"Made by comity {_shown(figures.version)} from ledger.jsonl; comity prove checks it. "
-        f"Last hash <code>{_shown(figures.hash)}</code>.{mode.get(figures.mode, '')}{summary}{damaged}"
+        f"Last hash <code>{_shown(figures.hash)}</code>.{modes}{summary}{damaged}"
     )
 
 
