@@ -316,6 +316,44 @@ def test_what_waits_for_a_robots_txt_has_its_turn_in_the_same_run_while_that_las
         assert prove(tmp_path).findings == []
 
 
+@pytest.mark.parametrize("step", [3_600.0, -3_600.0])
+def test_a_step_of_the_machines_clock_wears_out_no_patience_with_a_robots_txt(
+    site: Site, tmp_path: Path, step: float
+) -> None:
+    class Stepped(FakeClock):
+        def wall(self) -> float:
+            return super().wall() + (step if self.now >= 1_015 else 0.0)
+
+    with Site("127.0.0.2") as other:
+        ill(other, well_after=2)
+        other.link("/", "/b")
+        other.link("/b")
+        for number in range(12):
+            site.link(f"/{number}", f"/{number + 1}")
+        policy = Policy(min_interval=10, failure_life=40, allow_addresses=("127.0.0.0/8",))
+        crawler = crawl(tmp_path, site.url("/0"), other.url("/"), policy=policy, clock=Stepped(), sitemaps=False)
+        assert other.paths() == ["/robots.txt"] * 3 + ["/", "/b"]
+        assert (crawler.stats.postponed, crawler.stats.refused, crawler.stats.pages) == (0, 0, 14)
+        assert prove(tmp_path).findings == []
+
+
+def test_a_clock_set_back_between_two_runs_makes_no_wait_longer(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    class SetBack(FakeClock):
+        def wall(self) -> float:
+            return super().wall() - 80_000
+
+    ill(site, well_after=1)
+    site.link("/")
+    policy = Policy(min_interval=1, failure_life=60, allow_addresses=("127.0.0.0/8",))
+    assert crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False).stats.postponed == 1
+    back = SetBack()
+    assert crawl(tmp_path, policy=policy, clock=back, sitemaps=False).stats.postponed == 1
+    assert back.now < 1_002
+    back.now += 61
+    assert crawl(tmp_path, policy=policy, clock=back, sitemaps=False).stats.pages == 1
+    assert back.now < 1_065
+
+
 def test_a_url_is_refused_for_good_when_its_robots_txt_failed_too_often(
     site: Site, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -194,7 +194,8 @@ class Visitor:
         if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
             self._outcome.refused(entry, decision)
             return
-        self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision)
+        until = self._client.robots_until(entry.url)
+        self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision, until=until)
         host.delay = None  # robots.txt comes first again
 
     def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:

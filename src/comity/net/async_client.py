@@ -123,6 +123,11 @@ class AsyncClient:
         """What holds for the origin of a URL, if no I/O is needed to know. `url` must be normalised."""
         return self._gate.ruling(url, self._clock.monotonic())
 
+    def robots_until(self, url: str) -> float:
+        """When the robots.txt of a URL is asked for again, on the clock's monotonic time; minus infinity where it was
+        not asked for yet. `url` must be normalised."""
+        return self._gate.robots_until(url)
+
     async def is_allowed(self, url: str) -> bool:
         """Whether a URL may be fetched."""
         return (await self.check(url)).may_fetch
