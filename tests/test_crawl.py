@@ -109,6 +109,20 @@ def test_sitemaps_named_in_robots_txt_are_read_and_grant_nothing(site: Site, tmp
     assert paths(tmp_path, "refusals", site) == {"/no/x"}
 
 
+def test_each_origin_of_a_host_has_its_sitemaps_read(tmp_path: Path) -> None:
+    with Site() as plain, Site() as secure:  # as http and https of one host are
+        plain.set("/", status=301, headers={"Location": secure.url("/")})
+        secure.set("/robots.txt", f"User-agent: *\nDisallow: /no\nSitemap: {secure.url('/map.xml')}\n")
+        urlset = f"<url><loc>{secure.url('/hidden')}</loc></url>"
+        secure.set("/map.xml", f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urlset}</urlset>')
+        secure.link("/")
+        secure.link("/hidden")
+        crawl(tmp_path, plain.url("/"))
+        assert paths(tmp_path, "pages", secure) == {"/", "/hidden"}
+        assert secure.paths().count("/robots.txt") == 1
+        assert prove(tmp_path).findings == []
+
+
 def test_nofollow_is_respected(site: Site, tmp_path: Path) -> None:
     site.set("/", '<a href="/meta">m</a><a href="/header">h</a><a rel="nofollow" href="/link">l</a>')
     site.set("/meta", '<meta name="robots" content="nofollow"><a href="/behind-meta">x</a>')

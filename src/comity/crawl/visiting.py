@@ -65,6 +65,7 @@ class Visitor:
         self._refresh = refresh
         self._unreachable = unreachable
         self._rendering: set[asyncio.Task[Any]] = set()
+        self._origins: set[str] = set()  # of which robots.txt was asked for
         self._renderer: Renderer | None = None
         if settings.render:
             from comity.crawl import rendering
@@ -89,16 +90,19 @@ class Visitor:
 
     async def visit(self, host: Host, entry: Entry) -> Entry | None:
         """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
-        if self._unreachable and self._unreachable.holds(host.name, origin := urls.origin(entry.url)):
+        origin = urls.origin(entry.url)
+        if self._unreachable and self._unreachable.holds(host.name, origin):
             self._unreachable.postpone(entry, host.name, origin)
             return None
         try:
             if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
                 await self._client.find_pace(host.name)
                 return entry
-            if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
+            # robots.txt first, origin by origin; the URL has its turn when the host is ready again
+            if host.delay is None or origin not in self._origins:
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                self._origins.add(origin)
                 self._reader.sitemaps_of(entry.url)
                 if decision.may_fetch:
                     return entry
