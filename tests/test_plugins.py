@@ -15,8 +15,9 @@ from test_command import ALLOW, comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Expanded
+from comity.crawl.frontier import Frontier
 from comity.crawl.plugins import load
-from comity.errors import FetchError, PluginError
+from comity.errors import FetchError, MissingExtra, PluginError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -334,3 +335,36 @@ def test_a_format_whose_library_is_missing_names_the_extra(
     monkeypatch.setattr(sys, "path", [])
     with pytest.raises(InvalidSetting, match=rf"pip install 'comity\[{form}\]'"):
         crawl(tmp_path, "http://127.0.0.1:9/", sink=form)
+
+
+def test_what_cannot_be_loaded_leaves_no_folder_behind(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    folder = tmp_path / "out"
+    wrong: list[dict[str, Any]] = [
+        {"sink": "nowhere:Sink"},
+        {"sink": "csv"},
+        {"source": "nowhere:Source"},
+        {"expander": "nowhere:Expander"},
+        {"settings": CrawlSettings(render=True)},
+    ]
+    for choice in wrong:
+        with pytest.raises((InvalidSetting, MissingExtra)):
+            crawl(folder, site.url("/"), **choice)
+        assert not folder.exists()
+    with pytest.raises(StorageError, match="holds no crawl to go on with"):
+        crawl(folder)
+    assert not folder.exists()
+
+
+def test_a_folder_whose_crawl_never_began_takes_a_new_one(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    Frontier(tmp_path / "frontier.sqlite").__exit__()
+    words = ("crawl", "-q", "--delay", "0", *ALLOW, "-o", str(tmp_path))
+    resumed = comity(*words, "--resume")
+    assert (resumed.returncode, "holds no crawl to resume" in resumed.stderr) == (73, True)
+    assert comity(*words, site.url("/")).returncode == 0
+    again = comity(*words, site.url("/"))
+    assert (again.returncode, "holds a crawl already" in again.stderr) == (73, True)

@@ -22,6 +22,7 @@ from comity.cli.progress import size, watch
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
 from comity.crawl.again import policies
+from comity.crawl.frontier import has_begun
 from comity.crawl.sinks.guarded import FORMATS
 from comity.crawl.watch.shown import shown
 from comity.errors import FetchError, InvalidSetting, StorageError
@@ -131,7 +132,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
         host = f"{urls.host(seeds[0])}-" if seeds else ""
         return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
-    held = (folder / "frontier.sqlite").exists()
+    held = has_begun(folder / "frontier.sqlite")
     if held and not again:
         raise StorageError(
             f"{folder} holds a crawl already", hint="add --resume to go on with it, --refresh to see what changed"

@@ -32,7 +32,7 @@ from comity.crawl.reading import Reader
 from comity.crawl.schedule import Schedule
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
-from comity.crawl.sinks.guarded import GuardedSink
+from comity.crawl.sinks.guarded import LEDGER, GuardedSink, named
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
@@ -160,14 +160,19 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
-        if self._begins_refresh:
-            check_begun(self.folder)
+        sink = None if self._given_sink is None else named(self._given_sink)
+        if self._begins_refresh or not (self.seeds or self._plugins.source is not None):
+            check_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
+        if self.settings.render:  # what lacks is said before a folder is there
+            from comity.crawl.rendering.browser import Browser
+
+            Browser(self.settings.render_browser)
         make_folder(self.folder)
         with (
             self._watch.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
-            Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
+            GuardedSink(sink, self.folder, self._frontier) as self._sink,
+            Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
@@ -205,13 +210,13 @@ class Crawler:
         )
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))
+        if not self.seeds and self._plugins.source is None:
+            raise StorageError(
+                f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
+            )
         remember("seeds", self.seeds)
         remember(policies.FACT, policies.to_dict(self.policy))
         remember("plugins", self._plugins.names)
-        if not self.seeds and self._plugins.source is None:
-            raise StorageError(
-                f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
-            )
         waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
