@@ -16,7 +16,7 @@ from aiohttp import web
 from clocks import FakeClock
 from sites import Site
 
-from comity import Crawler, CrawlSettings, Policy, StorageError
+from comity import ClientSettings, Crawler, CrawlSettings, Policy, StorageError
 from comity.crawl.prove import prove
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -107,6 +107,18 @@ def test_sitemaps_named_in_robots_txt_are_read_and_grant_nothing(site: Site, tmp
     crawl(tmp_path, site.url("/"))
     assert paths(tmp_path, "pages", site) == {"/", "/hidden"}
     assert paths(tmp_path, "refusals", site) == {"/no/x"}
+
+
+def test_a_sitemap_may_be_as_large_as_sitemaps_org_allows_whatever_holds_for_pages(site: Site, tmp_path: Path) -> None:
+    urlset = "".join(f"<url><loc>{site.url(f'/{number}')}</loc></url>" for number in range(3)) + " " * 50_000_000
+    site.set("/sitemap.xml", f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urlset}</urlset>')
+    site.set("/", "-" * 3_000)
+    for number in range(3):
+        site.link(f"/{number}")
+    settings = ClientSettings(max_body=2_000)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings).run())
+    assert paths(tmp_path, "pages", site) == {"/0", "/1", "/2"}
+    assert paths(tmp_path, "failures", site) == {"/"}
 
 
 def test_each_origin_of_a_host_has_its_sitemaps_read(tmp_path: Path) -> None:

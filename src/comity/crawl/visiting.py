@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from comity.crawl.rendering import Rendered, Renderer
 
 LONGEST_BACKOFF = 60.0  # seconds
+LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
 MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
@@ -111,7 +112,8 @@ class Visitor:
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
-            response = await self._client.fetch(entry.url, headers=conditions(before))
+            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if entry.kind is Kind.SITEMAP else None
+            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most)
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay

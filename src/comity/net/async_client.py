@@ -265,14 +265,23 @@ class AsyncClient:
         return await package.retrieve(self, url, **options)
 
     async def fetch(
-        self, url: str, *, method: str = "GET", headers: Mapping[str, str] = NO_HEADERS, redirects: tuple[str, ...] = ()
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] = NO_HEADERS,
+        redirects: tuple[str, ...] = (),
+        max_body: int | None = None,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
+
+        Args:
+            max_body: bytes of this body, instead of what the settings say.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -306,7 +315,14 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], *, tries: int
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        *,
+        tries: int,
+        most: int | None = None,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         keeps = self._cache is not None and self._keeps(method, url, headers)
@@ -323,7 +339,7 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects)
+                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):
