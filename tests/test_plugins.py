@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -190,6 +191,44 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     assert "not JSON serializable" in failures["3"]
     assert "gave list, not comity.crawl.Expanded" in failures["4"]
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
+
+
+@pytest.mark.parametrize("url", [None, 5, b"http://x.example/"])
+def test_a_source_that_names_no_text_is_named_with_what_it_gave(url: Any, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, which is no URL"):
+        crawl(tmp_path, source=Few(url))
+
+
+def test_an_expander_that_gives_what_nobody_can_use_is_named_in_the_failure(site: Site, tmp_path: Path) -> None:
+    def leave() -> Iterator[Mapping[str, Any]]:
+        yield {"it": 1}
+        raise SystemExit(0)
+
+    made: dict[str, Any] = {
+        "none": lambda: Expanded(urls=["/a", None]),  # type: ignore[list-item]
+        "number": lambda: Expanded(urls=[7]),  # type: ignore[list-item]
+        "text": lambda: Expanded(urls="/a"),
+        "nan": lambda: Expanded([{"it": float("nan")}]),
+        "exit": lambda: Expanded(leave()),  # type: ignore[arg-type]
+        "fine": lambda: Expanded(iter([{"it": 1}])),  # type: ignore[arg-type]
+    }
+
+    class Mixed:
+        def expand(self, response: Response) -> Expanded:
+            name = response.url.rpartition("/")[2]
+            return made[name]() if name else Expanded()
+
+    site.link("/", *(f"/{name}" for name in made))
+    for name in made:
+        site.link(f"/{name}")
+    crawl(tmp_path, site.url("/"), expander=Mixed())
+    assert paths(tmp_path, site) == ["/", "/fine"]
+    assert [made["record"] for made in pages(tmp_path, "records")] == [{"it": 1}]
+    failures = {failure["url"].rpartition("/")[2]: failure["why"] for failure in pages(tmp_path, "failures")}
+    assert set(failures) == {"none", "number", "text", "nan", "exit"}
+    assert all("the expander" in why and "Mixed failed on" in why for why in failures.values())
+    assert "None, which is no URL" in failures["none"]
+    assert "SystemExit" in failures["exit"]
 
 
 def test_the_urls_that_an_expander_names_stand_for_all_that_the_page_names(site: Site, tmp_path: Path) -> None:

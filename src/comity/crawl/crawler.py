@@ -51,7 +51,8 @@ class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
+        seeds: absolute URLs to start from, or one; the crawl stays on their hosts, or as far around them as the
+            settings say.
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
@@ -67,8 +68,8 @@ class Crawler:
 
     def __init__(
         self,
-        seeds: Iterable[str],
-        folder: Path,
+        seeds: str | Iterable[str],
+        folder: str | Path,
         *,
         policy: Policy | None = None,
         settings: CrawlSettings | None = None,
@@ -79,9 +80,9 @@ class Crawler:
         expander: Expander | str | None = None,
         refresh: bool = False,
     ) -> None:
-        self.seeds = [urls.normalise(seed) for seed in seeds]
-        self.folder = folder
-        self.policy = policy or policies.begun_with(folder) or Policy()
+        self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+        self.folder = Path(folder)
+        self.policy = policy or policies.begun_with(self.folder) or Policy()
         self.settings = settings or CrawlSettings()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
