@@ -328,9 +328,7 @@ class Gate:
         intervals: Mapping[str, float] | None = None,
         others: float = 0.0,
     ) -> None:
-        """Go on where an earlier run stopped, with what `intervals` said then: no host is asked before its time.
-        Hosts not met yet are left alone for `others` seconds from now on.
-        """
+        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds."""
         self._paces.left_alone(waits, now, intervals=intervals, others=others)
 
     def robots_until(self, url: str) -> float:

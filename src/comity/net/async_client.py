@@ -124,8 +124,7 @@ class AsyncClient:
         return self._gate.ruling(url, self._clock.monotonic())
 
     def robots_until(self, url: str) -> float:
-        """When the robots.txt of a URL is asked for again, on the clock's monotonic time; minus infinity where it was
-        not asked for yet. `url` must be normalised."""
+        """When the robots.txt of a normalised URL is asked for again, on the clock's monotonic time; see Gate."""
         return self._gate.robots_until(url)
 
     async def is_allowed(self, url: str) -> bool:
@@ -281,7 +280,7 @@ class AsyncClient:
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -315,14 +314,7 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        redirects: tuple[str, ...],
-        *,
-        tries: int,
-        most: int | None = None,
+        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         keeps = self._cache is not None and self._keeps(method, url, headers)

@@ -57,9 +57,9 @@ class Sender:
         headers: Mapping[str, str],
         redirects: tuple[str, ...],
         *,
-        most: int | None = None,
+        most: int = 0,
     ) -> Response:
-        """The whole answer, in time; `most` bytes of body instead of `max_body`.
+        """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
 
         Raises:
             AddressBlocked, FetchError and its kinds
