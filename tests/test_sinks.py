@@ -299,6 +299,7 @@ def test_no_file_that_is_not_the_crawls_own_is_written_over(form: str, site: Sit
             with pytest.raises(StorageError, match=f"{name.partition('/')[0]} is there already.*another folder"):
                 crawl(folder, site.url("/"), sink=form)
             assert (folder / name).read_text() == "precious"
+            assert not list(folder.glob("frontier*"))
         (folder / name).rename(tmp_path / "moved")
         assert crawl(folder, site.url("/"), sink=form).stats.pages == 1
     assert crawl(folder, sink=form).stats.pages == 1

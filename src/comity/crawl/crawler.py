@@ -32,7 +32,7 @@ from comity.crawl.reading import Reader
 from comity.crawl.schedule import Schedule
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
-from comity.crawl.sinks.guarded import LEDGER, GuardedSink, named
+from comity.crawl.sinks.guarded import DEFAULT, LEDGER, GuardedSink, check_free, named
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
@@ -168,6 +168,8 @@ class Crawler:
             from comity.crawl.rendering.browser import Browser
 
             Browser(self.settings.render_browser)
+        if not (self.folder / "frontier.sqlite").exists():
+            check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)
         with (
             self._watch.running(self.folder),

@@ -118,7 +118,7 @@ class GuardedSink:
         if "committed" not in stored:
             if begun != self.name:  # else it was looked at then, and what is there now is ours
                 with self._explaining("look at its folder"):
-                    _check_free(folder, self.name, *([] if begun else [LEDGER]))
+                    check_free(folder, self.name, *([] if begun else [LEDGER]))
             frontier.remember("sink", {"name": self.name})
         try:
             with self._explaining("open its output"):
@@ -172,8 +172,8 @@ class GuardedSink:
             ) from error
 
 
-def _check_free(folder: Path, name: str, *others: str) -> None:
-    """Raises StorageError where a format would write over somebody's files."""
+def check_free(folder: Path, name: str, *others: str) -> None:
+    """Raises StorageError where a format, or one of the files named, would write over what somebody has there."""
     owned = FORMATS[name].owns if name in FORMATS else ()
     for pattern in dict.fromkeys((*(each.format(channel) for each in owned for channel in CHANNELS), *others)):
         for path in sorted(folder.glob(pattern)):
