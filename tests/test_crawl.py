@@ -16,7 +16,7 @@ from aiohttp import web
 from clocks import FakeClock
 from sites import Site
 
-from comity import Crawler, CrawlSettings, Policy, StorageError
+from comity import ClientSettings, Crawler, CrawlSettings, Policy, StorageError
 from comity.crawl.prove import prove
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -107,6 +107,32 @@ def test_sitemaps_named_in_robots_txt_are_read_and_grant_nothing(site: Site, tmp
     crawl(tmp_path, site.url("/"))
     assert paths(tmp_path, "pages", site) == {"/", "/hidden"}
     assert paths(tmp_path, "refusals", site) == {"/no/x"}
+
+
+def test_a_sitemap_may_be_as_large_as_sitemaps_org_allows_whatever_holds_for_pages(site: Site, tmp_path: Path) -> None:
+    urlset = "".join(f"<url><loc>{site.url(f'/{number}')}</loc></url>" for number in range(3)) + " " * 50_000_000
+    site.set("/sitemap.xml", f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urlset}</urlset>')
+    site.set("/", "-" * 3_000)
+    for number in range(3):
+        site.link(f"/{number}")
+    settings = ClientSettings(max_body=2_000)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings).run())
+    assert paths(tmp_path, "pages", site) == {"/0", "/1", "/2"}
+    assert paths(tmp_path, "failures", site) == {"/"}
+
+
+def test_each_origin_of_a_host_has_its_sitemaps_read(tmp_path: Path) -> None:
+    with Site() as plain, Site() as secure:  # as http and https of one host are
+        plain.set("/", status=301, headers={"Location": secure.url("/")})
+        secure.set("/robots.txt", f"User-agent: *\nDisallow: /no\nSitemap: {secure.url('/map.xml')}\n")
+        urlset = f"<url><loc>{secure.url('/hidden')}</loc></url>"
+        secure.set("/map.xml", f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urlset}</urlset>')
+        secure.link("/")
+        secure.link("/hidden")
+        crawl(tmp_path, plain.url("/"))
+        assert paths(tmp_path, "pages", secure) == {"/", "/hidden"}
+        assert secure.paths().count("/robots.txt") == 1
+        assert prove(tmp_path).findings == []
 
 
 def test_nofollow_is_respected(site: Site, tmp_path: Path) -> None:
@@ -314,6 +340,44 @@ def test_what_waits_for_a_robots_txt_has_its_turn_in_the_same_run_while_that_las
         assert other.paths() == ["/robots.txt", "/robots.txt", "/", "/b"]
         assert (crawler.stats.postponed, crawler.stats.refused, crawler.stats.pages) == (0, 0, 12)
         assert prove(tmp_path).findings == []
+
+
+@pytest.mark.parametrize("step", [3_600.0, -3_600.0])
+def test_a_step_of_the_machines_clock_wears_out_no_patience_with_a_robots_txt(
+    site: Site, tmp_path: Path, step: float
+) -> None:
+    class Stepped(FakeClock):
+        def wall(self) -> float:
+            return super().wall() + (step if self.now >= 1_015 else 0.0)
+
+    with Site("127.0.0.2") as other:
+        ill(other, well_after=2)
+        other.link("/", "/b")
+        other.link("/b")
+        for number in range(12):
+            site.link(f"/{number}", f"/{number + 1}")
+        policy = Policy(min_interval=10, failure_life=40, allow_addresses=("127.0.0.0/8",))
+        crawler = crawl(tmp_path, site.url("/0"), other.url("/"), policy=policy, clock=Stepped(), sitemaps=False)
+        assert other.paths() == ["/robots.txt"] * 3 + ["/", "/b"]
+        assert (crawler.stats.postponed, crawler.stats.refused, crawler.stats.pages) == (0, 0, 14)
+        assert prove(tmp_path).findings == []
+
+
+def test_a_clock_set_back_between_two_runs_makes_no_wait_longer(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    class SetBack(FakeClock):
+        def wall(self) -> float:
+            return super().wall() - 80_000
+
+    ill(site, well_after=1)
+    site.link("/")
+    policy = Policy(min_interval=1, failure_life=60, allow_addresses=("127.0.0.0/8",))
+    assert crawl(tmp_path, site.url("/"), policy=policy, clock=clock, sitemaps=False).stats.postponed == 1
+    back = SetBack()
+    assert crawl(tmp_path, policy=policy, clock=back, sitemaps=False).stats.postponed == 1
+    assert back.now < 1_002
+    back.now += 61
+    assert crawl(tmp_path, policy=policy, clock=back, sitemaps=False).stats.pages == 1
+    assert back.now < 1_065
 
 
 def test_a_url_is_refused_for_good_when_its_robots_txt_failed_too_often(

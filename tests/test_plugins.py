@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -15,8 +16,9 @@ from test_command import ALLOW, comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Expanded
+from comity.crawl.frontier import Frontier
 from comity.crawl.plugins import load
-from comity.errors import FetchError, PluginError
+from comity.errors import FetchError, MissingExtra, PluginError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -191,6 +193,44 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
 
 
+@pytest.mark.parametrize("url", [None, 5, b"http://x.example/"])
+def test_a_source_that_names_no_text_is_named_with_what_it_gave(url: Any, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, which is no URL"):
+        crawl(tmp_path, source=Few(url))
+
+
+def test_an_expander_that_gives_what_nobody_can_use_is_named_in_the_failure(site: Site, tmp_path: Path) -> None:
+    def leave() -> Iterator[Mapping[str, Any]]:
+        yield {"it": 1}
+        raise SystemExit(0)
+
+    made: dict[str, Any] = {
+        "none": lambda: Expanded(urls=["/a", None]),  # type: ignore[list-item]
+        "number": lambda: Expanded(urls=[7]),  # type: ignore[list-item]
+        "text": lambda: Expanded(urls="/a"),
+        "nan": lambda: Expanded([{"it": float("nan")}]),
+        "exit": lambda: Expanded(leave()),  # type: ignore[arg-type]
+        "fine": lambda: Expanded(iter([{"it": 1}])),  # type: ignore[arg-type]
+    }
+
+    class Mixed:
+        def expand(self, response: Response) -> Expanded:
+            name = response.url.rpartition("/")[2]
+            return made[name]() if name else Expanded()
+
+    site.link("/", *(f"/{name}" for name in made))
+    for name in made:
+        site.link(f"/{name}")
+    crawl(tmp_path, site.url("/"), expander=Mixed())
+    assert paths(tmp_path, site) == ["/", "/fine"]
+    assert [made["record"] for made in pages(tmp_path, "records")] == [{"it": 1}]
+    failures = {failure["url"].rpartition("/")[2]: failure["why"] for failure in pages(tmp_path, "failures")}
+    assert set(failures) == {"none", "number", "text", "nan", "exit"}
+    assert all("the expander" in why and "Mixed failed on" in why for why in failures.values())
+    assert "None, which is no URL" in failures["none"]
+    assert "SystemExit" in failures["exit"]
+
+
 def test_the_urls_that_an_expander_names_stand_for_all_that_the_page_names(site: Site, tmp_path: Path) -> None:
     class Chooses:
         def expand(self, response: Response) -> Expanded:
@@ -334,3 +374,36 @@ def test_a_format_whose_library_is_missing_names_the_extra(
     monkeypatch.setattr(sys, "path", [])
     with pytest.raises(InvalidSetting, match=rf"pip install 'comity\[{form}\]'"):
         crawl(tmp_path, "http://127.0.0.1:9/", sink=form)
+
+
+def test_what_cannot_be_loaded_leaves_no_folder_behind(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    folder = tmp_path / "out"
+    wrong: list[dict[str, Any]] = [
+        {"sink": "nowhere:Sink"},
+        {"sink": "csv"},
+        {"source": "nowhere:Source"},
+        {"expander": "nowhere:Expander"},
+        {"settings": CrawlSettings(render=True)},
+    ]
+    for choice in wrong:
+        with pytest.raises((InvalidSetting, MissingExtra)):
+            crawl(folder, site.url("/"), **choice)
+        assert not folder.exists()
+    with pytest.raises(StorageError, match="holds no crawl to go on with"):
+        crawl(folder)
+    assert not folder.exists()
+
+
+def test_a_folder_whose_crawl_never_began_takes_a_new_one(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    Frontier(tmp_path / "frontier.sqlite").__exit__()
+    words = ("crawl", "-q", "--delay", "0", *ALLOW, "-o", str(tmp_path))
+    resumed = comity(*words, "--resume")
+    assert (resumed.returncode, "holds no crawl to resume" in resumed.stderr) == (73, True)
+    assert comity(*words, site.url("/")).returncode == 0
+    again = comity(*words, site.url("/"))
+    assert (again.returncode, "holds a crawl already" in again.stderr) == (73, True)

@@ -17,7 +17,7 @@ from aiohttp import web
 from sites import Site
 
 import comity
-from comity import CrawlSettings, InvalidSetting, InvalidURL, Policy
+from comity import CrawlSettings, InvalidSetting, InvalidURL, Policy, StorageError
 from comity.crawl import CrawledPage, Crawler, crawl_index_page, crawl_page, crawl_pages, simple
 from comity.crawl import crawl as crawl_function
 
@@ -274,3 +274,16 @@ def test_an_address_that_is_not_to_be_reached_is_a_warning(here: Site, caplog: p
         assert asyncio.run(crawl_page(here.url("/"), policy=Policy(min_interval=0))) is None
     assert "is not to be reached" in caplog.text
     assert here.seen == []
+
+
+def test_one_url_and_a_folder_may_be_given_as_text(here: Site, tmp_path: Path) -> None:
+    crawler = Crawler(here.url("/"), str(tmp_path / "out"), policy=QUICK)
+    assert asyncio.run(crawler.run()).pages == 3
+    assert (tmp_path / "out" / "pages.jsonl").exists()
+    assert paths(here, asyncio.run(crawl_pages(here.url("/1"), policy=QUICK))) == ["/1"]
+
+
+def test_to_go_on_with_a_crawl_that_is_not_there_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="holds no crawl to go on with"):
+        asyncio.run(collect(folder=tmp_path / "nosuch"))
+    assert not (tmp_path / "nosuch").exists()

@@ -279,6 +279,41 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
     assert len(READERS["sqlite"](tmp_path).pages) == 1
 
 
+FOREIGN = {
+    "jsonl": ("pages.jsonl", "robots.jsonl", "changes.jsonl", "ledger.jsonl"),
+    "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
+    "parquet": ("pages-00001.parquet", "pages-00001.journal", "traps-2024.csv"),
+    "sqlite": ("crawl.sqlite", "ledger.jsonl"),
+    "files": ("pages.jsonl", "files/thesis.txt"),
+}
+
+
+@every_format
+def test_no_file_that_is_not_the_crawls_own_is_written_over(form: str, site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    for number, name in enumerate(FOREIGN[form]):
+        folder = tmp_path / str(number)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("precious")
+        for _ in range(2):
+            with pytest.raises(StorageError, match=f"{name.partition('/')[0]} is there already.*another folder"):
+                crawl(folder, site.url("/"), sink=form)
+            assert (folder / name).read_text() == "precious"
+            assert not list(folder.glob("frontier*"))
+        (folder / name).rename(tmp_path / "moved")
+        assert crawl(folder, site.url("/"), sink=form).stats.pages == 1
+    assert crawl(folder, sink=form).stats.pages == 1
+
+
+def test_files_of_nobodys_format_and_empty_ones_are_no_hindrance(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    (tmp_path / "pages.jsonl").touch()
+    (tmp_path / "notes.txt").write_text("precious")
+    (tmp_path / "crawl.sqlite").write_text("precious")
+    assert crawl(tmp_path, site.url("/")).stats.pages == 1
+    assert (tmp_path / "notes.txt").read_text() == (tmp_path / "crawl.sqlite").read_text() == "precious"
+
+
 @pytest.mark.parametrize("form", ["parquet"])
 def test_parquet_makes_a_part_for_so_many_bytes_not_for_each_commit(form: str, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -22,6 +22,7 @@ from comity.cli.summary import sum_up
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
 from comity.crawl.again import policies
+from comity.crawl.frontier import has_begun
 from comity.crawl.watch.shown import shown
 from comity.errors import InvalidSetting, StorageError
 from comity.policy import Policy
@@ -155,7 +156,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
 
 
 def _holds_crawl(folder: Path | None) -> bool:
-    return folder is not None and (folder / "frontier.sqlite").exists()
+    return folder is not None and has_begun(folder / "frontier.sqlite")
 
 
 def _check_writable(file: Path, folder: Path) -> None:

@@ -32,7 +32,7 @@ from comity.crawl.reading import Reader
 from comity.crawl.schedule import Schedule
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.sinks import Sink
-from comity.crawl.sinks.guarded import GuardedSink
+from comity.crawl.sinks.guarded import DEFAULT, LEDGER, GuardedSink, check_free, named
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
@@ -51,7 +51,8 @@ class Crawler:
     """One crawl into one folder; a folder that holds an unfinished crawl is continued.
 
     Args:
-        seeds: absolute URLs to start from; the crawl stays on their hosts, or as far around them as the settings say.
+        seeds: absolute URLs to start from, or one; the crawl stays on their hosts, or as far around them as the
+            settings say.
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
@@ -67,8 +68,8 @@ class Crawler:
 
     def __init__(
         self,
-        seeds: Iterable[str],
-        folder: Path,
+        seeds: str | Iterable[str],
+        folder: str | Path,
         *,
         policy: Policy | None = None,
         settings: CrawlSettings | None = None,
@@ -79,9 +80,9 @@ class Crawler:
         expander: Expander | str | None = None,
         refresh: bool = False,
     ) -> None:
-        self.seeds = [urls.normalise(seed) for seed in seeds]
-        self.folder = folder
-        self.policy = policy or policies.begun_with(folder) or Policy()
+        self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+        self.folder = Path(folder)
+        self.policy = policy or policies.begun_with(self.folder) or Policy()
         self.settings = settings or CrawlSettings()
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
@@ -163,14 +164,21 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
-        if self._begins_refresh:
-            check_begun(self.folder)
+        sink = None if self._given_sink is None else named(self._given_sink)
+        if self._begins_refresh or not (self.seeds or self._plugins.source is not None):
+            check_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
+        if self.settings.render:  # what lacks is said before a folder is there
+            from comity.crawl.rendering.browser import Browser
+
+            Browser(self.settings.render_browser)
+        if not (self.folder / "frontier.sqlite").exists():
+            check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)
         with (
             self._watch.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            GuardedSink(self._given_sink, self.folder, self._frontier) as self._sink,
-            Ledger(self.folder / "ledger.jsonl", self._frontier.recall("ledger"), self._clock) as self._ledger,
+            GuardedSink(sink, self.folder, self._frontier) as self._sink,
+            Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
@@ -210,13 +218,13 @@ class Crawler:
         )
         self.seeds = self.seeds or recall("seeds", [])
         self._plugins.go_on(recall("plugins", {}))
+        if not self.seeds and self._plugins.source is None:
+            raise StorageError(
+                f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
+            )
         remember("seeds", self.seeds)
         remember(policies.FACT, policies.to_dict(self.policy))
         remember("plugins", self._plugins.names)
-        if not self.seeds and self._plugins.source is None:
-            raise StorageError(
-                f"{self.folder} holds no crawl yet: it was stopped before it began", hint="give its URLs, with --resume"
-            )
         waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)

@@ -141,7 +141,20 @@ def _home(kind: Kind) -> str:
     return f"{shape.__module__.removeprefix('comity.crawl.')}.{shape.__name__}"
 
 
-def _said(error: Exception) -> str:
+def _list(given: Sequence[Any]) -> Sequence[Any]:
+    """What can be gone through more than once."""
+    if isinstance(given, str | bytes | Mapping):
+        raise TypeError(f"it gave {type(given).__name__} where several are wanted")
+    return given if isinstance(given, Sequence) else list(given)
+
+
+def _text(url: object) -> str:
+    if not isinstance(url, str):
+        raise TypeError(f"it named {url!r:.200}, which is no URL but {type(url).__name__}")
+    return url
+
+
+def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -176,11 +189,11 @@ class Plugins:
             found = self.source.urls()
             if isinstance(found, AsyncIterable):
                 async for url in found:
-                    yield url
+                    yield _text(url)
             else:
                 for url in found:
-                    yield url
-        except Exception as error:
+                    yield _text(url)
+        except (Exception, SystemExit) as error:
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
     def expand(self, response: Response) -> Expanded:
@@ -196,9 +209,12 @@ class Plugins:
             expanded = self.expander.expand(response)
             if not isinstance(expanded, Expanded):
                 raise TypeError(f"it gave {type(expanded).__name__}, not comity.crawl.Expanded")
+            expanded = Expanded(_list(expanded.records), None if expanded.urls is None else _list(expanded.urls))
             for record in expanded.records:
-                json.dumps(record)
-        except Exception as error:
+                json.dumps(record, allow_nan=False)
+            for url in expanded.urls or ():
+                _text(url)
+        except (Exception, SystemExit) as error:
             raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
         return expanded
 

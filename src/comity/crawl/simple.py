@@ -51,7 +51,7 @@ async def crawl_page(
 
 
 async def crawl_pages(
-    urls: Iterable[str],
+    urls: str | Iterable[str],
     *,
     max_pages: int = 50,
     concurrency: int = 5,
@@ -68,7 +68,7 @@ async def crawl_pages(
     """
     _check(max_pages=max_pages, concurrency=concurrency)
     given: dict[str, None] = {}
-    for url in urls:
+    for url in (urls,) if isinstance(urls, str) else urls:
         try:
             given[addresses.normalise(url)] = None
         except InvalidURL as error:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from comity.crawl.rendering import Rendered, Renderer
 
 LONGEST_BACKOFF = 60.0  # seconds
+LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
 MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
@@ -65,6 +66,7 @@ class Visitor:
         self._refresh = refresh
         self._unreachable = unreachable
         self._rendering: set[asyncio.Task[Any]] = set()
+        self._origins: set[str] = set()  # of which robots.txt was asked for
         self._renderer: Renderer | None = None
         if settings.render:
             from comity.crawl import rendering
@@ -89,16 +91,19 @@ class Visitor:
 
     async def visit(self, host: Host, entry: Entry) -> Entry | None:
         """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
-        if self._unreachable and self._unreachable.holds(host.name, origin := urls.origin(entry.url)):
+        origin = urls.origin(entry.url)
+        if self._unreachable and self._unreachable.holds(host.name, origin):
             self._unreachable.postpone(entry, host.name, origin)
             return None
         try:
             if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
                 await self._client.find_pace(host.name)
                 return entry
-            if host.delay is None:  # robots.txt first; the URL has its turn when the host is ready again
+            # robots.txt first, origin by origin; the URL has its turn when the host is ready again
+            if host.delay is None or origin not in self._origins:
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
+                self._origins.add(origin)
                 self._reader.sitemaps_of(entry.url)
                 if decision.may_fetch:
                     return entry
@@ -107,7 +112,8 @@ class Visitor:
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
-            response = await self._client.fetch(entry.url, headers=conditions(before))
+            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if entry.kind is Kind.SITEMAP else None
+            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most)
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
@@ -194,7 +200,8 @@ class Visitor:
         if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
             self._outcome.refused(entry, decision)
             return
-        self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision)
+        until = self._client.robots_until(entry.url)
+        self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision, until=until)
         host.delay = None  # robots.txt comes first again
 
     def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:

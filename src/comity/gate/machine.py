@@ -328,13 +328,12 @@ class Gate:
         intervals: Mapping[str, float] | None = None,
         others: float = 0.0,
     ) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time.
-
-        Args:
-            intervals: what `intervals` said then.
-            others: seconds that hosts not met yet are left alone from now on.
-        """
+        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds."""
         self._paces.left_alone(waits, now, intervals=intervals, others=others)
+
+    def robots_until(self, url: str) -> float:
+        """When the robots.txt of a URL is asked for again; minus infinity where it was not asked for yet."""
+        return self._robots.of(urls.origin(url)).fresh_until
 
     def results(self) -> dict[str, RobotsResult]:
         """What was learned, origin by origin."""

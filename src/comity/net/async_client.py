@@ -123,6 +123,10 @@ class AsyncClient:
         """What holds for the origin of a URL, if no I/O is needed to know. `url` must be normalised."""
         return self._gate.ruling(url, self._clock.monotonic())
 
+    def robots_until(self, url: str) -> float:
+        """When the robots.txt of a normalised URL is asked for again, on the clock's monotonic time; see Gate."""
+        return self._gate.robots_until(url)
+
     async def is_allowed(self, url: str) -> bool:
         """Whether a URL may be fetched."""
         return (await self.check(url)).may_fetch
@@ -260,14 +264,23 @@ class AsyncClient:
         return await package.retrieve(self, url, **options)
 
     async def fetch(
-        self, url: str, *, method: str = "GET", headers: Mapping[str, str] = NO_HEADERS, redirects: tuple[str, ...] = ()
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] = NO_HEADERS,
+        redirects: tuple[str, ...] = (),
+        max_body: int | None = None,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
+
+        Args:
+            max_body: bytes of this body, instead of what the settings say.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -301,7 +314,7 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], *, tries: int
+        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         keeps = self._cache is not None and self._keeps(method, url, headers)
@@ -318,7 +331,7 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects)
+                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):

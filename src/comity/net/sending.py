@@ -50,9 +50,16 @@ class Sender:
             raise timed_out(url, self._settings.timeout) from None
 
     async def send(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...]
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        *,
+        most: int = 0,
     ) -> Response:
-        """The whole answer, in time.
+        """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -65,7 +72,7 @@ class Sender:
                 answer, fetched_at = await self._open(go, method, url, headers, exchange)
                 try:
                     self.check_type(answer)
-                    body = b"" if method == "HEAD" else await answer.read(settings.max_body)
+                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
                 except BaseException:
                     answer.close()
                     raise

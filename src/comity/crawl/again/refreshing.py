@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawl.again.revisits import Refresh
-from comity.crawl.frontier import Frontier
+from comity.crawl.frontier import Frontier, has_begun
 from comity.errors import StorageError
 
 ENDED: Final = "ended"
@@ -41,7 +41,12 @@ def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps
     return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
 
 
-def check_begun(folder: Path) -> None:
-    """Raises StorageError where there is nothing to refresh."""
-    if not (folder / "frontier.sqlite").exists():
-        raise StorageError(f"{folder} holds no crawl to refresh", hint="leave --refresh out to start one")
+def check_begun(folder: Path, wanted: str) -> None:
+    """Raises StorageError where there is no crawl to do with what is wanted."""
+    frontier = folder / "frontier.sqlite"
+    if not has_begun(frontier):
+        if frontier.exists():
+            raise StorageError(
+                f"{folder} holds no crawl yet: it was stopped before it began", hint="give its URLs to start it"
+            )
+        raise StorageError(f"{folder} holds no crawl to {wanted}", hint="give the URLs to start one from")

@@ -9,8 +9,6 @@ from typing import Any
 
 from comity.net import AsyncClient, Clock
 
-LONGEST = 86_400.0  # seconds that a host is left alone because of an earlier run, whatever the wall clock did
-
 
 def facts(client: AsyncClient, clock: Clock, *, at_rest: bool) -> dict[str, Any]:
     """What a later run has to know.
@@ -19,7 +17,7 @@ def facts(client: AsyncClient, clock: Clock, *, at_rest: bool) -> dict[str, Any]
         at_rest: whether this run sends nothing more.
     """
     wall = clock.wall()
-    waits = {key: wall + seconds for key, seconds in client.waits().items()}
+    waits = {key: (wall + seconds, seconds) for key, seconds in client.waits().items()}
     return {"waits": waits, "intervals": client.intervals(), "at_rest": at_rest}
 
 
@@ -30,7 +28,11 @@ def keep(client: AsyncClient, clock: Clock, recall: Callable[[str, Any], Any]) -
         recall: gives back a fact by its name, or the default.
     """
     wall = clock.wall()
-    waits = {key: min(until - wall, LONGEST) for key, until in recall("waits", {}).items() if until > wall}
+    waits = {
+        key: min(until - wall, seconds)  # a clock that was set back makes no wait longer than it was
+        for key, (until, seconds) in recall("waits", {}).items()
+        if until > wall
+    }
     intervals: dict[str, float] = recall("intervals", {})
     others = 0.0
     if not recall("at_rest", True):

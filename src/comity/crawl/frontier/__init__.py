@@ -2,7 +2,7 @@
 
 from comity.crawl.frontier.queue import Frontier
 from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State, Visit
-from comity.crawl.frontier.view import HostCounts, View
+from comity.crawl.frontier.view import HostCounts, View, has_begun
 from comity.crawl.frontier.visits import Visits
 
-__all__ = ["Batch", "Entry", "Found", "Frontier", "HostCounts", "Kind", "State", "View", "Visit", "Visits"]
+__all__ = ["Batch", "Entry", "Found", "Frontier", "HostCounts", "Kind", "State", "View", "Visit", "Visits", "has_begun"]

@@ -26,6 +26,19 @@ class HostCounts:
 _COLUMNS = "name, unasked + queued, done, refused, failed"
 
 
+def has_begun(path: Path) -> bool:
+    """Whether there is a crawl in a frontier: not where it ended before it was written down what to start from.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    if not path.exists():
+        return False
+    with explained(path), closing(open_for_reading(path)) as db:
+        made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
+        return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None
+
+
 class View:
     """The frontier of a crawl folder as it was committed last when the view was opened.
 

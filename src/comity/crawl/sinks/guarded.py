@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from comity.crawl import plugins
 from comity.crawl.frontier import Frontier
-from comity.crawl.sinks import Answer, Channel, Sink
+from comity.crawl.sinks import CHANNELS, Answer, Channel, Sink
 from comity.crawl.sinks.appended import explained
 from comity.crawl.sinks.stored import Stored
 from comity.errors import InvalidSetting, StorageError
@@ -21,21 +21,49 @@ from comity.errors import InvalidSetting, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A sink of ours: where its class is, imported late, and which file holds the records of channel `{}`."""
+    """A sink of ours.
+
+    Attributes:
+        module, member: where its class is, imported late.
+        where: which file holds the records of channel `{}`, in words.
+        owns: patterns of all files and folders that it writes, cuts back or removes.
+    """
 
     module: str
     member: str
     where: str
+    owns: tuple[str, ...]
 
 
 FORMATS = {
-    "jsonl": Format("comity.crawl.sinks.jsonl", "JsonLines", "{}.jsonl"),
-    "warc": Format("comity.crawl.sinks.warc", "Warc", "crawl-*.warc.gz"),
-    "parquet": Format("comity.crawl.sinks.parquet", "Parquet", "{}-*.parquet"),
-    "sqlite": Format("comity.crawl.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}"),
-    "files": Format("comity.crawl.sinks.files", "Files", "{}.jsonl"),
+    "jsonl": Format("comity.crawl.sinks.jsonl", "JsonLines", "{}.jsonl", ("{}.jsonl",)),
+    "warc": Format("comity.crawl.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz",)),
+    "parquet": Format("comity.crawl.sinks.parquet", "Parquet", "{}-*.parquet", ("{}-[0-9]*.*",)),
+    "sqlite": Format("comity.crawl.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
+    "files": Format("comity.crawl.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files")),
 }
 DEFAULT = "jsonl"
+LEDGER = "ledger.jsonl"  # beside every output
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sink and the name by which a later run finds it again."""
+
+    name: str
+    sink: Sink
+
+
+def named(given: Sink | str) -> Named:
+    """A sink that was given, or made by its name.
+
+    Raises:
+        InvalidSetting: there is none, it has not the shape of one, or a library that it needs is not installed.
+    """
+    if isinstance(given, str):
+        return Named(given, make(given))
+    name = plugins.name_of(given)
+    return Named(name, plugins.checked(given, "sink", name))
 
 
 def make(name: str) -> Sink:
@@ -68,25 +96,29 @@ class GuardedSink:
     """One crawl's sink, from opening to closing.
 
     Args:
-        given: a format's name or a sink; None for the one the crawl was begun with.
+        given: a format's name or a sink as `named` gives it; None for the one the crawl was begun with.
         frontier: remembers the sink's name from before it is opened, and what `flush` returned at the last commit.
 
     Raises:
         InvalidSetting: there is no such sink.
-        StorageError: the crawl was begun with another one, or it cannot be opened.
+        StorageError: the crawl was begun with another one, it cannot be opened, or what it would write to is there and
+            is not the crawl's.
     """
 
-    def __init__(self, given: Sink | str | None, folder: Path, frontier: Frontier) -> None:
+    def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
         stored = frontier.recall("sink", {})
         begun = stored.get("name")
         if given is None:
             given = begun or DEFAULT
-        self.name = given if isinstance(given, str) else plugins.name_of(given)
+        self.name = given if isinstance(given, str) else given.name
         if "committed" in stored and begun != self.name:
             raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
         self._folder = folder
-        self._sink = make(given) if isinstance(given, str) else plugins.checked(given, "sink", self.name)
+        self._sink = make(given) if isinstance(given, str) else given.sink
         if "committed" not in stored:
+            if begun != self.name:  # else it was looked at then, and what is there now is ours
+                with self._explaining("look at its folder"):
+                    check_free(folder, self.name, *([] if begun else [LEDGER]))
             frontier.remember("sink", {"name": self.name})
         try:
             with self._explaining("open its output"):
@@ -138,6 +170,18 @@ class GuardedSink:
                 f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
                 hint="what was committed is safe: mend it, then run again with --resume",
             ) from error
+
+
+def check_free(folder: Path, name: str, *others: str) -> None:
+    """Raises StorageError where a format, or one of the files named, would write over what somebody has there."""
+    owned = FORMATS[name].owns if name in FORMATS else ()
+    for pattern in dict.fromkeys((*(each.format(channel) for each in owned for channel in CHANNELS), *others)):
+        for path in sorted(folder.glob(pattern)):
+            if any(path.iterdir()) if path.is_dir() else path.stat().st_size:
+                raise StorageError(
+                    f"{path} is there already, and would be written over",
+                    hint="choose another folder with -o, or move it away",
+                )
 
 
 def _go_on(begun: str) -> str:
