@@ -41,6 +41,7 @@ class Schedule:
         self._quick: dict[asyncio.Task[Entry | None], float] = {}  # visits that count, the oldest first: when begun
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a visit
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
         self._clock = clock
         self._wake = wake
@@ -71,7 +72,8 @@ class Schedule:
         self._outcome = outcome
         self._stats = stats
         self._refresh = refresh
-        if client.policy.pace_by != "host":
+        self._is_shared = client.policy.pace_by != "host"
+        if self._is_shared:
             client.on_report = self._release
 
     def is_full(self, now: float) -> bool:
@@ -103,11 +105,12 @@ class Schedule:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self.hosts.push(host, ready_at)
             return
-        if self._spending.used_up_on(host.name, now, under_way=len(host.under_way)):
+        used_up = self._spending.used_up_on(host.name, now, under_way=len(host.under_way))
+        if used_up or (not host.queue and not self._refill(host)):
+            if self._parked:
+                self._next(self._client.pace_of(host.name) or host.name)
             return
-        if not host.queue and not self._refill(host):
-            return
-        if not self._takes_pace(host):
+        if self._is_shared and not self._takes_pace(host):
             return
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
@@ -136,7 +139,7 @@ class Schedule:
     def _takes_pace(self, host: Host) -> bool:
         """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
         pace = self._client.pace_of(host.name)
-        if pace is None or pace == host.name or not _is_paced(host):
+        if pace is None or not _is_paced(host):
             return True
         if self._holders.setdefault(pace, host) is host:
             return True
@@ -146,16 +149,20 @@ class Schedule:
 
     def _release(self, pace: str) -> None:
         """The next of those that share a pace may have its turn: a request was answered, or there will be none."""
-        if self._holders.pop(pace, None) is None:
-            return
+        if self._holders.pop(pace, None) is not None:
+            self._next(pace)
+
+    def _next(self, pace: str) -> None:
+        """Have the next host that is parked come up, unless another has the turn."""
         parked = self._parked.get(pace, deque())
-        while parked:
+        while parked and pace not in self._holders:
             following = parked.popleft()
             following.in_heap = False
             self.again(following)
             if following.in_heap:
                 return
-        self._parked.pop(pace, None)
+        if not parked:
+            self._parked.pop(pace, None)
 
     def again(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
