@@ -6,7 +6,6 @@ It sends what the gate permits (turns.py) and tells it what came; it decides not
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +17,7 @@ from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
+from comity.net import kept
 from comity.net.address import AddressGuard
 from comity.net.clock import Clock
 from comity.net.exchange import Exchange
@@ -29,7 +29,7 @@ from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
 if TYPE_CHECKING:
-    from comity.store import Cache, Page
+    from comity.store import Cache
 
 RETRIED: Final = (429, 502, 503, 504)
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -317,11 +317,13 @@ class AsyncClient:
         self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
-        keeps = self._cache is not None and self._keeps(method, url, headers)
-        cached = self._cache.page(url) if keeps and self._cache is not None else None
+        cache = self._cache
+        if cache is not None and not kept.may_be_kept(self.settings, method, url, headers):
+            cache = None
+        cached = None if cache is None else cache.page(url)
         if cached is not None:
             if cached.fresh_until > self._clock.wall():
-                return _from_cache(cached, await self._nothing_to_send(url), redirects)
+                return kept.from_cache(cached, await self._nothing_to_send(url), redirects)
             headers = {**headers, **cached.validators}
         gate, clock = self._gate, self._clock
         go: Go | None = None
@@ -339,7 +341,7 @@ class AsyncClient:
                 else:
                     good = response.status < 500
                     if response.status not in RETRIED or not self._once_more(go, tries):
-                        return self._kept(response, cached, keeps=keeps)
+                        return response if cache is None else kept.keep(cache, response, cached)
         except asyncio.CancelledError:
             good = None
             raise
@@ -360,50 +362,3 @@ class AsyncClient:
         if ruling is None or not ruling.allows(url):
             raise refusal(await self.check(url))
         return Go(url, self._gate.key(urls.host(url)), ruling)
-
-    # Pages kept from earlier
-
-    def _keeps(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
-        """Whether the answer to such a request may be shared: what is meant for one caller may not."""
-        personal = headers or urls.origin(url) in self.settings.auth
-        return self.settings.cache_pages and method == "GET" and not personal
-
-    def _kept(self, response: Response, cached: "Page | None", *, keeps: bool) -> Response:
-        """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
-        if self._cache is None or not keeps:
-            return response
-        if response.status == 304 and cached is not None:
-            page = cached.renewed(response.headers, response.fetched_at)
-            self._cache.keep_page(page)
-            return replace(
-                response,
-                status=page.status,
-                headers=page.header_map(),
-                body=page.body,
-                from_cache=True,
-                reason="",
-                http_version="1.1",
-                request_headers={},
-            )
-        from comity.store import Page
-
-        page_or_none = Page.from_response(
-            response.url, response.status, response.all_headers, response.body, response.fetched_at
-        )
-        if page_or_none is not None:
-            self._cache.keep_page(page_or_none)
-        return response
-
-
-def _from_cache(page: "Page", go: Go, redirects: tuple[str, ...]) -> Response:
-    return Response(
-        url=page.url,
-        status=page.status,
-        headers=page.header_map(),
-        go=go,
-        fetched_at=page.fetched_at,
-        redirects=redirects,
-        body=page.body,
-        elapsed=0.0,
-        from_cache=True,
-    )
