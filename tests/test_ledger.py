@@ -1240,7 +1240,7 @@ def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_
     crawl(tmp_path, retries=0, policy=lax.with_changes(mode="respect"))
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert "in run 2 (mode report_only) and in runs 3, 4 (mode ignore): 2 disallowed requests" in said
-    assert "robots.txt was not asked in some runs. Refusals were" in html(gather(tmp_path))
+    assert "robots.txt was not asked, in some runs. Refusals were" in html(gather(tmp_path))
 
 
 def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
@@ -1248,7 +1248,7 @@ def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path:
     crawl(tmp_path, site.url("/"), policy=Policy(min_interval=0, mode="ignore", allow_addresses=LOOPBACK), retries=0)
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
-    assert "</code>. robots.txt was not asked.</footer>" in html(gather(tmp_path))
+    assert "</code>. robots.txt was not asked. " in html(gather(tmp_path))
 
 
 def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:
