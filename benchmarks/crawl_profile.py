@@ -23,13 +23,7 @@ from comity.policy import Policy
 
 PARTS = (
     ("reading the page: tags, links, encoding", ("comity.signals",)),
-    (
-        "discovery: scope, traps, robots.txt for each new link",
-        (
-            *(f"comity.crawl.{name}" for name in ("intake", "admission", "scope", "traps", "explosions", "cleaning")),
-            *("comity.crawl.admit.discovery", "comity.policy", "comity.robots"),
-        ),
-    ),
+    ("discovery: scope, traps, robots.txt for each new link", ("comity.crawl.admit", "comity.policy", "comity.robots")),
     (
         "records and ledger",
         tuple(f"comity.crawl.{name}" for name in ("records", "ledger", "outcome", "digest", "duplicates", "page")),
