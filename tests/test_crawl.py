@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from killing import finished, killed
 from sites import Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, StorageError
@@ -261,20 +259,8 @@ def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_pat
         site.set(f"/{number}", page)
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
     command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
-    kills = 0
-    for attempt in range(6):
-        words = ["--resume"] if attempt else [site.url("/0")]
-        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before = len(site.seen)
-        deadline = time.monotonic() + 20
-        while len(site.seen) < before + 40 and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    kills = killed(command, site, begin=[site.url("/0")], times=6, after=lambda: 40)
+    finished(command)
     assert kills >= 3
     assert paths(tmp_path / "out", "pages", site) == {f"/{number}" for number in range(count)}
 

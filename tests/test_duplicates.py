@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from killing import finished, killed
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
@@ -217,20 +215,8 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), "--delay", "0", "--concurrency", "4"]
     command += ["--allow-address", "127.0.0.0/8", "--max-pages-per-host", "150"]
-    kills = 0
-    for attempt in range(5):
-        before = len(site.seen)
-        words = ["--resume"] if attempt else [site.url("/0")]
-        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while len(site.seen) < before + 25 and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    kills = killed(command, site, begin=[site.url("/0")], times=5, after=lambda: 25)
+    finished(command)
     assert kills >= 3
     found = pages(folder, site)
     lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()

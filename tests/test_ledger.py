@@ -8,11 +8,8 @@ import json
 import os
 import random
 import shutil
-import signal
 import sqlite3
-import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +18,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from killing import finished, killed
 from sites import Site
 from test_command import comity, complaint
 
@@ -1068,26 +1066,12 @@ def test_a_killed_crawl_resumes_with_a_ledger_that_can_be_proved(site: Site, tmp
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), "--delay", "0.01"]
     command += ["--allow-address", "127.0.0.0/8"]
-    kills = 0
-    for attempt in range(4):
-        process = subprocess.Popen(
-            [*command, *(["--resume"] if attempt else [site.url("/0")])],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        before, deadline = len(site.seen), time.monotonic() + 20
-        while len(site.seen) < before + 40 and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
+    kills = killed(command, site, begin=[site.url("/0")], times=4, after=lambda: 40)
     assert kills >= 2
     cut_off = comity("prove", str(folder))
     assert cut_off.returncode == 1
     assert "is no seal" in cut_off.stdout
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    finished(command)
     proof = prove(folder)
     assert proof.findings == []
     assert proof.runs >= 3

@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -19,6 +16,7 @@ from aiohttp import web
 from clocks import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
+from killing import finished, killed
 from outputs import READERS, answered
 from sites import Site
 from test_command import comity, complaint
@@ -528,19 +526,8 @@ def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(s
     first = subprocess.run([*command, site.url("/0")], capture_output=True, text=True, check=False, timeout=60)
     assert first.returncode == 0, first.stderr
     version = 2
-    kills = 0
-    for attempt in range(6):
-        words = ["--resume"] if attempt else ["--refresh"]
-        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before, deadline = len(site.seen), time.monotonic() + 20
-        while len(site.seen) < before + 40 and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    kills = killed(command, site, begin=["--refresh"], times=6, after=lambda: 40)
+    finished(command)
     assert kills >= 3
     told = {path: change for path, (change, _) in changes(folder, site).items()}
     expected = {

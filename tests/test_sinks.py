@@ -5,12 +5,10 @@ import json
 import os
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
@@ -21,6 +19,7 @@ from aiohttp import web
 from conftest import missing
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from killing import finished, killed
 from outputs import READERS, answered
 from power import Disk, PowerCut
 from sites import Site
@@ -204,21 +203,15 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
     command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
     moments = random.Random(form)
-    kills = 0
-    for attempt in range(6):
-        words = ["--resume"] if attempt else [site.url("/0"), "--format", form]
-        process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before, more = len(site.seen), moments.randrange(10, 60)
-        deadline = time.monotonic() + 20
-        while len(site.seen) < before + more and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.002)
-        time.sleep(moments.random() * 0.05)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    kills = killed(
+        command,
+        site,
+        begin=[site.url("/0"), "--format", form],
+        times=6,
+        after=lambda: moments.randrange(10, 60),
+        linger=lambda: moments.random() * 0.05,
+    )
+    finished(command)
     assert kills >= 3
     urls = READERS[form](tmp_path / "out").urls
     assert [url for url, times in Counter(urls).items() if times > 1] == []

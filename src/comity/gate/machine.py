@@ -21,11 +21,12 @@ Everything that affects state lives here and in the modules beside it. There is 
 on the caller's monotonic clock.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from comity import urls
+from comity.gate.asking import Asking, Question
 from comity.gate.circuit import Circuit
 from comity.gate.pacing import Paces, Pause
 from comity.gate.retry_after import retry_after as read_retry_after
@@ -35,31 +36,6 @@ from comity.policy import Decision, Policy, RobotsResult, Ruling
 
 BUSY: Final = (429, 503)
 SWEEP: Final = 10_000  # paces kept before idle ones are looked for
-
-
-class Asking:
-    """One question about one URL on its way through the table."""
-
-    __slots__ = ("host", "key", "known", "now", "ruling", "url")
-
-    known: Known  # from the row `robots` on
-    ruling: Ruling
-
-    def __init__(self, url: str, now: float) -> None:
-        self.url = url
-        self.now = now
-        self.host = self.key = urls.host(url)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A row of the table: `answer` gives the step that ends the search, or None to go on."""
-
-    name: str
-    asks: str
-    steps: tuple[type[Step], ...]
-    answer: Callable[["Gate", Asking], Step | None]
-    when: Callable[[Policy], bool] = lambda _: True  # where the policy makes it a question at all
 
 
 class Gate:
