@@ -4,7 +4,7 @@ Changes are handed in as batches. A batch is one transaction together with the l
 reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
 leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
 
-A batch goes to SQLite as JSON, one statement for each table: it works on it without the interpreter, beside the crawl,
+A batch goes to SQLite in few statements, each for many rows: it works on them without the interpreter, beside the crawl,
 where a statement for each row would have the two threads stop each other at every row.
 """
 
@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
@@ -21,6 +22,7 @@ from comity.crawl.frontier.database import explained, lock, open_for_reading, op
 from comity.crawl.frontier.seen import Seen
 from comity.crawl.frontier.values import Batch, Entry, Found, State
 
+_MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
 _KEY = "fingerprint_key"
 _NEXT_ID = "next_id"
@@ -218,11 +220,21 @@ class Frontier:
                     )
                 )
                 self._next_id += 1
-        if rows:
-            fields = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(rows[0])))
-            self._db.execute(f"INSERT INTO waiting SELECT {fields}, 0 FROM json_each(?)", (json.dumps(rows),))
+        self._insert(rows)
         self._seen.add(fingerprints)
         return new
+
+    def _insert(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows to `waiting`, many to a statement; of which there are few, so that SQLite has each at hand."""
+        start, many = 0, _MOST_ROWS
+        while start < len(rows):
+            while many > len(rows) - start:
+                many //= 2
+            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"] * many)
+            self._db.execute(
+                f"INSERT INTO waiting VALUES {values}", list(chain.from_iterable(rows[start : start + many]))
+            )
+            start += many
 
     def _host_id(self, name: str) -> int:
         row = self._db.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()
