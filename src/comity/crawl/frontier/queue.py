@@ -4,8 +4,8 @@ Changes are handed in as batches. A batch is one transaction together with the l
 reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
 leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
 
-A batch goes to SQLite in few statements, each for many rows: it works on them without the interpreter, beside the crawl,
-where a statement for each row would have the two threads stop each other at every row.
+A batch goes to SQLite in few statements, each for many rows: it works on them without the interpreter, beside the
+crawl, where a statement for each row would have the two threads stop each other at every row.
 """
 
 import json
