@@ -81,9 +81,9 @@ def test_a_variable_sets_its_field(
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
-        ("COMITY_MODE", "obey", "COMITY_MODE: .*'respect', 'report_only' or 'ignore'"),
+        ("COMITY_MODE", "obey", "COMITY_MODE: mode: 'obey' is not one of respect, report_only, ignore"),
         ("COMITY_MIN_INTERVAL", "soon", "COMITY_MIN_INTERVAL: .*'soon'.* number"),
-        ("COMITY_MIN_INTERVAL", "-1", "COMITY_MIN_INTERVAL: min_interval: -1.0 is not a number of seconds"),
+        ("COMITY_MIN_INTERVAL", "-1", "COMITY_MIN_INTERVAL: min_interval: -1 is not a number of seconds"),
         ("COMITY_PRESET", "altavista", "COMITY_PRESET: .*'altavista' is not one of rfc9309, google"),
         ("COMITY_MAX_PAGES", "0", "COMITY_MAX_PAGES: max_pages: 0 is not a whole number of at least 1"),
         ("COMITY_ALLOW_ADDRESSES", "localhost", "COMITY_ALLOW_ADDRESSES: .*'localhost' is not an address"),
@@ -102,9 +102,12 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
         ("agnet = 'x'", "comity.toml: 'agnet' is no setting"),
         ("max_depth = 'deep'", "comity.toml: max_depth: 'deep'"),
         ("mode = 'obey'", "comity.toml: mode: 'obey'"),
-        ("resolve = ['a.test']", r"toml: resolve: input .* dictionary \(write for example resolve = {"),
-        ("[resolve]\n'a' = '1.2.3.4'\n'b' = ['::1']", r"toml: resolve: 'b': input .* string \(write"),
-        ("[auth]\n'https://a.test' = 'user:secret'", "toml: auth: 'https://a.test': input [a-z ]* tuple (?!.*secret)"),
+        ("resolve = ['a.test']", r"toml: resolve: this is not a table \(write for example resolve = {"),
+        ("[resolve]\n'a' = '1.2.3.4'\n'b' = ['::1']", r"toml: resolve: 'b': this is not text \(write"),
+        (
+            "[auth]\n'https://a.test' = 'user:secret'",
+            "toml: auth: 'https://a.test': this is not a list of 2 (?!.*secret)",
+        ),
     ],
 )
 def test_a_wrong_file_is_named(nowhere: Path, text: str, message: str) -> None:
