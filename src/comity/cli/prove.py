@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
+import click
 
 from comity.cli.exits import Exit
 from comity.crawl.prove import Proof, StillRunning, prove
@@ -27,15 +27,14 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
 
 
 def _print(proof: Proof) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     if proof.holds:
-        console.print(_headline(proof), style="yellow" if proof.unenforced else "bold green")
+        click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
-        console.print(f"not proved: {_count(proof.found, 'finding')}", style="bold red")
+        click.secho(f"not proved: {_count(proof.found, 'finding')}", fg="red", bold=True)
         for finding in proof.findings:
-            console.print(f"  {_plain(str(finding))}")
+            click.echo(f"  {_plain(str(finding))}")
         if proof.found > len(proof.findings):
-            console.print(f"  and {proof.found - len(proof.findings):,} more")
+            click.echo(f"  and {proof.found - len(proof.findings):,} more")
     for name, value in (
         ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
         ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
@@ -48,7 +47,7 @@ def _print(proof: Proof) -> None:
         ("last hash", proof.hash),
     ):
         if value:
-            console.print(f"{name:10}{_plain(value)}", style="dim")
+            click.secho(f"{name:10}{_plain(value)}", dim=True)
 
 
 def _headline(proof: Proof) -> str:

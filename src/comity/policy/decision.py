@@ -7,7 +7,6 @@ kept as JSON and read back; `decision.schema.json` beside this module describes 
 import json
 import math
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from comity.policy.settings import Mode, Purpose
@@ -142,5 +141,7 @@ class Decision:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
+    from importlib.resources import files  # late: the module is heavy
+
     schema: dict[str, Any] = json.loads(files("comity.policy").joinpath("decision.schema.json").read_text("utf-8"))
     return schema

@@ -8,13 +8,13 @@ decides what follows for a URL (see ruling.py).
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from email.message import Message
 from functools import cached_property
 from typing import Literal
 
 from comity.http_date import http_date
 from comity.policy.settings import DAY, Policy
 from comity.robots import Robots, parse
+from comity.signals import content_type
 
 Kind = Literal["read", "unavailable", "unreachable", "unparsable"]
 
@@ -208,10 +208,9 @@ def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes
     """The body in the character set that our URLs use, where the policy goes by the declared one."""
     if policy.robots_charset == "utf-8":
         return body
-    declared = Message()
-    declared["Content-Type"] = headers.get("content-type", "")
+    declared = content_type.extract(headers.get("content-type", ""))
     try:
-        text = body.decode(declared.get_content_charset("utf-8"), "replace")
+        text = body.decode((declared and declared.charset) or "utf-8", "replace")
     except (LookupError, ValueError):  # a character set that nobody knows
         return body
     return text.encode(policy.url_charset, "replace")

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from typing import Any, Literal
 
 from comity.policy import Decision
@@ -162,6 +161,8 @@ def sha256(data: bytes | str) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
+    from importlib.resources import files  # late: the module is heavy
+
     schema: dict[str, Any] = json.loads(files("comity.retrieve").joinpath("retrieved.schema.json").read_text("utf-8"))
     return schema
 

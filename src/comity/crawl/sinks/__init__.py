@@ -7,14 +7,15 @@ back to the marker last stored. What a sink wrote after that marker never happen
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from comity.net import Response
-from comity.policy import RobotsResult
+if TYPE_CHECKING:  # what reads a crawl needs no network
+    from comity.net import Response
+    from comity.policy import RobotsResult
 
 Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
 CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
-Answer = Response | RobotsResult  # what a record was made from, for formats that keep it as received
+Answer: TypeAlias = "Response | RobotsResult"  # what a record was made from, for formats that keep it as received
 
 
 @runtime_checkable

@@ -24,7 +24,7 @@ from comity.crawl.sinks.appended import AppendedFile
 from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
 from comity.crawl.sinks.stored import CHECKED, Stored, absent
-from comity.net import Response
+from comity.policy import RobotsResult
 
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
 LEVEL = 4  # of gzip: a third of the time of warcio's own 9, a tenth more bytes
@@ -129,7 +129,7 @@ class Warc:
                 headers["WARC-Payload-Digest"] = _sha1(answer.body)
         response = self._write(kind, answer.url, body, head=head, time=answer.fetched_at, headers=headers)
         self._last = (url, response)
-        if isinstance(answer, Response) and answer.request_headers:
+        if not isinstance(answer, RobotsResult) and answer.request_headers:
             self._write(
                 "request",
                 answer.url,
@@ -240,7 +240,7 @@ class _Head:
 def _head_of_answer(answer: Answer) -> tuple[bytes, dict[str, str]]:
     """Status line and headers for the body as stored, and what the record's own headers say of it."""
     status = answer.status or 0
-    if isinstance(answer, Response):
+    if not isinstance(answer, RobotsResult):
         version, reason, pairs = answer.http_version, answer.reason, list(answer.all_headers)
     else:
         version, reason, pairs = "1.1", _phrase(status), list(answer.headers.items())
