@@ -1,4 +1,4 @@
-"""The wheel, installed with nothing but what it declares, does what README promises; each extra brings what it names."""
+"""The wheel, installed with nothing but what it declares, does what README promises; extras bring what they name."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The package as a stranger gets it: a wheel built from this tree, installed into environments that hold nothing else."""
+"""The package as a stranger gets it: a wheel built from this tree, installed where there is nothing else."""
 
 import os
 import subprocess
