@@ -3,6 +3,7 @@ that is the client's work. Every connection passes the address guard at the mome
 """
 
 import contextvars
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -27,6 +28,7 @@ class _RefusedAddress(OSError):
 
 _REFUSED = "refused by the address guard"
 _HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
+_TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
@@ -191,9 +193,7 @@ class Transport:
         if self._guard.has_names:
             _HOST.set(urls.host(url))
         try:
-            response = await self._session.request(
-                method, URL(url, encoded=True), headers=headers, allow_redirects=False
-            )
+            response = await self._session.request(method, exact(url), headers=headers, allow_redirects=False)
         except _ERRORS as error:
             raise explained(error, url) from error
         return Answer(url, response, self._settings)
@@ -212,6 +212,21 @@ class Transport:
         if refusal is not None:
             raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
         return socket.socket(family=family, type=kind, proto=protocol)
+
+
+def exact(url: str) -> URL:
+    """A URL in normal form as aiohttp takes it, which then sends it octet for octet.
+
+    Raises:
+        FetchError: it would be sent in another form than the one that was decided about.
+    """
+    root = url.find("/", 8)
+    scheme, _, authority = url[:root].partition("://")
+    # The query goes with the path: yarl would leave out one that is empty.
+    found = URL.build(scheme=scheme, authority=authority, path=url[root:], encoded=True)
+    if str(found) != url or found.raw_path_qs != url[root:] or not _TARGET.fullmatch(url, root):
+        raise FetchError(f"{url!a} is not in the form that is sent: nobody decided about it", url=url)
+    return found
 
 
 def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
