@@ -1,4 +1,4 @@
-"""What is decided is what is sent: the request line on the wire holds, octet for octet, the URL that was decided about."""
+"""What is decided is what is sent: the request line holds, octet for octet, the URL that was decided about."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,7 +15,9 @@ from comity.net.transport import exact
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)
 ODD = st.text(st.sampled_from("/?#%&=.;:@!$'()*+,|[]{}<>\\^`\"~ \taZé\u2028\ud800"), max_size=12)
-PIECES = st.sampled_from(["/", "?", "#", "//", "/./", "/../", "/%2e%2e/", "%7e", "%7E", "~", "%", "%3F", "%23", "a", "b.c"])
+PIECES = st.sampled_from(
+    ["/", "?", "#", "//", "/./", "/../", "/%2e%2e/", "%7e", "%7E", "~", "%", "%3F", "%23", "a", "b.c"]
+)
 ENDINGS = st.sampled_from(["", "?", "??", "?#", "#", "#?", "?a=", "?&", "/.", "?'", "?/../"])
 PATHS = st.tuples(st.lists(PIECES | ODD | st.text(max_size=5), max_size=6), ENDINGS).map(
     lambda parts: "/" + "".join(parts[0]) + parts[1]

@@ -7,10 +7,11 @@ session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agen
 import aiohttp
 from yarl import URL
 
-from comity import Policy
+from comity import Policy, urls
 from comity.gate import FetchRobots
 from comity.integrations._driving import MAX_WAIT, AsyncDriver
 from comity.integrations._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
+from comity.net.transport import exact
 from comity.policy import RobotsResult
 
 
@@ -62,7 +63,12 @@ class ComityMiddleware:
 
                 return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
 
-        async with self._driver.turn(str(request.url), robots) as turn:
+        url = exact(urls.normalise(str(request.url)))
+        if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
+            if request.headers.get("Host") == request.url.host_port_subcomponent:
+                request.headers["Host"] = str(url.host_port_subcomponent)
+            request.url = url
+        async with self._driver.turn(str(url), robots) as turn:
             request.headers["User-Agent"] = policy.agent
             response = await handler(request)
             turn.heard(response.status, response.headers.get("Retry-After"))

@@ -18,10 +18,12 @@ from twisted.internet.defer import CancelledError
 from twisted.web.client import HTTPConnectionPool
 
 from comity import Policy, Postponed, RobotsDisallowed
+from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.integrations._driving import MAX_WAIT, AsyncDriver, Turn
 from comity.integrations._robots_request import LONGEST, TIMEOUT, Answer, asked_with, async_robots_result
 from comity.integrations._scrapy_robots import ComityRobotParser, decoded, headers_of
+from comity.integrations._wire import settled, without_empty_query
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
@@ -65,19 +67,26 @@ class ComityMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    async def process_request(self, request: Request) -> None:
-        """Wait for the request's turn.
+    async def process_request(self, request: Request) -> Request | None:
+        """Wait for the request's turn. One that would be sent in another form than the one that is decided about is
+        given back in that form.
 
         Raises:
             IgnoreRequest: it is refused, or its turn would come too late.
         """
         if not request.url.startswith(("http:", "https:")):
-            return
+            return None
         request.headers["User-Agent"] = self._driver.policy.agent
         if _ROBOTS in request.meta:
-            return
+            return None
         try:
-            go = await self._driver.permission(request.url, partial(self._robots, request.meta.get("proxy")))
+            url = settled(request.url, lambda url: _sent(request.replace(url=url)))
+        except (FetchError, InvalidURL) as error:
+            raise IgnoreRequest(str(error)) from error
+        if url != _sent(request):
+            return request.replace(url=url, dont_filter=True)
+        try:
+            go = await self._driver.permission(url, partial(self._robots, request.meta.get("proxy")))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
             if self._crawler.stats is not None:
@@ -89,6 +98,7 @@ class ComityMiddleware:
             raise IgnoreRequest(str(error)) from error
         request.meta["comity"] = go.decision
         self._under_way[request] = go
+        return None
 
     def process_response(self, request: Request, response: Response) -> Response:
         """The request's turn is over; read what the page asks of us."""
@@ -137,6 +147,11 @@ class ComityMiddleware:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
         return Answer(response.status, headers_of(response), response.body)
+
+
+def _sent(request: Request) -> str:
+    """What Twisted sends: without fragment."""
+    return without_empty_query(request.url.partition("#")[0])
 
 
 def _seconds(value: object) -> float | None:
