@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from comity import urls
 from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.gate.robots_request import RobotsRequest
@@ -18,12 +19,21 @@ LONGEST = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at le
 TIMEOUT = 30.0  # seconds for a robots.txt with all its redirects
 
 
+REUSABLE = ("basic ", "bearer ")  # schemes whose credentials are not those of one URL (RFC 7617, RFC 6750)
 MAX_RATIO = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
 
 
-def asked_with(policy: Policy) -> dict[str, str]:
-    """The headers of a request for a robots.txt: only codings that are undone here, within bounds."""
-    return {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED}
+def asked_with(policy: Policy, url: str, cause: str, authorization: str | None) -> dict[str, str]:
+    """The headers of a request for a robots.txt: only codings that are undone here, within bounds.
+
+    Args:
+        cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
+            robots.txt of its origin too; no other origin is told, and no other header goes with it.
+    """
+    headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED}
+    if authorization and authorization.lower().startswith(REUSABLE) and urls.origin(url) == urls.origin(cause):
+        headers["Authorization"] = authorization
+    return headers
 
 
 @dataclass(frozen=True, slots=True)

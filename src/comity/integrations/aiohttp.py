@@ -5,7 +5,6 @@ session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agen
 """
 
 import aiohttp
-from yarl import URL
 
 from comity import Policy, urls
 from comity.gate import FetchRobots
@@ -42,19 +41,20 @@ class ComityMiddleware:
         policy = self._driver.policy
 
         async def robots(step: FetchRobots) -> RobotsResult:
-            # The session's connections without its cookies and credentials, which a redirect would carry elsewhere.
+            # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
             async with aiohttp.ClientSession(
                 connector=request.session.connector,
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=asked_with(policy),
                 auto_decompress=False,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
             ) as bare:
 
                 async def get(url: str) -> Answer:
-                    async with bare.get(URL(url, encoded=True), allow_redirects=False, ssl=request.ssl) as answer:
+                    headers = asked_with(policy, url, str(request.url), request.headers.get("Authorization"))
+                    asked = bare.get(exact(url), headers=headers, allow_redirects=False, ssl=request.ssl)
+                    async with asked as answer:
                         body = Body(url, answer.status, answer.headers)
                         content = await async_body_of(body, answer.content.iter_any())
                         if body.full:

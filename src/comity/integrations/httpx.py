@@ -164,7 +164,8 @@ def _robots_request(url: str, policy: Policy, cause: httpx.Request) -> httpx.Req
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
-    return httpx.Request("GET", url, headers=asked_with(policy), extensions={"timeout": timeouts})
+    headers = asked_with(policy, url, str(cause.url), cause.headers.get("Authorization"))
+    return httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
 
 
 def _answer(response: httpx.Response, body: bytes) -> Answer:

@@ -65,7 +65,11 @@ class ComityAdapter(HTTPAdapter):
         send = super().send
 
         def get(url: str, deadline: float) -> Answer:
-            asking = requests.Request("GET", url, headers=asked_with(policy)).prepare()
+            authorization = request.headers.get("Authorization")
+            if isinstance(authorization, bytes):
+                authorization = authorization.decode("latin-1")
+            headers = asked_with(policy, url, request.url or "", authorization)
+            asking = requests.Request("GET", url, headers=headers).prepare()
             most = _robots_timeout(timeout)
             with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
                 body = body_of(Body(url, answer.status_code, answer.headers), _parts(answer), deadline)

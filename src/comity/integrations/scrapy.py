@@ -86,7 +86,7 @@ class ComityMiddleware:
         if url != _sent(request):
             return request.replace(url=url, dont_filter=True)
         try:
-            go = await self._driver.permission(url, partial(self._robots, request.meta.get("proxy")))
+            go = await self._driver.permission(url, partial(self._robots, request))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
             if self._crawler.stats is not None:
@@ -131,17 +131,19 @@ class ComityMiddleware:
             turn.heard(status, retry)
         self._driver.ended(go, turn)
 
-    async def _robots(self, proxy: str | None, step: FetchRobots) -> RobotsResult:
+    async def _robots(self, cause: Request, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await async_robots_result(self._driver.policy, step, partial(self._get, proxy), (Exception,))
+        return await async_robots_result(self._driver.policy, step, partial(self._get, cause), (Exception,))
 
-    async def _get(self, proxy: str | None, url: str) -> Answer:
+    async def _get(self, cause: Request, url: str) -> Answer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
         meta["download_maxsize"] = _LARGEST
-        if proxy is not None:
-            meta["proxy"] = proxy
-        request = Request(url, headers=asked_with(self._driver.policy), priority=1000, meta=meta, callback=NO_CALLBACK)
+        if cause.meta.get("proxy") is not None:
+            meta["proxy"] = cause.meta["proxy"]
+        authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
+        headers = asked_with(self._driver.policy, url, cause.url, authorization)
+        request = Request(url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")

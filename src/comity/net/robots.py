@@ -4,6 +4,7 @@ the address guard, and each hop of a redirect waits for the turn of its host.
 
 from collections.abc import Awaitable, Callable
 
+from comity import urls
 from comity.errors import ComityError, Postponed
 from comity.gate import FetchRobots
 from comity.gate.machine import BUSY
@@ -64,8 +65,11 @@ async def _exchanged(
 ) -> tuple[Answer, bytes]:
     """One request and its answer."""
     body = error = None
+    headers = request.headers
+    if exchange.origin is not None and urls.origin(request.url) == exchange.origin:  # to nobody that it redirects to
+        headers = {**settings.credentials(exchange.origin), **headers}
     try:
-        answer = await transport.open("GET", request.url, headers=request.headers or None)
+        answer = await transport.open("GET", request.url, headers=headers or None)
         exchange.heard(answer.status, clock.monotonic())
         if answer.status in BUSY:
             exchange.retry_after = retry_after(answer.headers.get("Retry-After"), clock.wall())

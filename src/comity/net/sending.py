@@ -5,7 +5,6 @@ It asks nobody for permission and tries nothing again: that is the client's work
 
 import asyncio
 import random
-from base64 import b64encode
 from collections.abc import Mapping
 
 from comity import urls
@@ -105,8 +104,8 @@ class Sender:
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._turns.sending, self._clock
-        if self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": _basic(*pair), **headers}
+        if self._settings.auth:
+            headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
             if self._settings.head_timeout is None:
                 answer = await transport.open(method, url, headers=headers or None)
@@ -162,8 +161,3 @@ class Sender:
             raise UnwantedType(
                 f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
             )
-
-
-def _basic(name: str, password: str) -> str:
-    """RFC 7617."""
-    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")

@@ -1,6 +1,7 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -38,7 +39,7 @@ class ClientSettings:
         proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
-        auth: origin -> user name and password, sent to that origin and to no other.
+        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None for none.
@@ -69,6 +70,13 @@ class ClientSettings:
     nameservers: tuple[str, ...] = ()
     cache: str | None = None
     cache_pages: bool = False
+
+    def credentials(self, origin: str) -> dict[str, str]:
+        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
+        pair = self.auth.get(origin) if self.auth else None
+        if pair is None:
+            return {}
+        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
 
     def __post_init__(self) -> None:
         for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
