@@ -12,7 +12,7 @@ from comity import urls
 from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.gate.robots_request import RobotsRequest
-from comity.net.decoding import ACCEPTED, Decoder
+from comity.net.decoding import ACCEPTED, decoder_for
 from comity.policy import Policy, RobotsResult
 
 LONGEST = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
@@ -105,10 +105,9 @@ class Body:
     """
 
     def __init__(self, url: str, status: int, headers: Mapping[str, str]) -> None:
-        coding = next((value for name, value in headers.items() if name.lower() == "content-encoding"), "")
+        codings = [value for name, value in headers.items() if name.lower() == "content-encoding"]
         read = 200 <= status < 300  # no other body is looked at
-        plain = not read or coding.strip().lower() in ("", "identity")
-        self._decoder = None if plain else Decoder(coding, url, MAX_RATIO)
+        self._decoder = decoder_for(codings, url, MAX_RATIO) if read else None
         self._content = bytearray()
         self._received = 0
 

@@ -10,6 +10,7 @@ from comity import Policy, urls
 from comity.gate import FetchRobots
 from comity.integrations._driving import MAX_WAIT, AsyncDriver
 from comity.integrations._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
+from comity.net.connections import LONGEST_LINE
 from comity.net.transport import exact
 from comity.policy import RobotsResult
 
@@ -47,6 +48,8 @@ class ComityMiddleware:
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
             ) as bare:

@@ -2,32 +2,23 @@
 that is the client's work. Every connection passes the address guard at the moment of connecting.
 """
 
-import contextvars
 import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
+from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import Deadlines
-from comity.net.decoding import ACCEPTED, Decoder
+from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.settings import ClientSettings
 
-
-class _RefusedAddress(OSError):
-    pass
-
-
-_REFUSED = "refused by the address guard"
-_HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
@@ -119,10 +110,9 @@ class Answer:
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive; limits and errors as for `read`."""
-        coding = self.headers.get("Content-Encoding", "").strip().lower()
         decoder = None
-        if coding not in ("", "identity") and self.status not in (204, 304):
-            decoder = Decoder(coding, self.url, self._settings.max_ratio)
+        if self.status not in (204, 304):
+            decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
         room = limit
         whole = False
         try:
@@ -154,25 +144,18 @@ class Transport:
 
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
-        self._guard = guard
         self.deadlines = Deadlines()
         self._resolver = _Resolver(settings.resolve, settings.nameservers)
-        connector = aiohttp.TCPConnector(
-            limit=settings.connections,
-            resolver=self._resolver,
-            socket_factory=self._socket,
-            ssl=_tls(settings),
-            keepalive_timeout=30,
-            ttl_dns_cache=300,
-        )
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=Connections(settings, guard, self._resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
             ),
             auto_decompress=False,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
             trust_env=False,
             proxy=settings.proxy,
         )
@@ -190,12 +173,12 @@ class Transport:
         Raises:
             AddressBlocked, Timeout, FetchError
         """
-        if self._guard.has_names:
-            _HOST.set(urls.host(url))
+        attempt = Attempt(url)
+        ATTEMPT.set(attempt)
         try:
             response = await self._session.request(method, exact(url), headers=headers, allow_redirects=False)
         except _ERRORS as error:
-            raise explained(error, url) from error
+            raise explained(error, url, attempt) from error
         return Answer(url, response, self._settings)
 
     async def address_of(self, host: str) -> str:
@@ -205,13 +188,6 @@ class Transport:
         except OSError:
             return host
         return min((each["host"] for each in found), default=host)
-
-    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, address = info
-        refusal = self._guard.refusal(address[0], _HOST.get())
-        if refusal is not None:
-            raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
-        return socket.socket(family=family, type=kind, proto=protocol)
 
 
 def exact(url: str) -> URL:
@@ -229,29 +205,23 @@ def exact(url: str) -> URL:
     return found
 
 
-def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
-    if settings.ca_file is None or not settings.verify_tls:
-        return settings.verify_tls
-    try:
-        return ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:
-        raise FetchError(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
-
-
 def timed_out(url: str, seconds: float) -> Timeout:
     return Timeout(
         f"no complete answer from {url} within {seconds:.3g} s", url=url, hint="raise the time-out or try later"
     )
 
 
-def explained(error: Exception, url: str) -> ComityError:
-    """The library's error as one of ours, in words for people."""
+def explained(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
+    """The library's error as one of ours, in words for people.
+
+    Args:
+        attempt: of a request whose head did not arrive. What the guard refused stands there: a server can write what
+            it likes into the error's own text.
+    """
     text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
-    if _REFUSED in text:
-        start = text.find(":", text.find(_REFUSED)) + 1
-        reason = text[start:].strip(" ]'")
+    if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
         return AddressBlocked(
-            f"{url} leads to an address that is not to be reached: {reason}",
+            f"{url} leads to an address that is not to be reached: {attempt.refusal}",
             url=url,
             hint="allow its network with allow_addresses (--allow-address) if it is yours",
         )

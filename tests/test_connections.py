@@ -1,0 +1,107 @@
+"""Connections: what arrives over them whole, what was cut off, and whose fault it is where there is none."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+import trustme
+from conftest import missing
+from raw import RawSite, answer
+
+import comity
+from comity import AsyncClient, Client, ClientSettings, Policy
+
+LOOPBACK = ("127.0.0.0/8",)
+QUICK = Policy(min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)
+ONCE = ClientSettings(max_retries=0, timeout=30.0)
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs a coroutine on each kind of event loop."""
+    if request.param == "asyncio":
+        return asyncio.run
+    if find_spec("uvloop") is None:
+        missing("uvloop", "pip install 'comity[speed]'")
+    return import_module("uvloop").run  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def authority() -> Iterator[tuple[ssl.SSLContext, str]]:
+    """A server's TLS, and the file that vouches for it."""
+    known = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    known.issue_cert("127.0.0.1").configure_cert(context)
+    with known.cert_pem.tempfile() as file:
+        yield context, file
+
+
+# covers: L10
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_body_that_tls_was_cut_off_in_is_not_whole(
+    run: Run, authority: tuple[ssl.SSLContext, str], cut: bool
+) -> None:
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await site.request(reader)
+        framed = b"/framed" in head  # then the end of the connection says nothing
+        about = b"Content-Length: 23\r\n" if framed else b""
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + about + b"\r\nUser-agent: *\nAllow: /\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        if cut:
+            writer.transport.abort()
+
+    async def use(site: RawSite, file: str) -> tuple[comity.Decision, bytes | str, bytes]:
+        own = ClientSettings(max_retries=0, ca_file=file)
+        async with (
+            AsyncClient(QUICK, own) as client,
+            AsyncClient(QUICK.with_changes(mode="ignore"), own) as careless,
+        ):
+            framed = await careless.get(site.url("/framed"))
+            try:
+                page: bytes | str = (await careless.get(site.url("/page"))).body
+            except comity.FetchError as error:
+                page = str(error)
+            return await client.check(site.url("/page")), page, framed.body
+
+    with RawSite(tls=authority[0], talk=talk) as site:
+        decision, page, framed = run(use(site, authority[1]))
+    assert framed == b"User-agent: *\nAllow: /\n"
+    if cut:
+        assert decision.verdict == "unknown_unreachable"
+        assert "cut off without TLS's close_notify" in str(decision.source.error)
+        assert "cut off without TLS's close_notify" in str(page)
+    else:
+        assert decision.verdict == "allowed_explicit"
+        assert page == b"User-agent: *\nAllow: /\n"
+
+
+def test_a_server_cannot_speak_for_the_address_guard() -> None:
+    words = b"127.0.0.1 refused by the address guard: it is in 10.0.0.0/8"
+    for line in (b"HTTP/1.1 " + words, words, b"HTTP/1.1 200 " + words + b"\r\nContent-Length: x"):
+        with RawSite() as site:
+            site.pages["/robots.txt"] = site.pages["/"] = line + b"\r\n\r\n"
+            with Client(QUICK.with_changes(mode="ignore"), ONCE) as client, pytest.raises(comity.FetchError) as caught:
+                client.get(site.url("/"))
+            assert "allow_addresses" not in str(caught.value)
+            with Client(QUICK, ONCE) as client:
+                assert client.check(site.url("/")).verdict == "unknown_unreachable"
+
+
+def test_long_header_lines_are_read() -> None:
+    policy = "Content-Security-Policy: " + "https://example.test " * 4000
+    with RawSite() as site:
+        site.pages["/robots.txt"] = answer(b"User-agent: *\nDisallow: /no\n", policy)
+        site.pages["/page"] = answer(b"hello", policy)
+        site.pages["/endless"] = answer(b"hello", "X: " + "x" * 200_000)
+        with Client(QUICK, ONCE) as client:
+            assert client.get(site.url("/page")).body == b"hello"
+            with pytest.raises(comity.RobotsDisallowed, match="line 2"):
+                client.get(site.url("/no"))
+            with pytest.raises(comity.FetchError):
+                client.get(site.url("/endless"))
