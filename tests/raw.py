@@ -23,13 +23,13 @@ class RawSite:
 
     Attributes:
         heads: every request as it came, its line and headers.
-        open: connections that are open now.
+        accepted: connections that there were.
     """
 
     def __init__(self, *, tls: ssl.SSLContext | None = None, talk: Talk | None = None, address: str = "127.0.0.1"):
         self.pages: dict[str, bytes] = {}
         self.heads: list[bytes] = []
-        self.open = self.most_open = self.accepted = 0
+        self.accepted = 0
         self.address = address
         self.port = 0
         self._tls = tls
@@ -83,8 +83,6 @@ class RawSite:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
-        self.open += 1
-        self.most_open = max(self.most_open, self.open)
         try:
             if self._talk is not None:
                 await self._talk(self, reader, writer)
@@ -94,5 +92,4 @@ class RawSite:
         except (OSError, asyncio.CancelledError):
             pass
         finally:
-            self.open -= 1
             writer.close()

@@ -1,7 +1,10 @@
 """Connections: what arrives over them whole, what was cut off, and whose fault it is where there is none."""
 
 import asyncio
+import json
 import ssl
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -105,3 +108,95 @@ def test_long_header_lines_are_read() -> None:
                 client.get(site.url("/no"))
             with pytest.raises(comity.FetchError):
                 client.get(site.url("/endless"))
+
+
+SHORT = """
+import asyncio, json, os, resource, sys
+import comity
+from comity.net import connections
+
+peak, add = 0, connections.OPEN.add
+
+def counted(number):
+    global peak
+    add(number)
+    peak = max(peak, connections.OPEN.count)
+
+connections.OPEN.add = counted
+port, wanted, hosts = json.loads(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+own = comity.ClientSettings(resolve={f"h{n}.test": "127.0.0.1" for n in range(hosts)}, max_retries=0, connections=1000)
+policy = comity.Policy(min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
+
+async def many(client):
+    async def one(number):
+        try:
+            return (await client.get(f"http://h{number}.test:{port}/")).status
+        except comity.ComityError as error:
+            return str(error)
+    return await asyncio.gather(*(one(number) for number in range(hosts)))
+
+async def main():
+    async with comity.AsyncClient(policy, own) as client:
+        answers = await many(client)
+        most = peak
+        held = []
+        try:
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            pass
+        for number in range(3):  # nothing is left but what idle connections hold
+            assert (await client.get(f"http://127.0.0.{number + 1}:{port}/")).status == 200
+        while connections.OPEN.count and client._turns.transport._session.connector._close_idle():
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        try:
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            pass
+        asyncio.get_running_loop().call_later(0.3, lambda: [os.close(each) for each in held])
+        assert (await client.get(f"http://127.0.0.9:{port}/")).status == 200
+    async with comity.AsyncClient(policy, comity.ClientSettings(max_wait=0.2, max_retries=0)) as client:
+        held = []
+        try:
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            pass
+        seen = []
+        client.on_exchange = seen.append
+        try:
+            await client.get(f"http://127.0.0.1:{port}/")
+        except comity.Postponed as error:
+            late = str(error)
+        [os.close(each) for each in held]
+    print(json.dumps([answers, connections.most_sockets(), most, connections.OPEN.count, late]))
+
+asyncio.run(main())
+"""
+
+
+def test_a_shortage_of_file_descriptors_is_waited_for_and_no_hosts_fault() -> None:
+    """More hosts than this process may open files."""
+    hosts = 200
+    with RawSite(address="0.0.0.0") as site:
+        question = json.dumps([site.port, 128, hosts])
+        command = [sys.executable, "-c", SHORT, question]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert ran.returncode == 0, ran.stderr
+        answers, most, peak, left, late = json.loads(ran.stdout)
+        assert answers == [200] * hosts
+        assert most == 64, "half of so few is left to everything else"
+        assert 50 < peak <= most, "idle connections count, and are kept while there is room"
+        assert left == 0
+        assert "Too many open files" in late
+        assert "ulimit -n" in late
+
+
+def test_idle_connections_are_kept_while_there_is_room() -> None:
+    with RawSite() as site, Client(QUICK, ONCE) as client:
+        for _ in range(5):
+            client.get(site.url("/"))
+        assert site.accepted == 1

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 
 from comity import urls
-from comity.errors import UnwantedType
+from comity.errors import Postponed, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.retry_after import retry_after
@@ -80,6 +80,8 @@ class Sender:
             late = timed_out(url, settings.timeout)
             self.over(exchange, error=late)
             raise late from None
+        except Postponed:
+            raise
         except BaseException as error:
             self.over(exchange, error=error)
             raise
@@ -119,6 +121,10 @@ class Sender:
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())
+            self._turns.report(go.key)
+            raise
+        except Postponed:  # for want of a connection: nothing was sent
+            self._gate.withdrawn(go)
             self._turns.report(go.key)
             raise
         except BaseException:

@@ -3,12 +3,10 @@ that is the client's work. Every connection passes the address guard at the mome
 """
 
 import re
-import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
@@ -17,43 +15,11 @@ from comity.net.address import AddressGuard
 from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import Deadlines
 from comity.net.decoding import ACCEPTED, decoder_for
+from comity.net.names import Names
 from comity.net.settings import ClientSettings
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
-
-
-class _Resolver(AbstractResolver):
-    """The operator's own answers first, then DNS."""
-
-    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
-        self._own = {name.lower().rstrip("."): address for name, address in own.items()}
-        self._dns: AbstractResolver
-        if nameservers:
-            self._dns = _from_nameservers(nameservers)
-        else:
-            self._dns = aiohttp.ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        address = self._own.get(host.lower().rstrip("."))
-        if address is None:
-            return await self._dns.resolve(host, port, family)
-        version = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=socket.AI_NUMERICHOST)
-        ]
-
-    async def close(self) -> None:
-        await self._dns.close()
-
-
-def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
-    try:
-        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
-    except (ImportError, RuntimeError):
-        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
 
 
 class Answer:
@@ -145,9 +111,9 @@ class Transport:
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
         self.deadlines = Deadlines()
-        self._resolver = _Resolver(settings.resolve, settings.nameservers)
+        self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
         self._session = aiohttp.ClientSession(
-            connector=Connections(settings, guard, self._resolver),
+            connector=Connections(settings, guard, self._names, self.deadlines),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=aiohttp.ClientTimeout(
@@ -166,6 +132,7 @@ class Transport:
     async def close(self) -> None:
         self.deadlines.close()
         await self._session.close()
+        await self._names.close()
 
     async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
         """Send one request; gives the answer as soon as its head is there.
@@ -184,10 +151,9 @@ class Transport:
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where it has none."""
         try:
-            found = await self._resolver.resolve(host.strip("[]"), 0, socket.AF_UNSPEC)
+            return min(await self._names.addresses(host.strip("[]")))
         except OSError:
             return host
-        return min((each["host"] for each in found), default=host)
 
 
 def exact(url: str) -> URL:
