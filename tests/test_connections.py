@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import os
 import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,8 @@ from raw import RawSite, answer
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
+from comity.crawl.frontier.database import explained, explained_files, open_for_writing
+from comity.net.exchange import Exchange
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)
@@ -200,3 +205,114 @@ def test_idle_connections_are_kept_while_there_is_room() -> None:
         for _ in range(5):
             client.get(site.url("/"))
         assert site.accepted == 1
+
+
+def test_a_database_that_cannot_be_opened_for_want_of_descriptors_does_not_blame_its_folder(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "frontier.sqlite"
+    with explained(path):
+        open_for_writing(path).close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held: list[int] = []
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(comity.StorageError, match="Too many open files") as caught, explained(path):
+            open_for_writing(path)
+        with pytest.raises(comity.StorageError, match="ulimit -n"), explained_files(path):
+            os.open(path, os.O_RDONLY)
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "permissions" not in str(caught.value)
+
+
+def test_a_stream_that_falls_silent_ends(run: Run) -> None:
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while b"/silent" not in (head := await site.request(reader)):
+            if not head:
+                return
+            writer.write(site.answer_to(head))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc")
+        await asyncio.Event().wait()
+
+    async def use(site: RawSite, own: ClientSettings) -> list[bytes]:
+        parts = []
+
+        async def read() -> None:
+            async with AsyncClient(QUICK, own) as client, client.stream(site.url("/silent")) as response:
+                async for part in response.chunks():
+                    parts.append(part)
+
+        with pytest.raises(comity.Timeout):
+            await read()
+        return parts
+
+    for own in (
+        ClientSettings(timeout=0.5, max_retries=0),
+        ClientSettings(timeout=60.0, connect_timeout=5.0, read_timeout=0.5, max_retries=0),
+    ):
+        with RawSite(talk=talk) as site:
+            assert b"".join(run(use(site, own))) == b"abc"
+
+
+def test_a_stream_may_take_longer_than_the_time_out_as_long_as_it_goes_on(run: Run) -> None:
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while b"/slow" not in (head := await site.request(reader)):
+            if not head:
+                return
+            writer.write(site.answer_to(head))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")
+        for _ in range(12):
+            await asyncio.sleep(0.1)
+            writer.write(b"x")
+
+    async def use(site: RawSite) -> bytes:
+        own = ClientSettings(timeout=1.0, max_retries=0)
+        async with AsyncClient(QUICK, own) as client, client.stream(site.url("/slow")) as response:
+            return b"".join([part async for part in response.chunks()])
+
+    with RawSite(talk=talk) as site:
+        assert run(use(site)) == b"x" * 12
+
+
+# covers: L6
+def test_a_request_that_meets_the_servers_idle_time_out_is_sent_again_in_its_turn(run: Run) -> None:
+    """Each connection answers one request and ends when the next one arrives, as if its time had just been over."""
+
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(site.answer_to(await site.request(reader)))
+        await site.request(reader)
+
+    async def use(site: RawSite) -> tuple[list[bytes], list[Exchange]]:
+        exchanges: list[Exchange] = []
+        policy = QUICK.with_changes(min_interval=0.1, breaker_failures=1, robots_fetch_counts=True)
+        async with AsyncClient(policy, ONCE) as client:
+            client.on_exchange = exchanges.append
+            bodies = [(await client.get(site.url("/a"))).body, (await client.fetch(site.url("/b"))).body]
+            async with client.stream(site.url("/c")) as response:
+                bodies.append(b"".join([part async for part in response.chunks()]))
+            client.clear_cache()
+            await client.check(site.url("/d"))
+            return bodies, exchanges
+
+    with RawSite(talk=talk) as site:
+        bodies, exchanges = run(use(site))
+        assert bodies == [b"/a", b"/b", b"/c"]
+        assert site.targets() == ["/robots.txt", "/a", "/a", "/b", "/b", "/c", "/c", "/robots.txt", "/robots.txt"]
+    assert [exchange.status for exchange in exchanges] == [200, None, 200, None, 200, None, 200, None, 200]
+    ends = [exchange.head or exchange.end for exchange in exchanges]
+    assert all(later.sent - end >= 0.1 for end, later in zip(ends, exchanges[1:], strict=False)), "each in its turn"
+
+
+def test_a_request_over_a_new_connection_is_not_sent_again_by_itself() -> None:
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await site.request(reader)
+
+    with RawSite(talk=talk) as site, Client(QUICK.with_changes(mode="ignore"), ONCE) as client:
+        with pytest.raises(comity.FetchError, match="without an answer"):
+            client.get(site.url("/a"))
+        assert site.targets() == ["/a"]

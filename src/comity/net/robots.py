@@ -13,7 +13,7 @@ from comity.gate.robots_request import RobotsRequest
 from comity.net.clock import Clock
 from comity.net.exchange import Exchange
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, Transport, timed_out
+from comity.net.transport import MOST_GONE, Answer, ConnectionGone, Transport, timed_out
 from comity.policy import Policy, RobotsResult
 
 
@@ -38,19 +38,25 @@ async def fetch_robots(
     """
     request = RobotsRequest(policy, step)
     timeout = settings.robots_timeout or settings.timeout
-    hop = step
+    hop, gone = step, 0
     try:
         while True:
+            answer: Answer | None
             exchange = Exchange(hop, "GET", request.url, clock.monotonic())
             try:
                 with transport.deadlines.within(timeout):
                     answer, body = await _exchanged(request, exchange, transport, settings, clock)
+            except ConnectionGone:
+                if gone == MOST_GONE:
+                    raise
+                answer, gone = None, gone + 1
             finally:
                 if on_exchange is not None:
                     on_exchange(exchange)
-            result = request.answered(answer.status, answer.headers, body, at=clock.wall())
-            if result is not None:
-                return result
+            if answer is not None:
+                result = request.answered(answer.status, answer.headers, body, at=clock.wall())
+                if result is not None:
+                    return result
             hop = await turn(request.url)
     except TimeoutError:
         return request.failed(timed_out(request.url, timeout), at=clock.wall())

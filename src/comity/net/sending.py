@@ -17,7 +17,7 @@ from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, timed_out
+from comity.net.transport import Answer, ConnectionGone, timed_out
 from comity.net.turns import Turns
 
 
@@ -43,7 +43,7 @@ class Sender:
         """The head of a stream, in time."""
         try:
             with self._deadlines(go).within(self._settings.timeout):
-                return await self._open(go, "GET", url, headers, exchange)
+                return await self._open(go, "GET", url, headers, exchange, streamed=True)
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
             raise timed_out(url, self._settings.timeout) from None
@@ -102,7 +102,14 @@ class Sender:
         )
 
     async def _open(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        exchange: Exchange | None,
+        *,
+        streamed: bool = False,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._turns.sending, self._clock
@@ -110,14 +117,14 @@ class Sender:
             headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
             if self._settings.head_timeout is None:
-                answer = await transport.open(method, url, headers=headers or None)
+                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
             else:
                 try:
                     with transport.deadlines.within(self._settings.head_timeout):
-                        answer = await transport.open(method, url, headers=headers or None)
+                        answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
                 except TimeoutError:
                     raise timed_out(url, self._settings.head_timeout) from None
-        except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up
+        except (asyncio.CancelledError, ConnectionGone):  # by the caller, or by a time-out, told apart further up
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())

@@ -20,7 +20,8 @@ class ClientSettings:
     """Limits and habits of the HTTP client.
 
     Attributes:
-        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head.
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
+            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
         connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
             set both or none.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
@@ -33,7 +34,8 @@ class ClientSettings:
         max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
-        connections: connections open at the same time.
+        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
+            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
         proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.

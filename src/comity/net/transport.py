@@ -5,6 +5,7 @@ that is the client's work. Every connection passes the address guard at the mome
 import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from typing import Final
 
 import aiohttp
 from multidict import CIMultiDictProxy
@@ -20,6 +21,14 @@ from comity.net.settings import ClientSettings
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
+
+
+MOST_GONE: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
+
+
+class ConnectionGone(FetchError):
+    """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
+    answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
 
 
 class Answer:
@@ -112,13 +121,16 @@ class Transport:
         self._settings = settings
         self.deadlines = Deadlines()
         self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
+        connecting, reading = settings.connect_timeout, settings.read_timeout
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
+        self._streaming = aiohttp.ClientTimeout(
+            total=None, sock_connect=connecting, sock_read=reading or settings.timeout
+        )
         self._session = aiohttp.ClientSession(
             connector=Connections(settings, guard, self._names, self.deadlines),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
-            ),
+            timeout=timeout,
             auto_decompress=False,
             max_line_size=LONGEST_LINE,
             max_field_size=LONGEST_LINE,
@@ -134,8 +146,13 @@ class Transport:
         await self._session.close()
         await self._names.close()
 
-    async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+    async def open(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
+    ) -> Answer:
         """Send one request; gives the answer as soon as its head is there.
+
+        Args:
+            streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
 
         Raises:
             AddressBlocked, Timeout, FetchError
@@ -143,7 +160,13 @@ class Transport:
         attempt = Attempt(url)
         ATTEMPT.set(attempt)
         try:
-            response = await self._session.request(method, exact(url), headers=headers, allow_redirects=False)
+            response = await self._session.request(
+                method,
+                exact(url),
+                headers=headers,
+                allow_redirects=False,
+                timeout=self._streaming if streamed else self._session.timeout,
+            )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
         return Answer(url, response, self._settings)
@@ -191,6 +214,8 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
             url=url,
             hint="allow its network with allow_addresses (--allow-address) if it is yours",
         )
+    if attempt is not None and not attempt.fresh and _is_gone(error):
+        return ConnectionGone(f"{url}: the server closed the connection that was kept for it", url=url)
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -210,3 +235,9 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _is_gone(error: Exception) -> bool:
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # else it is the part of a head that came
+    return isinstance(error, aiohttp.ClientOSError) and not isinstance(error, aiohttp.ClientConnectorError)
