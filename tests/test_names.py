@@ -45,10 +45,6 @@ def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
     system.answers.set()
 
 
-async def made(own: dict[str, str] | None = None) -> Names:
-    return Names(own or {}, (), Deadlines())
-
-
 # covers: L10
 def test_dead_names_make_no_other_host_unreachable(site: Site, system: System) -> None:
     site.set("/", "here")
@@ -103,7 +99,7 @@ def test_a_lookup_that_has_begun_counts_for_the_time_out(system: System) -> None
 
 def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     async def use() -> None:
-        names = await made()
+        names = Names({}, (), Deadlines())
         for _ in range(2):
             found = await asyncio.gather(*(names.addresses("well.example") for _ in range(50)))
             assert set(found) == {("127.0.0.1",)}
@@ -122,7 +118,7 @@ def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, mo
 
 def test_what_is_no_host_name_is_not_found(system: System) -> None:
     async def use() -> None:
-        names = await made()
+        names = Names({}, (), Deadlines())
         with pytest.raises(OSError, match="not a host name"):
             await names.addresses("a..b")
         assert await names.addresses("127.0.0.1") == ("127.0.0.1",)
@@ -138,8 +134,9 @@ def test_what_is_no_host_name_is_not_found(system: System) -> None:
 
 def test_names_of_the_operators_own_come_in_any_spelling() -> None:
     async def use() -> None:
-        names = await made({"Bücher.Example.": "10.0.0.1", "plain.example": "10.0.0.2"})
+        own = ClientSettings(resolve={"Bücher.Example.": "10.0.0.1", "plain.example": "::0:1"}).resolve
+        names = Names(own, (), Deadlines())
         assert await names.addresses("xn--bcher-kva.example") == ("10.0.0.1",)
-        assert await names.addresses("plain.example.") == ("10.0.0.2",)
+        assert await names.addresses("plain.example.") == ("::1",)
 
     asyncio.run(use())

@@ -15,7 +15,6 @@ from typing import Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from comity import urls
 from comity.errors import FetchError
 from comity.net.deadlines import Deadlines
 
@@ -43,7 +42,7 @@ class Names(AbstractResolver):
     """The names of one client. Make it inside the event loop that uses it.
 
     Args:
-        own: addresses of names that DNS is not asked for.
+        own: addresses of names that DNS is not asked for, as ClientSettings.resolve has them.
         nameservers: DNS servers to ask instead of the system's.
         deadlines: the time-outs of the requests that names are looked up for.
 
@@ -52,7 +51,7 @@ class Names(AbstractResolver):
     """
 
     def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...], deadlines: Deadlines) -> None:
-        self._own = {_key(name): address for name, address in own.items()}
+        self._own = own
         self._dns = _from_nameservers(nameservers) if nameservers else None
         self._deadlines = deadlines
         self._known: dict[str, tuple[tuple[str, ...] | OSError, float]] = {}
@@ -197,11 +196,6 @@ def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
         return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
     except (ImportError, RuntimeError):
         raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
-
-
-def _key(name: str) -> str:
-    """A name as it stands in a URL in normal form: lower case, international ones in their ASCII form."""
-    return urls.host(f"http://{name}").rstrip(".")
 
 
 def _is_missing(error: OSError) -> bool:

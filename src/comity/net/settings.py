@@ -4,6 +4,7 @@ import math
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
 
 from comity import urls
@@ -38,7 +39,8 @@ class ClientSettings:
             this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.
+        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
+            refuses URLs that hold an address or a name of the proxy's own machine.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
@@ -111,6 +113,9 @@ class ClientSettings:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
         object.__setattr__(self, "content_types", _types(self.content_types))
         object.__setattr__(self, "auth", _auth(self.auth))
+        object.__setattr__(self, "resolve", _addresses(self.resolve))
+        if self.ca_file is not None:
+            _certificates(self.ca_file)
         checked_headers("headers", self.headers)
         for name in self.headers:
             if name.lower() in PERSONAL:
@@ -146,6 +151,34 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         if len(pair) != 2 or isinstance(pair, str) or ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
     return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+
+
+def _addresses(values: Mapping[str, str]) -> dict[str, str]:
+    """Names in the form they have in a URL in normal form."""
+    found = {}
+    for name, address in values.items():
+        try:
+            if set(name) & set("/\\:@?#"):
+                raise ValueError
+            host = urls.host(f"http://{name}").rstrip(".")
+        except ValueError:
+            raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
+        try:
+            found[host] = str(ip_address(address))
+        except ValueError:
+            raise InvalidSetting(f"resolve: {address!r}, for {name}, is not an IP address") from None
+    return found
+
+
+def _certificates(file: str) -> None:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except ssl.SSLError:
+        raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
 
 
 def _web_address(field: str, value: str) -> str:

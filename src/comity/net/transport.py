@@ -11,6 +11,7 @@ import aiohttp
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
 from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
@@ -119,6 +120,7 @@ class Transport:
 
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
+        self._guard = guard
         self.deadlines = Deadlines()
         self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
         connecting, reading = settings.connect_timeout, settings.read_timeout
@@ -157,6 +159,8 @@ class Transport:
         Raises:
             AddressBlocked, Timeout, FetchError
         """
+        if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(urls.host(url))) is not None:
+            raise _blocked(url, refusal)
         attempt = Attempt(url)
         ATTEMPT.set(attempt)
         try:
@@ -209,11 +213,7 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     """
     text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
     if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
-        return AddressBlocked(
-            f"{url} leads to an address that is not to be reached: {attempt.refusal}",
-            url=url,
-            hint="allow its network with allow_addresses (--allow-address) if it is yours",
-        )
+        return _blocked(url, attempt.refusal)
     if attempt is not None and not attempt.fresh and _is_gone(error):
         return ConnectionGone(f"{url}: the server closed the connection that was kept for it", url=url)
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
@@ -235,6 +235,14 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _blocked(url: str, refusal: str) -> AddressBlocked:
+    return AddressBlocked(
+        f"{url} leads to an address that is not to be reached: {refusal}",
+        url=url,
+        hint="allow its network with allow_addresses (--allow-address) if it is yours",
+    )
 
 
 def _is_gone(error: Exception) -> bool:
