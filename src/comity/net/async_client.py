@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType
+from comity.errors import FetchError, Postponed, TooLarge, TooManyRedirects, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
@@ -258,8 +258,10 @@ class AsyncClient:
                     answer.close()
             except BaseException as error:
                 failure = error
-                if isinstance(error, asyncio.CancelledError):
+                if isinstance(error, asyncio.CancelledError | Postponed):
                     good = None
+                if isinstance(error, Postponed):  # nothing was sent
+                    exchange = None
                 raise
             finally:
                 self._sender.over(exchange, error=failure)
