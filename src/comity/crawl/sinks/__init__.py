@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # what reads a crawl needs no network
 
 Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
 CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
-# What a record was made from, for formats that keep it as received. A Union, so that plug-ins may write `Answer | None`.
+# What a record was made from, for formats that keep it as received; a Union, so that `Answer | None` can be written.
 Answer: TypeAlias = Union["Response", "RobotsResult"]
 
 
