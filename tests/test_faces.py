@@ -247,16 +247,16 @@ PROTEGO = [
     ("unknown records are skipped", "User-agent: x\nNonsense: 1\nDisallow: /d", "x", "/d", False),
     ("lines without sense are skipped", "User-agent: x\nnonsense\n::\nDisallow: /d", "x", "/d", False),
     ("an empty file allows all", "", "x", "/d", True),
-    ("mixed line ends", "User-agent: x\r\nAllow: /a\rUser-agent: y\n\r\n\nDisallow: /", "y", "/a", False),
-    # The exclusions: Protego answers the opposite. Each contradicts RFC 9309; docs/coming-from.md has the reasons.
-    ("2.2.1: token, not substring", "User-agent: *\nDisallow: /d\nUser-agent: hed\nAllow: /", "hed-img", "/d", False),
     (
-        "2.2.1: the token comes first",
+        "a browser's string with a name inside is that name",
         "User-agent: x-bot\nDisallow: /d",
         "Mozilla/5.0 (compatible; x-bot/1)",
         "/d",
-        True,
+        False,
     ),
+    ("mixed line ends", "User-agent: x\r\nAllow: /a\rUser-agent: y\n\r\n\nDisallow: /", "y", "/a", False),
+    # The exclusions: Protego answers the opposite. Each contradicts RFC 9309; docs/coming-from.md has the reasons.
+    ("2.2.1: token, not substring", "User-agent: *\nDisallow: /d\nUser-agent: hed\nAllow: /", "hed-img", "/d", False),
     ("2.2.1: no wildcard in agents", "User-agent: foo*bot\nDisallow: /d", "foobot", "/d", True),
     ("2.2: a token without colon is one word", "user agent big bot\ndisallow /d", "big bot", "/d", True),
     ("2.2.4: other records end no group", "User-agent: *\nOdd: 1\nUser-agent: x\nDisallow: /", "y", "/d", False),

@@ -19,7 +19,12 @@ _config = click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
 )
 _preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
-_agent = click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'.")
+_agent = together(
+    click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'."),
+    click.option(
+        "--product-token", metavar="NAME", help="Our name in AGENT, where it is not at its beginning.  [from AGENT]"
+    ),
+)
 _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )

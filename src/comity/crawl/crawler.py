@@ -237,7 +237,7 @@ class Crawler:
         self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
         reader = Reader(
             settings,
-            self.policy.agent,
+            self.policy.asked_as,
             plugins=self._plugins,
             duplicates=self._duplicates,
             admission=self._admission,

@@ -135,7 +135,9 @@ class AsyncClient:
         """The site's Crawl-delay for us in seconds, from what is known already: no I/O."""
         result = self._gate.results().get(urls.origin(urls.normalise(url)))
         return (
-            result.robots.crawl_delay(self.policy.agent) if result is not None and result.robots is not None else None
+            result.robots.crawl_delay(self.policy.asked_as)
+            if result is not None and result.robots is not None
+            else None
         )
 
     def clear_cache(self) -> None:

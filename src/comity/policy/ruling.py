@@ -72,7 +72,7 @@ class Ruling:
         if self._whole is not None:
             return not self._whole[1] or _is_robots_txt(url)
         assert self._robots is not None
-        return not self._refused and self._robots.allowed(url, self._policy.agent)
+        return not self._refused and self._robots.allowed(url, self._policy.asked_as)
 
     def opens_at(self, wall: float) -> float:
         """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
@@ -90,7 +90,7 @@ class Ruling:
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
-            allowed, decider, why = brief(self._robots, url, policy.agent)
+            allowed, decider, why = brief(self._robots, url, policy.asked_as)
             if decider is not None:
                 rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed
@@ -125,8 +125,8 @@ class Ruling:
         self._robots = robots
         wishes = []
         if "crawl-delay" in policy.honour:
-            wishes.append(robots.crawl_delay(policy.agent))
-        if "request-rate" in policy.honour and (rate := robots.request_rate(policy.agent)) is not None:
+            wishes.append(robots.crawl_delay(policy.asked_as))
+        if "request-rate" in policy.honour and (rate := robots.request_rate(policy.asked_as)) is not None:
             wishes.append(rate.seconds / rate.requests)
         self.asked = max((wish for wish in wishes if wish is not None), default=None)
         if self.asked is not None:
@@ -137,11 +137,11 @@ class Ruling:
                     f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
                 )
         if "visit-time" in policy.honour:
-            self._hours = robots.visit_time(policy.agent)
+            self._hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
             from comity.signals.usage import for_agent
 
-            self._usage = for_agent(robots, policy.agent)
+            self._usage = for_agent(robots, policy.asked_as)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:

@@ -13,7 +13,7 @@ from comity.robots._first import first, suits
 from comity.robots._match import Asked, Matcher
 from comity.robots._path import FORMS, path_of
 from comity.robots._scan import scan
-from comity.robots.agents import choose, folded, letters, names
+from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.rules import comparable, position_of, ranked
@@ -212,7 +212,7 @@ class Robots(Asked):
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
         by_letters = dialect.agent_match == "letters"
-        ours = folded(agent)
+        ours = folded(identified(agent))
         called = (letters(ours),) * 2 if by_letters else names(ours)
         return first(
             self.body,
