@@ -678,6 +678,123 @@ def test_many_hosts_whose_robots_txt_lies_on_one_host_come_there_one_by_one(site
     assert min(site.intervals()) >= 0.05
 
 
+def test_a_robots_txt_that_redirects_to_names_of_one_address_keeps_its_pace(site: Site) -> None:
+    names = {f"{name}.example": "127.0.0.1" for name in "abc"}
+    site.set("/robots.txt", status=301, headers={"Location": f"http://b.example:{site.port}/2"})
+    site.set("/2", status=302, headers={"Location": f"http://c.example:{site.port}/3"})
+    site.set("/3", "User-agent: *\nDisallow: /no\n")
+    policy = Policy(min_interval=0.1, pace_by="address", allow_addresses=LOOPBACK)
+    with Client(policy, ClientSettings(resolve=names)) as client:
+        assert not client.is_allowed(f"http://a.example:{site.port}/no")
+    assert site.paths() == ["/robots.txt", "/2", "/3"]
+    assert min(site.intervals()) >= 0.1
+
+
+@pytest.mark.parametrize("pace_by", ["host", "domain", "address"])
+def test_a_name_that_dns_cannot_hold_is_an_error_in_words(pace_by: Any) -> None:
+    with Client(Policy(min_interval=0, pace_by=pace_by)) as client, pytest.raises(comity.ComityError, match="a..b"):
+        client.get("http://a..b/")
+
+
+def test_a_host_name_with_its_last_dot_is_the_same_server(site: Site) -> None:
+    with Client(Policy(min_interval=0.1, allow_addresses=LOOPBACK)) as client:
+        for host in ("localhost", "localhost.", "LOCALHOST."):
+            client.get(f"http://{host}:{site.port}/")
+    assert site.paths() == ["/robots.txt", "/", "/", "/"]
+    assert min(site.intervals()) >= 0.1
+
+
+class Bodies:
+    """Counts the answers whose body is on its way; each takes its time, one part after the other."""
+
+    def __init__(self, parts: int = 5) -> None:
+        self.open = self.most = 0
+        self._parts = parts
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        self.open += 1
+        self.most = max(self.most, self.open)
+        try:
+            for _ in range(self._parts):
+                await response.write(b"part")
+                await asyncio.sleep(0.01)
+            await response.write_eof()
+        finally:
+            self.open -= 1
+        return response
+
+
+def test_slow_bodies_of_a_host_with_an_interval_do_not_pile_up(site: Site) -> None:
+    bodies = Bodies()
+    for number in range(6):
+        site.set(f"/{number}", bodies)
+
+    async def use() -> None:
+        async with AsyncClient(Policy(min_interval=0.001, allow_addresses=LOOPBACK)) as client:
+            await asyncio.gather(*(client.get(site.url(f"/{number}")) for number in range(6)))
+
+    asyncio.run(use())
+    assert bodies.most == 1
+
+
+def test_of_a_host_with_an_interval_eight_streams_may_be_open(site: Site) -> None:
+    bodies = Bodies(parts=20)
+    for number in range(12):
+        site.set(f"/{number}", bodies)
+
+    async def read(client: AsyncClient, number: int) -> bytes:
+        async with client.stream(site.url(f"/{number}")) as response:
+            return b"".join([part async for part in response.chunks()])
+
+    async def use() -> None:
+        async with AsyncClient(Policy(min_interval=0.001, allow_addresses=LOOPBACK)) as client:
+            assert await asyncio.gather(*(read(client, number) for number in range(12))) == [b"part" * 20] * 12
+
+    asyncio.run(use())
+    assert 1 < bodies.most <= 8
+
+
+def test_who_reads_a_stream_may_ask_for_what_it_names(site: Site) -> None:
+    site.set("/list", "/1 /2")
+    site.set("/1", "one")
+    site.set("/2", "two")
+    with (
+        Client(Policy(min_interval=0.001, allow_addresses=LOOPBACK), ClientSettings(max_wait=10)) as client,
+        client.stream(site.url("/list")) as listed,
+    ):
+        names = b"".join(listed.chunks()).decode().split()
+        assert [client.get(site.url(name)).body for name in names] == [b"one", b"two"]
+
+
+def test_a_body_that_is_given_up_leaves_the_turn_to_the_next(site: Site) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"part")
+        await asyncio.sleep(60)
+        return response
+
+    site.set("/endless", endless)
+    site.set("/other", "here")
+
+    async def use() -> None:
+        policy = Policy(min_interval=0.001, allow_addresses=LOOPBACK)
+        async with AsyncClient(policy, ClientSettings(max_wait=20)) as client:
+            await client.check(site.url("/"))
+            reading = asyncio.ensure_future(client.get(site.url("/endless")))
+            while "/endless" not in site.paths():
+                await asyncio.sleep(0.01)
+            waiting = asyncio.ensure_future(client.get(site.url("/other")))
+            await asyncio.sleep(0.1)
+            assert "/other" not in site.paths()
+            reading.cancel()
+            assert (await waiting).body == b"here"
+
+    asyncio.run(use())
+
+
 def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:
     async def slow(_: web.Request) -> web.StreamResponse:
         await asyncio.sleep(3)

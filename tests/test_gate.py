@@ -82,6 +82,19 @@ def test_the_robots_fetch_counts_for_politeness_unless_told_otherwise() -> None:
     assert isinstance(opened(Policy(min_interval=2, robots_fetch_counts=False)).ask(URL, 0.0), Go)
 
 
+def test_with_an_interval_a_body_is_read_before_the_next_request_starts() -> None:
+    gate = opened(Policy(min_interval=1))
+    go = gate.ask(URL, 1.0)
+    assert isinstance(go, Go)
+    gate.answered(go, 1.0, status=200, body="read")
+    assert gate.ask(URL, 50.0) == Wait(None, "a.example")
+    gate.sweep(10_000.0)
+    assert gate.ask(URL, 50.0) == Wait(None, "a.example"), "a host that is being read is not forgotten"
+    for _ in range(2):  # once or twice is the same
+        gate.body_over(go)
+    assert isinstance(gate.ask(URL, 50.0), Go)
+
+
 def test_without_an_interval_requests_overlap() -> None:
     gate = opened(Policy(min_interval=0))
     assert all(isinstance(gate.ask(URL, 0.0), Go) for _ in range(3))

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from typing import Literal
+
 from comity.policy import Decision, RobotsResult, Ruling
+
+Body = Literal["read", "streamed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,15 @@ class Go:
 
     Attributes:
         key: what shares a pace with the URL's host.
+        body: how the body of its answer is being read, as `Gate.answered` was told; None where it is not.
     """
 
-    __slots__ = ("_decision", "_ruling", "key", "url")
+    __slots__ = ("_decision", "_ruling", "body", "key", "url")
 
     def __init__(self, url: str, key: str, ruling: Ruling) -> None:
         self.url = url
         self.key = key
+        self.body: Body | None = None
         self._ruling = ruling
         self._decision: Decision | None = None
 

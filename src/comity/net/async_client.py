@@ -256,6 +256,7 @@ class AsyncClient:
                     good = None
                 raise
             finally:
+                self._sender.body_over(go)
                 self._sender.over(exchange, error=failure)
                 self._gate.finished(go, self._clock.monotonic(), good=good)
             url, headers = self._next_hop(url, response.location, passed, headers)

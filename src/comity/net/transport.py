@@ -202,7 +202,7 @@ class Transport:
         """The first address of a host, by the resolver that connections use; the host itself where it has none."""
         try:
             found = await self._resolver.resolve(host.strip("[]"), 0, socket.AF_UNSPEC)
-        except OSError:
+        except (OSError, ValueError):  # no such name, or none that DNS can hold
             return host
         return min((each["host"] for each in found), default=host)
 
