@@ -84,6 +84,13 @@ def test_rates_belong_to_the_agents_named_above_them() -> None:
     assert comity.parse("Request-rate: 1/5").request_rate("x") is None
 
 
+def test_of_several_rates_all_are_known_and_the_slowest_is_the_one() -> None:
+    robots = comity.parse("User-agent: *\nRequest-rate: 1/1s 0000-0001\nRequest-rate: soon\nRequest-rate: 2/6")
+    assert robots.request_rates("x") == (Rate(1, 1, time(0), time(0, 1)), Rate(2, 6))
+    assert robots.request_rate("x") == Rate(2, 6)
+    assert comity.parse("").request_rates("x") == ()
+
+
 # urllib.robotparser
 
 # Subtest of CPython's own tests -> why the answer is another here.

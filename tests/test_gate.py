@@ -82,6 +82,16 @@ def test_the_robots_fetch_counts_for_politeness_unless_told_otherwise() -> None:
     assert isinstance(opened(Policy(min_interval=2, robots_fetch_counts=False)).ask(URL, 0.0), Go)
 
 
+def test_a_request_rate_slows_a_host_in_its_hours_only() -> None:
+    gate = opened(Policy(min_interval=1), b"User-agent: *\nRequest-rate: 1/60s 0600-0845")
+    for clock, interval in ((5 * 3600.0, 1), (6 * 3600.0, 60), (9 * 3600.0, 1)):
+        go = gate.ask(URL, clock)
+        assert isinstance(go, Go)
+        assert go.decision.delay == interval
+        gate.answered(go, clock, status=200)
+        assert gate.ask(URL, clock) == Wait(clock + interval, "a.example")
+
+
 def test_with_an_interval_a_body_is_read_before_the_next_request_starts() -> None:
     gate = opened(Policy(min_interval=1))
     go = gate.ask(URL, 1.0)

@@ -42,7 +42,7 @@ class Gate:
     """One gate per client or crawl. Not thread-safe: one caller drives it.
 
     Attributes:
-        epoch: Unix time at the zero of the caller's monotonic clock; Visit-time needs it.
+        epoch: Unix time at the zero of the caller's monotonic clock; Visit-time and Request-rate need it.
     """
 
     def __init__(self, policy: Policy, *, epoch: float = 0.0) -> None:
@@ -78,7 +78,7 @@ class Gate:
         if self._breaks:
             self._circuit(asking.key).started()
         asking.known.unused = False
-        return Go(url, asking.key, asking.ruling)
+        return Go(url, asking.key, asking.ruling, now + self.epoch)
 
     def consult(self, url: str, now: float) -> Decision | Resolve | FetchRobots | Wait:
         """The decision about a URL without any intention to fetch it, or the step that leads there."""
@@ -87,12 +87,12 @@ class Gate:
         if step is not None:
             return step
         asking.known.unused = False
-        return asking.ruling.decide(url)
+        return asking.ruling.decide(url, now + self.epoch)
 
     def known(self, url: str, now: float) -> Decision | None:
         """The decision about a URL if the robots.txt at hand suffices for it; starts nothing."""
         ruling = self.ruling(url, now)
-        return None if ruling is None else ruling.decide(url)
+        return None if ruling is None else ruling.decide(url, now + self.epoch)
 
     def ruling(self, url: str, now: float) -> Ruling | None:
         """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
@@ -137,7 +137,7 @@ class Gate:
         if asking.ruling.allows(asking.url):
             return None
         asking.known.unused = False
-        return Refuse(asking.url, asking.ruling.decide(asking.url))
+        return Refuse(asking.url, asking.ruling.decide(asking.url, asking.now + self.epoch))
 
     def _unbroken(self, asking: Asking) -> CircuitOpen | None:
         circuit = self._circuits.get(asking.key)
@@ -150,7 +150,7 @@ class Gate:
         return Closed(asking.now + (opens_at - wall), asking.key) if opens_at > wall else None
 
     def _turn(self, asking: Asking) -> Wait | None:
-        ready = self._pace(asking.key).ready_at(asking.ruling.delay)
+        ready = self._pace(asking.key).ready_at(asking.ruling.delay_at(asking.now + self.epoch))
         return Wait(ready, asking.key) if ready is None or ready > asking.now else None
 
     # Reports
@@ -165,7 +165,8 @@ class Gate:
         key = self._robots_at.pop(result.origin, None)
         if key is not None:
             if key == self.key(urls.host(result.origin + "/")):
-                self._pace(key).interval = self._robots.of(result.origin).must().delay
+                ruling = self._robots.of(result.origin).must()
+                self._pace(key).interval = ruling.delay_at(now + self.epoch)
             asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
             self._pace(key).answered(
                 now,

@@ -364,4 +364,4 @@ class AsyncClient:
             ruling = self.ruling_now(url)
         if ruling is None or not ruling.allows(url):
             raise refusal(await self.check(url))
-        return Go(url, self._gate.key(urls.host(url)), ruling)
+        return Go(url, self._gate.key(urls.host(url)), ruling, self._clock.wall())
