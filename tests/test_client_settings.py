@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from multidict import CIMultiDict
 from sites import Site
 
 import comity
@@ -561,6 +562,96 @@ def test_what_was_meant_for_one_caller_is_kept_for_nobody(site: Site, tmp_path: 
         assert client.get(site.url("/me")).from_cache
         client.get(site.url("/private"))
         assert not client.get(site.url("/private")).from_cache
+
+
+REPEATED = {
+    "no-store first": [("Cache-Control", "no-store, private"), ("Cache-Control", "max-age=600")],
+    "no-store last": [("Cache-Control", "max-age=600"), ("Cache-Control", "no-store")],
+    "private": [("Cache-Control", "private"), ("cache-control", "max-age=600")],
+    "vary first": [("Cache-Control", "max-age=600"), ("Vary", "Cookie"), ("Vary", "Accept-Encoding")],
+    "vary last": [("Cache-Control", "max-age=600"), ("Vary", "Accept-Encoding"), ("Vary", "*")],
+}
+
+
+@pytest.mark.parametrize("headers", REPEATED.values(), ids=REPEATED)
+def test_what_a_repeated_header_forbids_is_kept_for_nobody(
+    site: Site, tmp_path: Path, headers: list[tuple[str, str]]
+) -> None:
+    async def mine(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=f"secret {len(site.seen)}", headers=CIMultiDict(headers))
+
+    site.set("/me", mine)
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    bodies = []
+    for _ in range(2):
+        with Client(QUICK, settings) as client:
+            bodies.append(client.get(site.url("/me")).body)
+    assert bodies[0] != bodies[1]
+    assert site.paths().count("/me") == 2
+
+
+def test_repeated_headers_say_how_long_robots_txt_is_kept(site: Site) -> None:
+    async def robots(_: web.Request) -> web.StreamResponse:
+        headers = CIMultiDict([("Cache-Control", "max-age=600"), ("Cache-Control", "no-store")])
+        return web.Response(text="", headers=headers)
+
+    site.set("/robots.txt", robots)
+    with Client(QUICK) as client:
+        source = client.check(site.url("/")).source
+        assert source is not None
+        assert source.expires_at - source.fetched_at == 60
+
+
+@pytest.mark.parametrize("status", [304, 200])
+def test_a_page_that_has_become_private_is_forgotten(site: Site, tmp_path: Path, status: int) -> None:
+    said = {"ETag": '"1"'}
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        asked = "If-None-Match" in request.headers
+        return web.Response(
+            status=status if asked else 200, body=None if status == 304 and asked else b"x", headers=said
+        )
+
+    site.set("/page", page)
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    with Client(QUICK, settings) as client:
+        client.get(site.url("/page"))
+        said["Cache-Control"] = "private"
+        assert client.get(site.url("/page")).body == b"x"
+        client.get(site.url("/page"))
+    assert ["If-None-Match" in seen.headers for seen in site.seen[1:]] == [False, True, False]
+
+
+def test_a_page_kept_while_the_clock_was_ahead_is_asked_for_when_it_is_set_back(site: Site, tmp_path: Path) -> None:
+    site.set("/page", "page", headers={"Cache-Control": "max-age=86400"})
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    for start in (2e6, 1e6, 1e6):  # seconds: the wall clock goes by it
+        with Client(QUICK, settings, clock=FakeClock(start)) as client:
+            client.get(site.url("/page"))
+    assert site.paths().count("/page") == 2, "kept by a clock that was right, it is fresh"
+
+
+@pytest.mark.parametrize("times", [{"timeout": 0.3}, {"timeout": 30, "connect_timeout": 5, "read_timeout": 0.3}])
+def test_a_stream_that_falls_silent_ends_with_an_error(site: Site, times: dict[str, Any]) -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"abc")
+        await asyncio.sleep(60)
+        return response
+
+    site.set("/silent", silent)
+    with Client(QUICK, ClientSettings(**times)) as client, client.stream(site.url("/silent")) as response:
+        parts = response.chunks()
+        assert next(parts) == b"abc"
+        with pytest.raises(comity.Timeout, match="/silent"):
+            next(parts)
+
+
+def test_a_stream_that_goes_on_slowly_is_read_to_its_end(site: Site) -> None:
+    site.set("/slow", Bodies(parts=40))  # of 0.4 s
+    with Client(QUICK, ClientSettings(timeout=0.3)) as client, client.stream(site.url("/slow")) as response:
+        assert b"".join(response.chunks()) == b"part" * 40
 
 
 def test_a_copy_of_robots_txt_decides_for_a_day_at_most(site: Site) -> None:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from comity import urls
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait, robots_cache
 from comity.gate.machine import diagram
 from comity.gate.retry_after import retry_after
 from comity.policy import Policy, RobotsResult
@@ -50,6 +52,19 @@ def test_a_robots_fetch_that_was_given_up_is_handed_to_the_next_caller() -> None
     assert isinstance(step, FetchRobots)
     gate.robots_abandoned(step, 1.0)
     assert isinstance(gate.ask(URL, 1.0), FetchRobots)
+
+
+def test_copies_of_old_count_towards_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots_cache, "MOST_BYTES", 100_000)
+    gate = Gate(Policy(min_interval=0))
+    for number in range(40):
+        origin = f"http://h{number}.example"
+        step = gate.ask(origin + "/", 0.0)
+        assert isinstance(step, FetchRobots)
+        gate.robots_held(robots(b"#" * 10_000 + b"\nUser-agent: *\nDisallow: /no", origin=origin))
+        down = RobotsResult.unreachable(origin, step.url, "down", policy=gate.policy, fetched_at=1.8e9)
+        assert gate.robots_arrived(down, 0.0).stale
+    assert 10_000 < sum(len(result.body) for result in gate.results().values()) <= 100_000
 
 
 # covers: L7

@@ -200,16 +200,16 @@ print(json.dumps([policy.agent, policy.product]))
 
 
 @pytest.mark.parametrize(
-    ("settings", "policy"),
+    ("given", "policy"),
     [
         ({"USER_AGENT": LIKE_A_BROWSER}, [LIKE_A_BROWSER, "MyBot"]),
         ({"USER_AGENT": NAMELESS + " MyBot", "ROBOTSTXT_USER_AGENT": "MyBot"}, [NAMELESS + " MyBot", "MyBot"]),
         ({"USER_AGENT": NAMELESS, "ROBOTSTXT_USER_AGENT": "MyBot/1.0"}, ["MyBot/1.0", "MyBot"]),
     ],
 )
-def test_scrapys_own_settings_name_us(settings: dict[str, str], policy: list[str]) -> None:
+def test_scrapys_own_settings_name_us(given: dict[str, str], policy: list[str]) -> None:
     need("scrapy")
     answer = subprocess.run(
-        [sys.executable, "-c", SCRAPY_SETTINGS, json.dumps(settings)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRAPY_SETTINGS, json.dumps(given)], capture_output=True, text=True, check=True
     )
     assert json.loads(answer.stdout) == policy

@@ -211,7 +211,7 @@ class Gate:
 
     def robots_held(self, result: RobotsResult) -> None:
         """A robots.txt of old that is no longer fresh: it decides only if its successor turns out unreachable."""
-        self._robots.of(result.origin).result = result
+        self._robots.hold(result)
 
     def answered(
         self,

@@ -217,7 +217,8 @@ class AsyncClient:
     ) -> AsyncIterator[StreamedResponse]:
         """As `get`, but the body is read while it arrives; failures are not tried again.
 
-        `timeout` holds for each head; the body may take longer, `read_timeout` bounds its parts.
+        `timeout` holds for each head; the body may take longer, but after so much silence in it (`read_timeout`, where
+        that is set) comes `Timeout`.
         """
         url = self._prepared(url, headers, params)
         passed: list[str] = []
@@ -325,7 +326,7 @@ class AsyncClient:
             cache = None
         cached = None if cache is None else cache.page(url)
         if cached is not None:
-            if cached.fresh_until > self._clock.wall():
+            if cached.is_fresh(self._clock.wall()):
                 return kept.from_cache(cached, await self._nothing_to_send(url), redirects)
             headers = {**headers, **cached.validators}
         gate, clock = self._gate, self._clock

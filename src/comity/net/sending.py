@@ -120,16 +120,16 @@ class Sender:
         body: Body | None,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._turns.sending, self._clock
+        transport, clock, streamed = self._turns.sending, self._clock, body == "streamed"
         if self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
             headers = {"Authorization": _basic(*pair), **headers}
         try:
             if self._settings.head_timeout is None:
-                answer = await transport.open(method, url, headers=headers or None)
+                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
             else:
                 try:
                     with transport.deadlines.within(self._settings.head_timeout):
-                        answer = await transport.open(method, url, headers=headers or None)
+                        answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
                 except TimeoutError:
                     raise timed_out(url, self._settings.head_timeout) from None
         except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up

@@ -19,7 +19,8 @@ class ClientSettings:
     """Limits and habits of the HTTP client.
 
     Attributes:
-        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head.
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and of
+            silence in its body unless `read_timeout` is set.
         connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
             set both or none.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.

@@ -163,13 +163,18 @@ class Transport:
             keepalive_timeout=30,
             ttl_dns_cache=300,
         )
+        self._usual = aiohttp.ClientTimeout(
+            total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
+        )
+        self._streamed = aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=settings.connect_timeout,
+            sock_read=settings.timeout if settings.read_timeout is None else settings.read_timeout,
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
-            ),
             auto_decompress=False,
             trust_env=False,
             proxy=settings.proxy,
@@ -182,8 +187,13 @@ class Transport:
         self.deadlines.close()
         await self._session.close()
 
-    async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+    async def open(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
+    ) -> Answer:
         """Send one request; gives the answer as soon as its head is there.
+
+        Args:
+            streamed: no time-out of the caller's bounds the body, so silence in it is bounded here.
 
         Raises:
             AddressBlocked, Timeout, FetchError
@@ -192,7 +202,11 @@ class Transport:
             _HOST.set(urls.host(url))
         try:
             response = await self._session.request(
-                method, URL(url, encoded=True), headers=headers, allow_redirects=False
+                method,
+                URL(url, encoded=True),
+                headers=headers,
+                allow_redirects=False,
+                timeout=self._streamed if streamed else self._usual,
             )
         except _ERRORS as error:
             raise explained(error, url) from error

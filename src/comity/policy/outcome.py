@@ -182,7 +182,7 @@ def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float 
         shortest: seconds that are given in any case.
     """
     directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
-    named = {name.strip(): value.strip(' "') for name, _, value in directives}
+    named = {name.strip(): value.strip(' "') for name, _, value in reversed(directives)}  # the first counts (4.2.1)
     life = DAY
     if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
         return shortest

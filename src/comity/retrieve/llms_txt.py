@@ -10,6 +10,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
+from comity.http_headers import combined
 from comity.net import AsyncClient
 from comity.policy.outcome import freshness
 from comity.retrieve.evidence import Manifest, sha256
@@ -73,4 +74,4 @@ def _manifest(origin: str, answer: Fetched, digest: str | None, problem: str | N
 
 
 def _life(answer: Fetched) -> float:
-    return freshness({name.lower(): value for name, value in reversed(answer.headers)}, answer.fetched_at)
+    return freshness(combined(answer.headers), answer.fetched_at)
