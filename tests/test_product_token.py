@@ -90,6 +90,7 @@ def test_in_every_dialect_a_group_of_ours_counts_and_one_for_mozilla_does_not(di
 
 
 # covers: F21
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["Mozilla", "mozilla/5.0", " ", "(", ")", ";", "compatible", "Bot", "/1", "+http:", "*"]))
 )

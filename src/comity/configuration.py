@@ -185,6 +185,7 @@ def _types() -> dict[str, Any]:
     types: dict[str, Any] = {"preset": str}
     for kind in KINDS:
         types |= get_type_hints(kind)
+    types["dialect"] = Any  # a text or a table, which Policy looks at
     for name, annotation in types.items():
         if get_origin(annotation) is tuple:
             types[name] = Annotated[annotation, NoDecode, BeforeValidator(_split)]

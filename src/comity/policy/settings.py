@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, get_args
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.robots.agents import TOKEN, product_token
+from comity.robots.dialects import Dialect, dialect
 
 Mode = Literal["respect", "report_only", "ignore"]
 OnUnreachable = Literal["disallow", "allow"]
@@ -40,7 +41,8 @@ class Policy:
             read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
-        dialect: how robots.txt is read; a name known to `comity.parse`.
+        dialect: how robots.txt is read: a name known to `comity.parse`, a name with what it differs in, such as
+            `rfc9309 precedence=allow_first`, or a `Dialect`.
         on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
         on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
@@ -77,7 +79,7 @@ class Policy:
     agent: str = "comity/0.1"
     product_token: str | None = None
     mode: Mode = "respect"
-    dialect: str = "rfc9309"
+    dialect: str | Dialect = "rfc9309"
     on_unreachable: OnUnreachable = "disallow"
     on_unavailable: OnUnavailable = "allow"
     on_unparsable: OnUnparsable = "allow_warn"
@@ -125,9 +127,9 @@ class Policy:
         _some_of(self, "purposes", get_args(Purpose))
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
-        from comity.robots import DIALECTS
-
-        _one_of("dialect", self.dialect, tuple(DIALECTS))
+        if not isinstance(self.dialect, str):
+            object.__setattr__(self, "dialect", dialect(self.dialect))
+        dialect(self.dialect)
         hosts = _texts("allow_hosts", self.allow_hosts)
         object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in hosts))
         networks = _texts("allow_addresses", self.allow_addresses)
