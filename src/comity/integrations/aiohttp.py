@@ -60,7 +60,7 @@ class ComityMiddleware:
                             answer.close()
                         return Answer(answer.status, answer.headers, content)
 
-                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
+                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError), self._driver.hop)
 
         async with self._driver.turn(str(request.url), robots) as turn:
             request.headers["User-Agent"] = policy.agent

@@ -17,6 +17,7 @@ from comity.integrations._driving import MAX_WAIT, Driver
 from comity.integrations._robots_request import TIMEOUT, Answer, Body, asked_with, body_of, robots_result
 from comity.policy import RobotsResult
 
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
 
@@ -70,7 +71,7 @@ class ComityAdapter(HTTPAdapter):
                 return Answer(answer.status_code, answer.headers, body)
 
         def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (requests.RequestException, urllib3.exceptions.HTTPError))
+            return robots_result(policy, step, get, _FAILURES, self._driver.hop)
 
         with self._driver.turn(request.url or "", robots) as turn:
             request.headers["User-Agent"] = policy.agent

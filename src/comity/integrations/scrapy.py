@@ -123,7 +123,8 @@ class ComityMiddleware:
 
     async def _robots(self, proxy: str | None, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await async_robots_result(self._driver.policy, step, partial(self._get, proxy), (Exception,))
+        get = partial(self._get, proxy)
+        return await async_robots_result(self._driver.policy, step, get, (Exception,), self._driver.hop)
 
     async def _get(self, proxy: str | None, url: str) -> Answer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
