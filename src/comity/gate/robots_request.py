@@ -8,8 +8,8 @@ from typing import Final
 
 from comity import urls
 from comity.gate.steps import FetchRobots
-from comity.http_headers import combined
 from comity.policy import Policy, RobotsResult
+from comity.policy.outcome import combined
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 

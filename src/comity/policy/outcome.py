@@ -6,7 +6,7 @@ decides what follows for a URL (see ruling.py).
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cached_property
@@ -18,6 +18,7 @@ from comity.robots import Robots, parse
 
 Kind = Literal["read", "unavailable", "unreachable", "unparsable"]
 
+LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
 SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
 
 
@@ -172,6 +173,22 @@ def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> 
         reason = now.error or f"HTTP status {now.status}"
         return replace(before, error=reason, expires_at=now.expires_at, unreachable_since=since)
     return replace(now, unreachable_since=since)
+
+
+def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
+
+    Args:
+        headers: as received; a mapping may hold a name more than once.
+    """
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        if name not in found:
+            found[name] = value
+        elif name in LISTS:
+            found[name] += ", " + value
+    return found
 
 
 def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:

@@ -10,9 +10,8 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
-from comity.http_headers import combined
 from comity.net import AsyncClient
-from comity.policy.outcome import freshness
+from comity.policy.outcome import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.parts import Fetched, Fetcher, fetched
 from comity.signals import llms

@@ -15,9 +15,8 @@ from typing import Any, Final, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from comity.http_headers import combined
 from comity.policy import Policy, RobotsResult
-from comity.policy.outcome import freshness
+from comity.policy.outcome import combined, freshness
 
 VERSION: Final = 1
 BUSY: Final = 0.25  # seconds that another process may hold the file
