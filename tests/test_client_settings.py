@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from multidict import CIMultiDict
 from sites import Site
 
 import comity
@@ -593,6 +594,96 @@ def test_what_was_meant_for_one_caller_is_kept_for_nobody(site: Site, tmp_path: 
         assert not client.get(site.url("/private")).from_cache
 
 
+REPEATED = {
+    "no-store first": [("Cache-Control", "no-store, private"), ("Cache-Control", "max-age=600")],
+    "no-store last": [("Cache-Control", "max-age=600"), ("Cache-Control", "no-store")],
+    "private": [("Cache-Control", "private"), ("cache-control", "max-age=600")],
+    "vary first": [("Cache-Control", "max-age=600"), ("Vary", "Cookie"), ("Vary", "Accept-Encoding")],
+    "vary last": [("Cache-Control", "max-age=600"), ("Vary", "Accept-Encoding"), ("Vary", "*")],
+}
+
+
+@pytest.mark.parametrize("headers", REPEATED.values(), ids=REPEATED)
+def test_what_a_repeated_header_forbids_is_kept_for_nobody(
+    site: Site, tmp_path: Path, headers: list[tuple[str, str]]
+) -> None:
+    async def mine(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=f"secret {len(site.seen)}", headers=CIMultiDict(headers))
+
+    site.set("/me", mine)
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    bodies = []
+    for _ in range(2):
+        with Client(QUICK, settings) as client:
+            bodies.append(client.get(site.url("/me")).body)
+    assert bodies[0] != bodies[1]
+    assert site.paths().count("/me") == 2
+
+
+def test_repeated_headers_say_how_long_robots_txt_is_kept(site: Site) -> None:
+    async def robots(_: web.Request) -> web.StreamResponse:
+        headers = CIMultiDict([("Cache-Control", "max-age=600"), ("Cache-Control", "no-store")])
+        return web.Response(text="", headers=headers)
+
+    site.set("/robots.txt", robots)
+    with Client(QUICK) as client:
+        source = client.check(site.url("/")).source
+        assert source is not None
+        assert source.expires_at - source.fetched_at == 60
+
+
+@pytest.mark.parametrize("status", [304, 200])
+def test_a_page_that_has_become_private_is_forgotten(site: Site, tmp_path: Path, status: int) -> None:
+    said = {"ETag": '"1"'}
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        asked = "If-None-Match" in request.headers
+        return web.Response(
+            status=status if asked else 200, body=None if status == 304 and asked else b"x", headers=said
+        )
+
+    site.set("/page", page)
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    with Client(QUICK, settings) as client:
+        client.get(site.url("/page"))
+        said["Cache-Control"] = "private"
+        assert client.get(site.url("/page")).body == b"x"
+        client.get(site.url("/page"))
+    assert ["If-None-Match" in seen.headers for seen in site.seen[1:]] == [False, True, False]
+
+
+def test_a_page_kept_while_the_clock_was_ahead_is_asked_for_when_it_is_set_back(site: Site, tmp_path: Path) -> None:
+    site.set("/page", "page", headers={"Cache-Control": "max-age=86400"})
+    settings = ClientSettings(cache=str(tmp_path / "cache"), cache_pages=True)
+    for start in (2e6, 1e6, 1e6):  # seconds: the wall clock goes by it
+        with Client(QUICK, settings, clock=FakeClock(start)) as client:
+            client.get(site.url("/page"))
+    assert site.paths().count("/page") == 2, "kept by a clock that was right, it is fresh"
+
+
+@pytest.mark.parametrize("times", [{"timeout": 0.3}, {"timeout": 30, "connect_timeout": 5, "read_timeout": 0.3}])
+def test_a_stream_that_falls_silent_ends_with_an_error(site: Site, times: dict[str, Any]) -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"abc")
+        await asyncio.sleep(60)
+        return response
+
+    site.set("/silent", silent)
+    with Client(QUICK, ClientSettings(**times)) as client, client.stream(site.url("/silent")) as response:
+        parts = response.chunks()
+        assert next(parts) == b"abc"
+        with pytest.raises(comity.Timeout, match="/silent"):
+            next(parts)
+
+
+def test_a_stream_that_goes_on_slowly_is_read_to_its_end(site: Site) -> None:
+    site.set("/slow", Bodies(parts=40))  # of 0.4 s
+    with Client(QUICK, ClientSettings(timeout=0.3)) as client, client.stream(site.url("/slow")) as response:
+        assert b"".join(response.chunks()) == b"part" * 40
+
+
 def test_a_copy_of_robots_txt_decides_for_a_day_at_most(site: Site) -> None:
     clock = FakeClock()
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 864000\n", headers={"Cache-Control": "max-age=60"})
@@ -706,6 +797,123 @@ def test_many_hosts_whose_robots_txt_lies_on_one_host_come_there_one_by_one(site
         asyncio.run(use())
     assert site.paths() == ["/shared.txt"] * 8
     assert min(site.intervals()) >= 0.05
+
+
+def test_a_robots_txt_that_redirects_to_names_of_one_address_keeps_its_pace(site: Site) -> None:
+    names = {f"{name}.example": "127.0.0.1" for name in "abc"}
+    site.set("/robots.txt", status=301, headers={"Location": f"http://b.example:{site.port}/2"})
+    site.set("/2", status=302, headers={"Location": f"http://c.example:{site.port}/3"})
+    site.set("/3", "User-agent: *\nDisallow: /no\n")
+    policy = Policy(min_interval=0.1, pace_by="address", allow_addresses=LOOPBACK)
+    with Client(policy, ClientSettings(resolve=names)) as client:
+        assert not client.is_allowed(f"http://a.example:{site.port}/no")
+    assert site.paths() == ["/robots.txt", "/2", "/3"]
+    assert min(site.intervals()) >= 0.1
+
+
+@pytest.mark.parametrize("pace_by", ["host", "domain", "address"])
+def test_a_name_that_dns_cannot_hold_is_an_error_in_words(pace_by: Any) -> None:
+    with Client(Policy(min_interval=0, pace_by=pace_by)) as client, pytest.raises(comity.ComityError, match=r"a\.\.b"):
+        client.get("http://a..b/")
+
+
+def test_a_host_name_with_its_last_dot_is_the_same_server(site: Site) -> None:
+    with Client(Policy(min_interval=0.1, allow_addresses=LOOPBACK)) as client:
+        for host in ("localhost", "localhost.", "LOCALHOST."):
+            client.get(f"http://{host}:{site.port}/")
+    assert site.paths() == ["/robots.txt", "/", "/", "/"]
+    assert min(site.intervals()) >= 0.1
+
+
+class Bodies:
+    """Counts the answers whose body is on its way; each takes its time, one part after the other."""
+
+    def __init__(self, parts: int = 5) -> None:
+        self.open = self.most = 0
+        self._parts = parts
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        self.open += 1
+        self.most = max(self.most, self.open)
+        try:
+            for _ in range(self._parts):
+                await response.write(b"part")
+                await asyncio.sleep(0.01)
+            await response.write_eof()
+        finally:
+            self.open -= 1
+        return response
+
+
+def test_slow_bodies_of_a_host_with_an_interval_do_not_pile_up(site: Site) -> None:
+    bodies = Bodies()
+    for number in range(6):
+        site.set(f"/{number}", bodies)
+
+    async def use() -> None:
+        async with AsyncClient(Policy(min_interval=0.001, allow_addresses=LOOPBACK)) as client:
+            await asyncio.gather(*(client.get(site.url(f"/{number}")) for number in range(6)))
+
+    asyncio.run(use())
+    assert bodies.most == 1
+
+
+def test_of_a_host_with_an_interval_eight_streams_may_be_open(site: Site) -> None:
+    bodies = Bodies(parts=20)
+    for number in range(12):
+        site.set(f"/{number}", bodies)
+
+    async def read(client: AsyncClient, number: int) -> bytes:
+        async with client.stream(site.url(f"/{number}")) as response:
+            return b"".join([part async for part in response.chunks()])
+
+    async def use() -> None:
+        async with AsyncClient(Policy(min_interval=0.001, allow_addresses=LOOPBACK)) as client:
+            assert await asyncio.gather(*(read(client, number) for number in range(12))) == [b"part" * 20] * 12
+
+    asyncio.run(use())
+    assert 1 < bodies.most <= 8
+
+
+def test_who_reads_a_stream_may_ask_for_what_it_names(site: Site) -> None:
+    site.set("/list", "/1 /2")
+    site.set("/1", "one")
+    site.set("/2", "two")
+    with (
+        Client(Policy(min_interval=0.001, allow_addresses=LOOPBACK), ClientSettings(max_wait=10)) as client,
+        client.stream(site.url("/list")) as listed,
+    ):
+        names = b"".join(listed.chunks()).decode().split()
+        assert [client.get(site.url(name)).body for name in names] == [b"one", b"two"]
+
+
+def test_a_body_that_is_given_up_leaves_the_turn_to_the_next(site: Site) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"part")
+        await asyncio.sleep(60)
+        return response
+
+    site.set("/endless", endless)
+    site.set("/other", "here")
+
+    async def use() -> None:
+        policy = Policy(min_interval=0.001, allow_addresses=LOOPBACK)
+        async with AsyncClient(policy, ClientSettings(max_wait=20)) as client:
+            await client.check(site.url("/"))
+            reading = asyncio.ensure_future(client.get(site.url("/endless")))
+            while "/endless" not in site.paths():
+                await asyncio.sleep(0.01)
+            waiting = asyncio.ensure_future(client.get(site.url("/other")))
+            await asyncio.sleep(0.1)
+            assert "/other" not in site.paths()
+            reading.cancel()
+            assert (await waiting).body == b"here"
+
+    asyncio.run(use())
 
 
 def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:

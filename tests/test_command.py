@@ -357,3 +357,12 @@ def test_urls_may_come_from_standard_input(tmp_path: Path, site: Site) -> None:
         timeout=60,
     )
     assert json.loads(answer.stdout)["pages"] == 1
+
+
+def test_a_crawl_that_must_wait_for_too_long_ends_and_says_how_to_go_on(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 99999999999999999999999\n")
+    answer = comity("crawl", site.url(), "-o", str(tmp_path / "out"), *ALLOW)
+    assert answer.returncode == 3
+    assert "127.0.0.1 is to be left alone for another over a thousand years" in complaint(answer)
+    assert complaint(answer).endswith("--resume goes on")
+    assert site.paths() == ["/robots.txt"]

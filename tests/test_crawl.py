@@ -56,6 +56,61 @@ def test_a_disallowed_url_never_enters_the_queue(site: Site, tmp_path: Path) -> 
     assert refusal["decision"]["line"] == 2
 
 
+FAR_OFF = {
+    "a delay without end": "User-agent: *\nCrawl-delay: 99999999999999999999999\n",
+    "a delay of two hours": "User-agent: *\nCrawl-delay: 7200\n",
+    "visits at another time of day": "User-agent: *\nVisit-time: 0400-0401\n",  # the clock begins at 08:16
+}
+
+
+@pytest.mark.parametrize("robots", FAR_OFF.values(), ids=FAR_OFF)
+def test_a_run_ends_and_says_so_when_what_is_left_must_wait_for_too_long(
+    robots: str, site: Site, clock: FakeClock, tmp_path: Path
+) -> None:
+    site.set("/robots.txt", robots)
+    site.link("/", "/a", "/b")
+    with Site("127.0.0.2") as other:
+        other.link("/", "/1")
+        other.link("/1")
+        crawler = crawl(tmp_path, site.url(), other.url(), clock=clock)
+        assert other.paths().count("/1") == 1
+    assert crawler.put_off is not None
+    assert crawler.put_off.startswith("127.0.0.1 is to be left alone for another ")
+    assert crawler.limit_reached == crawler.put_off
+    assert crawler.left > 0
+    assert clock.now < 1_000 + 3600
+    again = crawl(tmp_path, clock=clock)
+    assert again.put_off is not None
+    assert site.paths().count("/robots.txt") <= 2
+    assert prove(tmp_path).holds
+
+
+def test_a_run_waits_for_as_long_as_its_settings_say(site: Site, clock: FakeClock, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 7200\n")
+    site.link("/", "/a")
+    site.link("/a", "/")
+    crawler = crawl(tmp_path, site.url(), clock=clock, longest_wait=None, sitemaps=False)
+    assert (crawler.stats.pages, crawler.left, crawler.put_off) == (2, 0, None)
+
+
+def test_a_site_that_asks_for_too_much_holds_no_run_open_when_nothing_of_it_is_left(
+    site: Site, clock: FakeClock, tmp_path: Path
+) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 3000\n")
+    site.link("/", "/")
+    crawler = crawl(tmp_path, site.url(), clock=clock, sitemaps=False, longest_wait=3500)
+    assert (crawler.stats.pages, crawler.left, crawler.put_off, crawler.limit_reached) == (1, 0, None, None)
+
+
+def test_requests_at_hours_with_another_rate_are_proved_by_it(site: Site, clock: FakeClock, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nRequest-rate: 1/40 0810-0817\n")  # the clock begins at 08:16:40
+    site.link("/", *(f"/{number}" for number in range(6)))
+    crawl(tmp_path, site.url(), clock=clock, policy=QUICK.with_changes(min_interval=1), sitemaps=False)
+    kept = [record for record in records(tmp_path, "ledger") if record["kind"] == "request"]
+    assert {record["interval"] for record in kept if record["purpose"] == "content"} == {1.0, 40.0}
+    assert prove(tmp_path).holds, prove(tmp_path)
+
+
 def test_pages_carry_the_evidence_and_the_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nAllow: /\n")
     site.set("/", "<title>Käse</title>".encode("latin-1"), content_type="text/html; charset=iso-8859-1")

@@ -7,6 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -381,6 +382,49 @@ def test_a_turn_wakes_one_of_those_who_wait() -> None:
 
     asyncio.run(run())
     assert asked <= 6 * callers
+
+
+def test_a_turn_wakes_one_of_the_threads_that_wait() -> None:
+    """Counted as above, for the driver that blocks."""
+    callers, asked = 60, 0
+    driver = Driver(POLICY.with_changes(min_interval=0.001))
+    ask = driver._gate.ask
+
+    def counted(url: str, now: float) -> Step:
+        nonlocal asked
+        asked += 1
+        return ask(url, now)
+
+    driver._gate.ask = counted  # type: ignore[method-assign]
+
+    def work(_: int) -> None:
+        with driver.turn(PAGE, rules) as turn:
+            turn.heard(200, None)
+
+    with ThreadPoolExecutor(callers) as threads:
+        list(threads.map(work, range(callers)))
+    assert not driver._lines
+    assert asked <= 6 * callers
+
+
+def test_a_thread_that_gives_up_in_line_holds_up_nobody() -> None:
+    driver = Driver(POLICY.with_changes(min_interval=0.001), max_wait=0.3)
+    outcomes: list[str] = []
+
+    def work(_: int) -> None:
+        try:
+            with driver.turn(PAGE, rules):
+                outcomes.append("served")
+        except comity.Postponed:
+            outcomes.append("postponed")
+
+    with ThreadPoolExecutor(4) as threads:
+        with driver.turn(PAGE, rules):
+            list(threads.map(work, range(4)))
+        assert outcomes == ["postponed"] * 4
+        list(threads.map(work, range(4)))
+    assert outcomes[4:] == ["served"] * 4
+    assert not driver._lines
 
 
 def test_a_refusal_does_not_wait_in_line() -> None:  # covers: L7

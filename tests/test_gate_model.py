@@ -69,6 +69,7 @@ class Callers(RuleBasedStateMachine):
         self.gate = Gate(self.policy, epoch=0.0)
         self.waiting: list[str] = []
         self.sent: list[Go] = []
+        self.reading: list[Go] = []
         self.robots_asked: dict[str, FetchRobots] = {}
         self.files: dict[str, str] = {}  # origin -> the file that the gate was last given, or "unreachable"
         self.hosts: dict[str, Host] = defaultdict(Host)
@@ -106,10 +107,16 @@ class Callers(RuleBasedStateMachine):
         number=st.integers(0, 20),
         status=st.sampled_from((200, 200, 200, 404, 429, 500, 503, None)),
         wish=st.none() | st.floats(0, 90),
+        body=st.booleans(),
     )
     @precondition(lambda self: self.sent)
-    def an_answer_comes(self, number: int, status: int | None, wish: float | None) -> None:
-        self._answer(self.sent[number % len(self.sent)], status, wish)
+    def an_answer_comes(self, number: int, status: int | None, wish: float | None, body: bool) -> None:
+        self._answer(self.sent[number % len(self.sent)], status, wish, body=body and status is not None)
+
+    @rule(number=st.integers(0, 20))
+    @precondition(lambda self: self.reading)
+    def a_body_ends(self, number: int) -> None:
+        self.gate.body_over(self.reading.pop(number % len(self.reading)))
 
     @rule(number=st.integers(0, 20), sent=st.booleans())
     @precondition(lambda self: self.sent)
@@ -147,6 +154,7 @@ class Callers(RuleBasedStateMachine):
         for host in self.hosts.values():
             host.under_way = 0
         self.sent.clear()
+        self.reading.clear()
         self.robots_asked.clear()
         self.files.clear()
         self.failures.clear()
@@ -182,6 +190,8 @@ class Callers(RuleBasedStateMachine):
                 self._robots(origin, "private")
             for go in list(self.sent):
                 self._answer(go, 200, None)
+            while self.reading:
+                self.gate.body_over(self.reading.pop())
             if not self.waiting:
                 return
             before = len(self.waiting), len(self.robots_asked), len(self.sent)
@@ -213,7 +223,7 @@ class Callers(RuleBasedStateMachine):
                     self._arrival(self.gate.key(host), 0.0)
                 return self.now
             case Wait(until=None):
-                assert self.sent or self.robots_asked, "waits for a report that nobody owes"
+                assert self.sent or self.robots_asked or self.reading, "waits for a report that nobody owes"
                 return math.inf
             case Wait(until=until) | Closed(until=until) | CircuitOpen(until=until):
                 assert until is not None
@@ -257,16 +267,19 @@ class Callers(RuleBasedStateMachine):
         host = self.hosts[key]
         if interval > 0:
             assert host.under_way == 0, "one request at a time where there is an interval"
+            assert key not in [go.key for go in self.reading], "one body at a time, too"
         least = max(self.policy.min_interval, interval)
         host.arrivals.append((self.now, host.last_head + least))
         host.under_way += 1
 
-    def _answer(self, go: Go, status: int | None, wish: float | None) -> None:
+    def _answer(self, go: Go, status: int | None, wish: float | None, *, body: bool = False) -> None:
         self.sent.remove(go)
         host = self.hosts[go.key]
         host.under_way -= 1
         host.last_head = self.now
-        self.gate.answered(go, self.now, status=status, retry_after=wish)
+        self.gate.answered(go, self.now, status=status, retry_after=wish, body="read" if body else None)
+        if body:
+            self.reading.append(go)
         if status in (429, 503) and wish is not None:
             assert self.gate.ready_at(urls.host(go.url)) >= self.now + min(wish, self.policy.max_retry_after) - EPSILON
         good = status is not None and status < 500

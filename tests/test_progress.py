@@ -325,7 +325,7 @@ def test_a_snapshot_knows_visiting_hours_and_limits(tmp_path: Path, site: Site) 
     site.set("/robots.txt", f"User-agent: *\nVisit-time: {(hour + 2) % 24:02}00-{(hour + 3) % 24:02}00\n")
     site.link("/")
     policy = QUICK.with_changes(honour=("crawl-delay", "visit-time"))
-    crawl = clock.crawl = crawler([site.url("/")], tmp_path / "hours", clock, policy=policy)
+    crawl = clock.crawl = crawler([site.url("/")], tmp_path / "hours", clock, policy=policy, longest_wait=None)
     asyncio.run(crawl.run())
     assert HostState.VISITING_HOURS in {each.state for each in clock.seen}
     site.clear()

@@ -200,6 +200,14 @@ def test_a_crawl_delay_belongs_to_the_agents_named_above_it() -> None:
     assert parse("Crawl-delay: 3\nUser-agent: *\nDisallow:").crawl_delay("x") is None
 
 
+@pytest.mark.parametrize("delays", [("2", "10"), ("10", "2"), ("10", "soon", "2")])
+def test_of_several_crawl_delays_the_longest_counts_however_they_are_ordered(delays: tuple[str, ...]) -> None:
+    lines = [f"Crawl-delay: {delay}" for delay in delays]
+    assert parse("\n".join(["User-agent: x", *lines])).crawl_delay("x") == 10
+    groups = [f"User-agent: x\n{line}\nDisallow: /a" for line in lines]  # merged (RFC 9309, 2.2.1)
+    assert parse("\n".join(groups)).crawl_delay("x") == 10
+
+
 # covers: R11, Y5
 def test_other_records_are_kept_with_their_lines_and_disturb_nothing() -> None:
     robots = parse(

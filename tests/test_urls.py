@@ -77,6 +77,26 @@ def test_references_are_joined_as_browsers_do(reference: str, whole: str | None)
     assert urls.join("http://h.example/dir/page", reference) == whole
 
 
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("http://h.example./a", "http://h.example/a"),
+        ("https://H.example.:8443/a?b", "https://h.example:8443/a?b"),
+        ("http://me:secret@h.example./", "http://h.example/"),
+        ("http://localhost.", "http://localhost/"),
+        ("http://127.0.0.1./", "http://127.0.0.1/"),
+        ("http://b\u00fccher.example\u3002/", "http://xn--bcher-kva.example/"),
+        ("http://h.example../", "http://h.example../"),  # no name of any server
+        ("http://./", "http://./"),
+    ],
+)
+def test_the_dot_that_ends_a_host_name_makes_no_other_server(url: str, normal: str) -> None:  # RFC 3986, 3.2.2
+    assert urls.normalise(url) == urls.normalise(normal) == normal
+    assert urls.join("http://other.example/", url) == normal
+    assert urls.host(url) == urls.host(normal)
+    assert urls.Base(url).join("/a") == urls.join(normal, "/a")
+
+
 CHECK = Path(__file__).parents[1] / "benchmarks" / "urls.py"
 BASE = "http://h.example/dir/page?q"
 URLISH = st.text(st.sampled_from("/.?#:@%&=[]\\|'\" \t\nabcxnHT0127e2-_~\u00fc\u3002\u200d\ud800"), max_size=24)
@@ -91,6 +111,8 @@ def truth(reference: str, base: str | None = None) -> str | None:
     if url.protocol not in ("http:", "https:"):
         return None
     url.username = url.password = url.hash = ""
+    if url.hostname.endswith(".") and url.hostname != "." and not url.hostname.endswith(".."):
+        url.hostname = url.hostname.removesuffix(".")
     return url.href
 
 

@@ -61,6 +61,16 @@ def test_the_sites_crawl_delay_is_kept_by_the_servers_clock(fetch: Fetch, site: 
     assert site.intervals()[0] >= 0.05
 
 
+def test_redirects_of_robots_txt_keep_the_pace(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", status=301, headers={"Location": "/2"})
+    site.set("/2", status=302, headers={"Location": "/3"})
+    site.set("/3", "User-agent: *\nDisallow: /no\n")
+    site.set("/yes", "page")
+    assert fetch(PACED, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+    assert site.paths() == ["/robots.txt", "/2", "/3", "/yes"]
+    assert min(site.intervals()) >= 0.05
+
+
 def test_a_redirect_to_what_is_disallowed_is_refused(fetch: Fetch, site: Site, other: Site) -> None:  # covers: W2
     site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
     other.set("/robots.txt", "User-agent: *\nDisallow: /theirs\n")

@@ -185,7 +185,7 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
-    names = ("agent", "min_interval", "breaker_failures")
+    names = ("agent", "product_token", "min_interval", "breaker_failures")
     told = {name: getattr(policy, name) for name in names}
     question = json.dumps([told, list(urls), at_once, settings])
     answer = subprocess.run(

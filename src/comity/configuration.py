@@ -171,7 +171,8 @@ def _from_file(path: Path) -> dict[str, Setting]:
 
 def _hints() -> dict[str, Any]:
     """The type of every setting."""
-    return {"preset": str} | {name: hint for kind in KINDS for name, hint in get_type_hints(kind).items()}
+    hints = {"preset": str} | {name: hint for kind in KINDS for name, hint in get_type_hints(kind).items()}
+    return hints | {"dialect": Any}  # a text or a table: Policy looks at it
 
 
 def _from_toml(value: Any, hint: Any) -> Any:
@@ -214,6 +215,8 @@ def _checked(setting: Setting, hint: Any) -> Setting:
 def _misfit(value: Any, hint: Any) -> str | None:
     """Why a value is not of a type that settings have, in words that follow it (of a table: a clause); else None."""
     shape, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return None
     if shape is Mapping:
         if not isinstance(value, Mapping):
             return "this is not a table"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import LIMITS, WATCHING, option_of, together
+from comity.cli.options import AGENT, LIMITS, WATCHING, option_of, together
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ _config = click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
 )
 _preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
-_agent = click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'.")
 _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )
@@ -33,7 +32,7 @@ _purpose = click.option(
 )
 _question = together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
-    _agent,
+    AGENT,
     click.option(
         "--robots",
         metavar="FILE",
@@ -110,7 +109,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
 )
-@_agent
+@AGENT
 @_preset
 @_purpose
 @_config
@@ -129,7 +128,7 @@ def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options
 
 @app.command()
 @click.argument("url", metavar="URL...", nargs=-1, required=True)
-@_agent
+@AGENT
 @_preset
 @_dialect
 @_config
@@ -242,8 +241,9 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
 )
 @click.option("--render", is_flag=True, default=None, help="Run the scripts of pages in a Chromium.")
-@_agent
+@AGENT
 @_preset
+@_dialect
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
 @click.option(

@@ -50,7 +50,9 @@ def _judge(
         for url in normal:
             result = result_of(url)
             match = (
-                result.robots.explain(url, policy.agent) if result is not None and result.robots is not None else None
+                result.robots.explain(url, policy.asked_as)
+                if result is not None and result.robots is not None
+                else None
             )
             judged.append((decide(policy, url, result), match))
     return judged

@@ -123,7 +123,7 @@ def _as_begun(folder: Path, configuration: Configuration) -> Policy:
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     fields = {field.name for field in dataclasses.fields(Policy)}
     begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
-    if (begun.agent, begun.min_interval, begun.mode) != (now.agent, now.min_interval, now.mode):
+    if any(getattr(begun, name) != getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
         pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
         print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
     return begun

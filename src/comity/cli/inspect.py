@@ -52,7 +52,7 @@ def _site(
     policy: Policy,
 ) -> dict[str, Any]:
     robots = result.robots if result is not None else None
-    match = robots.explain(decision.url, policy.agent) if robots is not None else None
+    match = robots.explain(decision.url, policy.asked_as) if robots is not None else None
     return {
         "origin": origin,
         "decision": decision.to_dict(),
@@ -64,7 +64,7 @@ def _site(
             "sha256": result.sha256 if result is not None else None,
             "groups": len(robots.groups) if robots is not None else 0,
             "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
-            "crawl_delay": robots.crawl_delay(policy.agent) if robots is not None else None,
+            "crawl_delay": robots.crawl_delay(policy.asked_as) if robots is not None else None,
             "sitemaps": list(robots.sitemaps) if robots is not None else [],
         },
         "llms": {

@@ -31,6 +31,13 @@ def option_of(setting: str) -> str | None:
     return next((max(each.opts, key=len) for each in parameters if each.name == wanted), None)
 
 
+AGENT: Final = together(
+    click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'."),
+    click.option(
+        "--product-token", metavar="NAME", help="Our name in AGENT, where it is not at its beginning.  [from AGENT]"
+    ),
+)
+
 LIMITS: Final = together(
     click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
     click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),

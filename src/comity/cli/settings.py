@@ -9,6 +9,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.configuration import PREFIX, Configuration, Setting
+from comity.robots import Dialect
 
 
 def show(configuration: Configuration, *, as_json: bool) -> Exit:
@@ -66,4 +67,6 @@ def _plain(value: Any) -> Any:
         return "inf"
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Dialect):
+        return str(value)
     return list(value) if isinstance(value, tuple) else value

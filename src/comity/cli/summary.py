@@ -56,6 +56,11 @@ def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
         return Exit.NOT_READY if crawler.passing else Exit.PARTLY
     if not stats.reached and crawler.refusal:
         _say(f"nothing was fetched: {crawler.refusal}")
+    if crawler.put_off:
+        how = f"; later, comity crawl -o {crawler.folder} --resume goes on"
+        _say(f"URLs that wait for their hosts: {crawler.left:,} ({crawler.put_off}){how * resumable}")
+        if not stats.reached:
+            return Exit.NOT_READY
     if stats.postponed:
         how = f"; later, comity crawl -o {crawler.folder} --resume asks again"
         _say(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")

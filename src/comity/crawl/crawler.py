@@ -88,6 +88,7 @@ class Crawler:
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.put_off: str | None = None  # what hosts wait for that the last run left for a later one, in words
         self.left = 0  # URLs that still waited when a limit ended the last run
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
@@ -188,7 +189,10 @@ class Crawler:
                 self._begin()
                 try:
                     await self._loop()
-                    self.limit_reached = self._watch.limit = self._spending.used_up(self._clock.monotonic())
+                    now = self._clock.monotonic()
+                    if not self._stopping and self._waiting():
+                        self.put_off = self._schedule.put_off(now)
+                    self.limit_reached = self._watch.limit = self._spending.used_up(now) or self.put_off
                 finally:
                     self.trouble, self.passing = self._outcome.trouble, not self._outcome.lasting
                     self.refusal = self._outcome.refusal
@@ -237,7 +241,7 @@ class Crawler:
         self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
         reader = Reader(
             settings,
-            self.policy.agent,
+            self.policy.asked_as,
             plugins=self._plugins,
             duplicates=self._duplicates,
             admission=self._admission,
@@ -303,7 +307,7 @@ class Crawler:
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
-        nothing_left = self._schedule.hosts.next_time() is None and self._feeding is None
+        nothing_left = self._feeding is None and self._schedule.is_idle(self._clock.monotonic())
         return not self._schedule.tasks and (self._stopping or self._enough() or nothing_left)
 
     def _is_much(self) -> bool:

@@ -58,6 +58,10 @@ class Hosts:
             return host
         return None
 
+    def first(self) -> Host | None:
+        """The host that becomes ready next."""
+        return self._heap[0][2] if self._heap else None
+
     def next_time(self) -> float | None:
         """When the next host becomes ready."""
         return self._heap[0][0] if self._heap else None

@@ -88,6 +88,19 @@ class Schedule:
         most = max(self._settings.concurrency, self._client.settings.connections)
         return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
 
+    def is_idle(self, now: float) -> bool:
+        """Whether no host comes up in this run: none has work, or all are to be left alone for longer than it waits."""
+        ready, longest = self.hosts.next_time(), self._settings.longest_wait
+        return ready is None or (longest is not None and ready > now + longest)
+
+    def put_off(self, now: float) -> str | None:
+        """Why hosts that have work wait for a later run, in words; None where none does."""
+        host, ready = self.hosts.first(), self.hosts.next_time()
+        if host is None or ready is None or not self.is_idle(now):
+            return None
+        waits = f"{host.name} is to be left alone for another {span(ready - now)}"
+        return f"{waits}, all else with work for longer; a run waits {span(self._settings.longest_wait or 0.0)}"
+
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""
         for name in self._frontier.hosts():
@@ -201,6 +214,14 @@ class Schedule:
             else:
                 host.queue.append(once_more)
         self.again(host)
+
+
+def span(seconds: float) -> str:
+    """A time in words, such as `90 minutes`."""
+    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
+    return f"{seconds:.0f} s"
 
 
 def _is_paced(host: Host) -> bool:

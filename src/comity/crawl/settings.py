@@ -52,6 +52,8 @@ class CrawlSettings:
         max_url_length, max_path_segments: longer and deeper URLs are taken for traps; None for no limit.
         duplicates: `exact` marks pages whose content or canonical URL is that of a page already kept, `near` also
             those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
+        longest_wait: seconds that a run waits for a host to be asked again (Crawl-delay, Visit-time, Retry-After) when
+            nothing else is left to do; what waits longer is left for a later run. None: for ever.
         trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
             it last changed well before it was fetched.
         render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
@@ -83,6 +85,7 @@ class CrawlSettings:
     max_url_length: int | None = 2048  # sitemaps.org: "less than 2,048 characters"
     max_path_segments: int | None = 24
     duplicates: DuplicateSearch = "exact"
+    longest_wait: float | None = 3600.0
     trust_lastmod: bool = True
     render: bool = False
     render_browser: str | None = None
@@ -97,7 +100,7 @@ class CrawlSettings:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name in ("max_seconds", "max_seconds_per_host", "render_seconds"):
+        for name in ("max_seconds", "max_seconds_per_host", "longest_wait", "render_seconds"):
             value = getattr(self, name)
             if value is None and name != "render_seconds":
                 continue

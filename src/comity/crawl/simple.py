@@ -124,7 +124,7 @@ async def crawl_index_page(
     async with _client(timeout, delay, policy, concurrency) as client:
         response = await _fetch(client, addresses.normalise(url))
         read = read_response(response) if response is not None else None
-        if response is None or read is None or read_meta(response, read, agent=client.policy.agent).nofollow:
+        if response is None or read is None or read_meta(response, read, agent=client.policy.asked_as).nofollow:
             return []
         wanted = [
             link.url
@@ -255,7 +255,7 @@ async def _page(client: AsyncClient, url: str) -> CrawledPage | None:
     if response is None:
         return None
     read = read_response(response)
-    return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.agent))
+    return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.asked_as))
 
 
 async def _fetch(client: AsyncClient, url: str) -> Response | None:

@@ -81,6 +81,14 @@ class RobotsCache:
         self._make_room()
         return result
 
+    def hold(self, result: RobotsResult) -> None:
+        """Keep a copy that decides nothing by itself."""
+        known = self.of(result.origin)
+        self._bytes -= _cost(known)
+        known.result = result
+        self._bytes += _cost(known)
+        self._make_room()
+
     def clear(self) -> None:
         self._known = {origin: known for origin, known in self._known.items() if known.fetching}
         self._bytes = 0

@@ -9,6 +9,7 @@ from typing import Final
 from comity import urls
 from comity.gate.steps import FetchRobots
 from comity.policy import Policy, RobotsResult
+from comity.policy.outcome import combined
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 
@@ -39,7 +40,7 @@ class RobotsRequest:
             headers: of the answer, names in any case.
             at: Unix time in seconds.
         """
-        headers = {name.lower(): value for name, value in headers.items()}
+        headers = combined(headers)
         if status == 304 and self.headers and self._step.cached is not None:
             return self._step.cached.renewed(self._policy, headers, at)
         problem = None

@@ -9,6 +9,7 @@ import math
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -118,7 +119,9 @@ class Driver(_Gated):
 
     def __init__(self, policy: Policy | None, max_wait: float | None = MAX_WAIT) -> None:
         super().__init__(policy, max_wait)
-        self._changed = threading.Condition()  # its lock guards the gate
+        self._lock = threading.Lock()  # guards the gate, and what follows
+        self._lines: dict[str, _ThreadLine] = {}
+        self._reported = threading.Condition(self._lock)
 
     @contextmanager
     def turn(self, url: str, robots: Callable[[FetchRobots], RobotsResult]) -> Iterator[Turn]:
@@ -138,37 +141,118 @@ class Driver(_Gated):
             turn.ended_by(error)
             raise
         finally:
-            with self._changed:
+            with self._lock:
                 self._ended(go, turn)
-                self._changed.notify_all()
+                self._report(go.key)
+
+    def hop(self, step: FetchRobots, url: str) -> None:
+        """A robots.txt redirects to `url`: wait for the turn of its host.
+
+        Raises:
+            Postponed
+        """
+        limit = self._limit()
+        while True:
+            with self._lock:
+                taken = self._gate.robots_redirected(step, url, time.monotonic())
+                self._report(step.key)
+                if isinstance(taken, Wait):
+                    self._reported.wait(self._pause(url, taken.until, limit))
+                    continue
+            if isinstance(taken, FetchRobots):
+                return
+            self._resolve(taken)
 
     def _permission(self, url: str, robots: Callable[[FetchRobots], RobotsResult]) -> Go:
         limit = self._limit()
-        while True:
-            with self._changed:
-                step = self._gate.ask(url, time.monotonic())
-                if isinstance(step, Wait):
-                    self._changed.wait(self._pause(url, step.until, limit))
-                    continue
-            if isinstance(step, Go):
-                return step
-            if isinstance(step, Resolve):
-                address = _address(step.host)
-                with self._changed:
-                    self._gate.resolved(step.host, address)
-                continue
-            if not isinstance(step, FetchRobots):
-                raise error_of(step, url, time.monotonic())
-            result = None
-            try:
-                result = robots(step)
-            finally:
-                with self._changed:
-                    if result is None:
-                        self._gate.robots_abandoned(step, time.monotonic())
-                    else:
-                        self._gate.robots_arrived(result, time.monotonic())
-                    self._changed.notify_all()
+        with self._lock:
+            key = self._gate.key(urls.host(url))
+            step = self._gate.ask(url, time.monotonic()) if key not in self._lines else None
+        while isinstance(step, FetchRobots | Resolve):
+            self._take(step, robots)
+            step = self._ask(url)
+        if step is not None and not isinstance(step, Wait):
+            return _granted(url, step)
+        with self._lock:
+            known = self._gate.known(url, time.monotonic())
+        if known is not None and not known.may_fetch:  # a refusal waits for nobody
+            raise refusal(known)
+        return self._in_line(url, robots, limit)
+
+    def _in_line(self, url: str, robots: Callable[[FetchRobots], RobotsResult], limit: float) -> Go:
+        """Wait behind those who came before; only the first asks the gate."""
+        host = urls.host(url)
+        with self._lock:
+            self._pause(url, self._gate.ready_at(host), limit)
+            key = self._gate.key(host)
+            line = self._lines.get(key)
+            if line is None:
+                line = self._lines[key] = _ThreadLine(self._lock)
+            place = threading.Event()
+            line.places.append(place)
+            if line.places[0] is place:
+                place.set()
+        try:
+            while not place.wait(min(limit - time.monotonic(), LONGEST_SLEEP)):
+                if time.monotonic() >= limit:
+                    with self._lock:
+                        raise self._crowded_out(url)
+            while True:
+                with self._lock:
+                    step = self._gate.ask(url, time.monotonic())
+                    if isinstance(step, Wait):
+                        line.changed.wait(self._pause(url, step.until, limit))
+                        continue
+                if not isinstance(step, FetchRobots | Resolve):
+                    return _granted(url, step)
+                self._take(step, robots)
+        finally:
+            with self._lock:
+                line.places.remove(place)
+                if line.places:
+                    line.places[0].set()
+                else:
+                    del self._lines[key]
+
+    def _ask(self, url: str) -> Step:
+        with self._lock:
+            return self._gate.ask(url, time.monotonic())
+
+    def _take(self, step: FetchRobots | Resolve, robots: Callable[[FetchRobots], RobotsResult]) -> None:
+        if isinstance(step, Resolve):
+            self._resolve(step)
+            return
+        result = None
+        try:
+            result = robots(step)
+        finally:
+            with self._lock:
+                if result is None:
+                    self._gate.robots_abandoned(step, time.monotonic())
+                else:
+                    self._gate.robots_arrived(result, time.monotonic())
+                for key in self._lines:  # of those whose turn a redirect took, too
+                    self._report(key)
+
+    def _resolve(self, step: Resolve) -> None:
+        address = _address(step.host)
+        with self._lock:
+            self._gate.resolved(step.host, address)
+
+    def _report(self, key: str) -> None:
+        """Something became known about a host: who waits first for that asks again. The lock is held."""
+        line = self._lines.get(key)
+        if line is not None:
+            line.changed.notify_all()
+        self._reported.notify_all()
+
+
+class _ThreadLine:
+    """Threads that wait for one host, first come first served: only the first is woken."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.places: deque[threading.Event] = deque()
+        self.changed = threading.Condition(lock)
 
 
 @dataclass(slots=True)
@@ -220,6 +304,14 @@ class AsyncDriver(_Gated):
         """The second half of `turn`: the request is over, or its answer has begun."""
         self._ended(go, turn)
         self._report(go.key)
+
+    async def hop(self, step: FetchRobots, url: str) -> None:
+        """As `Driver.hop`."""
+        limit = self._limit()
+        while not isinstance(taken := self._gate.robots_redirected(step, url, time.monotonic()), FetchRobots):
+            self._report(step.key)
+            await self._take(taken, url, _never, limit)
+        self._report(step.key)
 
     async def _in_line(self, url: str, robots: Callable[[FetchRobots], Awaitable[RobotsResult]], limit: float) -> Go:
         host = urls.host(url)
@@ -275,12 +367,17 @@ class AsyncDriver(_Gated):
         else:
             self._gate.robots_arrived(result, time.monotonic())
         finally:
-            self._report(self._gate.key(urls.host(step.url)))
+            for key in list(self._reports):  # of those whose turn a redirect took, too
+                self._report(key)
 
     def _report(self, host: str) -> None:
         event = self._reports.pop(host, None)
         if event is not None:
             event.set()
+
+
+async def _never(step: FetchRobots) -> RobotsResult:
+    raise AssertionError(step)
 
 
 def _granted(url: str, step: Step) -> Go:

@@ -16,7 +16,7 @@ from comity.net.decoding import ACCEPTED, decoder_for
 from comity.policy import Policy, RobotsResult
 
 LONGEST = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
-TIMEOUT = 30.0  # seconds for a robots.txt with all its redirects
+TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects
 
 
 REUSABLE = ("basic ", "bearer ")  # schemes whose credentials are not those of one URL (RFC 7617, RFC 6750)
@@ -46,26 +46,30 @@ class Answer:
 
 
 def robots_result(
-    policy: Policy, step: FetchRobots, get: Callable[[str, float], Answer], failures: tuple[type[Exception], ...]
+    policy: Policy,
+    step: FetchRobots,
+    get: Callable[[str, float], Answer],
+    failures: tuple[type[Exception], ...],
+    hop: Callable[[FetchRobots, str], None] | None = None,
 ) -> RobotsResult:
-    """Fetch a robots.txt.
+    """Fetch a robots.txt; each of its redirects has a time-out of its own.
 
     Args:
         get: asks for one URL and follows no redirect; reads until a time of the monotonic clock.
         failures: all its errors, but `FetchError` and `TimeoutError`.
+        hop: waits until what a redirect leads to may be asked.
     """
     request = RobotsRequest(policy, _unconditional(step))
     expected: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
-    deadline = time.monotonic() + TIMEOUT
     result = None
     while result is None:
         try:
-            if time.monotonic() > deadline:
-                raise _too_slow()
-            answer = get(request.url, deadline)
+            answer = get(request.url, time.monotonic() + TIMEOUT)
         except expected as error:
             return request.failed(error, at=time.time())
         result = request.answered(answer.status, answer.headers, answer.body[:LONGEST], at=time.time())
+        if result is None and hop is not None:
+            hop(step, request.url)
     return result
 
 
@@ -74,18 +78,21 @@ async def async_robots_result(
     step: FetchRobots,
     get: Callable[[str], Awaitable[Answer]],
     failures: tuple[type[Exception], ...],
+    hop: Callable[[FetchRobots, str], Awaitable[None]] | None = None,
 ) -> RobotsResult:
-    """As `robots_result`; the deadline is kept here."""
+    """As `robots_result`; the deadlines are kept here."""
     request = RobotsRequest(policy, _unconditional(step))
     expected: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
     result = None
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            while result is None:
+    while result is None:
+        try:
+            async with asyncio.timeout(TIMEOUT):
                 answer = await get(request.url)
-                result = request.answered(answer.status, answer.headers, answer.body[:LONGEST], at=time.time())
-    except expected as error:
-        return request.failed(error, at=time.time())
+        except expected as error:
+            return request.failed(error, at=time.time())
+        result = request.answered(answer.status, answer.headers, answer.body[:LONGEST], at=time.time())
+        if result is None and hop is not None:
+            await hop(step, request.url)
     return result
 
 

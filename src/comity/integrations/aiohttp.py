@@ -64,7 +64,7 @@ class ComityMiddleware:
                             answer.close()
                         return Answer(answer.status, answer.headers, content)
 
-                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
+                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError), self._driver.hop)
 
         url = exact(urls.normalise(str(request.url)))
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:

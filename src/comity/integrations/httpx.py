@@ -74,7 +74,7 @@ class ComityTransport(httpx.BaseTransport):
                 response.close()
 
         def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (httpx.HTTPError,))
+            return robots_result(policy, step, get, (httpx.HTTPError,), self._driver.hop)
 
         with self._driver.turn(_settled(request), robots) as turn:
             request.headers["User-Agent"] = policy.agent
@@ -122,7 +122,7 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
                 await response.aclose()
 
         async def robots(step: FetchRobots) -> RobotsResult:
-            return await async_robots_result(policy, step, get, (httpx.HTTPError,))
+            return await async_robots_result(policy, step, get, (httpx.HTTPError,), self._driver.hop)
 
         async with self._driver.turn(_settled(request), robots) as turn:
             request.headers["User-Agent"] = policy.agent

@@ -24,6 +24,7 @@ from comity.integrations._robots_request import TIMEOUT, Answer, Body, asked_wit
 from comity.integrations._wire import settled
 from comity.policy import RobotsResult
 
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
 
@@ -81,7 +82,7 @@ class ComityAdapter(HTTPAdapter):
                 return Answer(answer.status_code, answer.headers, body)
 
         def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (requests.RequestException, urllib3.exceptions.HTTPError))
+            return robots_result(policy, step, get, _FAILURES, self._driver.hop)
 
         own = request.url or ""
         url = settled(own, _sent)

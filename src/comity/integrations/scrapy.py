@@ -4,6 +4,7 @@ DOWNLOADER_MIDDLEWARES = {"comity.integrations.scrapy.ComityMiddleware": 950}; R
 ROBOTSTXT_PARSER = "comity.integrations.scrapy.ComityRobotParser" for the parser alone.
 """
 
+from contextlib import suppress
 from functools import partial
 from typing import Self
 from weakref import WeakKeyDictionary
@@ -16,13 +17,14 @@ try:
     from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
     from scrapy.http import Response
     from scrapy.http.request import NO_CALLBACK
+    from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
     from twisted.internet.defer import CancelledError
     from twisted.web.client import HTTPConnectionPool
 except ModuleNotFoundError as error:
     raise missing(error, "scrapy", __name__) from None
 
-from comity import Policy, Postponed, RobotsDisallowed
+from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed
 from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.integrations._driving import MAX_WAIT, AsyncDriver, Turn
@@ -46,20 +48,18 @@ class ComityMiddleware:
     X-Robots-Tag says to our agent (a `RobotsMeta`). A refused request fails with `IgnoreRequest`, its cause is
     `comity.RobotsDisallowed`, and counts in the stats as `comity/refused`. The policy's agent is sent as User-Agent.
 
-    Settings: `COMITY_POLICY`, a `comity.Policy`; by default one of `ROBOTSTXT_USER_AGENT` or `USER_AGENT`, and
-    `DOWNLOAD_DELAY` as its least interval. `COMITY_MAX_WAIT`, seconds that a request waits for its turn: 600
-    by default, None for ever. One that would wait longer, or whose host failed too often (`breaker_failures`), fails
-    with `IgnoreRequest`, its cause is `comity.Postponed` with the seconds, and counts as `comity/postponed`.
+    Settings: `COMITY_POLICY`, a `comity.Policy`; by default one of `USER_AGENT`, with `ROBOTSTXT_USER_AGENT` as the
+    product token where it occurs there, else as the agent, and `DOWNLOAD_DELAY` as its least interval.
+    `COMITY_MAX_WAIT`, seconds that a request waits for its turn: 600 by default, None for ever. One that would wait
+    longer, or whose host failed too often (`breaker_failures`), fails with `IgnoreRequest`, its cause is
+    `comity.Postponed` with the seconds, and counts as `comity/postponed`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         if not is_asyncio_available():
             raise NotConfigured("comity needs Scrapy's asyncio reactor: set TWISTED_REACTOR to AsyncioSelectorReactor")
         settings = crawler.settings
-        policy = settings.get("COMITY_POLICY") or Policy(
-            agent=settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT") or Policy().agent,
-            min_interval=settings.getfloat("DOWNLOAD_DELAY"),
-        )
+        policy = settings.get("COMITY_POLICY") or _policy(settings)
         self._crawler = crawler
         self._driver = AsyncDriver(policy, _seconds(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
         crawler.signals.connect(self._received, signals.bytes_received)
@@ -112,7 +112,7 @@ class ComityMiddleware:
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
-        request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.agent)
+        request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.asked_as)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -138,7 +138,8 @@ class ComityMiddleware:
 
     async def _robots(self, cause: Request, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await async_robots_result(self._driver.policy, step, partial(self._get, cause), (Exception,))
+        get = partial(self._get, cause)
+        return await async_robots_result(self._driver.policy, step, get, (Exception,), self._driver.hop)
 
     async def _get(self, cause: Request, url: str) -> Answer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
@@ -159,6 +160,16 @@ class ComityMiddleware:
 def _sent(request: Request) -> str:
     """What Twisted sends: without fragment."""
     return without_empty_query(request.url.partition("#")[0])
+
+
+def _policy(settings: BaseSettings) -> Policy:
+    """What Scrapy's own settings amount to."""
+    agent, name = settings.get("USER_AGENT"), settings.get("ROBOTSTXT_USER_AGENT")
+    interval = settings.getfloat("DOWNLOAD_DELAY")
+    if agent and name:
+        with suppress(InvalidSetting):  # it is an agent string of its own
+            return Policy(agent=agent, product_token=name, min_interval=interval)
+    return Policy(agent=name or agent or Policy().agent, min_interval=interval)
 
 
 def _seconds(value: object) -> float | None:

@@ -135,7 +135,9 @@ class AsyncClient:
         """The site's Crawl-delay for us in seconds, from what is known already: no I/O."""
         result = self._gate.results().get(urls.origin(urls.normalise(url)))
         return (
-            result.robots.crawl_delay(self.policy.agent) if result is not None and result.robots is not None else None
+            result.robots.crawl_delay(self.policy.asked_as)
+            if result is not None and result.robots is not None
+            else None
         )
 
     def clear_cache(self) -> None:
@@ -264,6 +266,7 @@ class AsyncClient:
                     exchange = None
                 raise
             finally:
+                self._sender.body_over(go)
                 self._sender.over(exchange, error=failure)
                 self._gate.finished(go, self._clock.monotonic(), good=good)
             url, headers = self._next_hop(url, response.location, passed, headers)
@@ -332,7 +335,7 @@ class AsyncClient:
             cache = None
         cached = None if cache is None else cache.page(url)
         if cached is not None:
-            if cached.fresh_until > self._clock.wall():
+            if cached.is_fresh(self._clock.wall()):
                 return kept.from_cache(cached, await self._nothing_to_send(url), redirects)
             headers = {**headers, **cached.validators}
         gate, clock = self._gate, self._clock
@@ -376,4 +379,4 @@ class AsyncClient:
             ruling = self.ruling_now(url)
         if ruling is None or not ruling.allows(url):
             raise refusal(await self.check(url))
-        return Go(url, self._gate.key(urls.host(url)), ruling)
+        return Go(url, self._gate.key(urls.host(url)), ruling, self._clock.wall())

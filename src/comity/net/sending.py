@@ -12,6 +12,7 @@ from comity.errors import Postponed, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.retry_after import retry_after
+from comity.gate.steps import Body
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
@@ -43,10 +44,16 @@ class Sender:
         """The head of a stream, in time."""
         try:
             with self._deadlines(go).within(self._settings.timeout):
-                return await self._open(go, "GET", url, headers, exchange, streamed=True)
+                return await self._open(go, "GET", url, headers, exchange, "streamed")
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
             raise timed_out(url, self._settings.timeout) from None
+
+    def body_over(self, go: Go) -> None:
+        """The body of an answer was read, or left: who waits for that has a turn."""
+        if go.body is not None:
+            self._gate.body_over(go)
+            self._turns.report(go.key)
 
     async def send(
         self,
@@ -68,7 +75,8 @@ class Sender:
         exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
         try:
             with self._deadlines(go).within(settings.timeout):
-                answer, fetched_at = await self._open(go, method, url, headers, exchange)
+                body_to_come: Body | None = None if method == "HEAD" else "read"
+                answer, fetched_at = await self._open(go, method, url, headers, exchange, body_to_come)
                 try:
                     self.check_type(answer)
                     body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
@@ -85,6 +93,8 @@ class Sender:
         except BaseException as error:
             self.over(exchange, error=error)
             raise
+        finally:
+            self.body_over(go)
         if exchange is not None:
             self.over(exchange, body=body)
         return Response(
@@ -108,11 +118,10 @@ class Sender:
         url: str,
         headers: Mapping[str, str],
         exchange: Exchange | None,
-        *,
-        streamed: bool = False,
+        body: Body | None,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._turns.sending, self._clock
+        transport, clock, streamed = self._turns.sending, self._clock, body == "streamed"
         if self._settings.auth:
             headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
@@ -149,10 +158,14 @@ class Sender:
             later = retry_after(answer.headers.get("Retry-After"), wall)
             if exchange is not None and answer.status in BUSY:
                 exchange.retry_after = later
-            self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
+            jitter = self._jitter()
+            self._gate.answered(
+                go, clock.monotonic(), status=answer.status, retry_after=later, jitter=jitter, body=body
+            )
         else:
-            self._gate.answered(go, clock.monotonic(), status=answer.status)
-        self._turns.report(go.key)
+            self._gate.answered(go, clock.monotonic(), status=answer.status, body=body)
+        if body != "read":  # nobody has a turn before that is over
+            self._turns.report(go.key)
         return answer, wall
 
     def over(self, exchange: Exchange | None, *, body: bytes | None = None, error: BaseException | None = None) -> None:

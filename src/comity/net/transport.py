@@ -179,7 +179,7 @@ class Transport:
         """The first address of a host, by the resolver that connections use; the host itself where it has none."""
         try:
             return min(await self._names.addresses(host.strip("[]")))
-        except OSError:
+        except (OSError, ValueError):  # no such name, or none that DNS can hold
             return host
 
 

@@ -6,7 +6,7 @@ decides what follows for a URL (see ruling.py).
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -18,6 +18,7 @@ from comity.signals import content_type
 
 Kind = Literal["read", "unavailable", "unreachable", "unparsable"]
 
+LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
 SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
 
 
@@ -174,6 +175,22 @@ def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> 
     return replace(now, unreachable_since=since)
 
 
+def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
+
+    Args:
+        headers: as received; a mapping may hold a name more than once.
+    """
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        if name not in found:
+            found[name] = value
+        elif name in LISTS:
+            found[name] += ", " + value
+    return found
+
+
 def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
     """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
 
@@ -182,7 +199,7 @@ def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float 
         shortest: seconds that are given in any case.
     """
     directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
-    named = {name.strip(): value.strip(' "') for name, _, value in directives}
+    named = {name.strip(): value.strip(' "') for name, _, value in reversed(directives)}  # the first counts (4.2.1)
     life = DAY
     if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
         return shortest

@@ -15,7 +15,7 @@ from comity.robots.explain import brief, cut
 
 if TYPE_CHECKING:
     from comity.robots import Robots
-    from comity.robots.rates import VisitTime
+    from comity.robots.rates import RequestRate, VisitTime
     from comity.signals.usage import RobotsUsage, Usage
 
 
@@ -26,8 +26,7 @@ class Ruling:
     """The answer to every question about one origin, under one policy.
 
     Attributes:
-        delay: seconds between two requests that policy and site ask for.
-        asked: the seconds that the site asks for itself, or None.
+        delay: seconds between two requests that policy and site ask for, at the slowest time of day (see `delay_at`).
 
     Args:
         result: what came of asking for robots.txt; None where the policy's mode is `ignore`.
@@ -44,9 +43,9 @@ class Ruling:
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
         self._note = ""  # what is to be said of the copy that decides
         self._refused = ""  # why nothing may be fetched, whatever the rules say
-        self.asked: float | None = None
         self._hours: VisitTime | None = None
-        self.delay = policy.min_interval
+        self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
+        self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
         if policy.mode == "ignore":
             self._source = None
             self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
@@ -72,14 +71,26 @@ class Ruling:
         if self._whole is not None:
             return not self._whole[1] or _is_robots_txt(url)
         assert self._robots is not None
-        return not self._refused and self._robots.allowed(url, self._policy.agent)
+        if self._refused and not _is_robots_txt(url):
+            return False
+        return self._robots.allowed(url, self._policy.asked_as)
+
+    def delay_at(self, wall: float) -> float:
+        """Seconds between two requests that policy and site ask for at a Unix time."""
+        if not self._rates:
+            return self.delay
+        return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
 
     def opens_at(self, wall: float) -> float:
         """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
         return wall if self._hours is None else self._hours.opens_at(wall)
 
-    def decide(self, url: str) -> Decision:
-        """The decision about a URL of the origin."""
+    def decide(self, url: str, wall: float | None = None) -> Decision:
+        """The decision about a URL of the origin.
+
+        Args:
+            wall: Unix time for which its delay is; None for the slowest time of day.
+        """
         policy = self._policy
         rule: RuleCited | None = None
         recommended = True
@@ -90,14 +101,14 @@ class Ruling:
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
-            allowed, decider, why = brief(self._robots, url, policy.agent)
+            allowed, decider, why = brief(self._robots, url, policy.asked_as)
             if decider is not None:
                 rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
-            if allowed and self._refused:
+            if allowed and self._refused and not _is_robots_txt(url):
                 blocked, why, recommended = True, self._refused, False
             why += self._note
         if blocked and policy.mode == "report_only":
@@ -111,7 +122,7 @@ class Ruling:
             policy.mode,
             why,
             rule,
-            self.delay,
+            self.delay if wall is None else self.delay_at(wall),
             self._source,
             policy.purposes,
             usage,
@@ -123,25 +134,25 @@ class Ruling:
             day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
             self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
         self._robots = robots
-        wishes = []
-        if "crawl-delay" in policy.honour:
-            wishes.append(robots.crawl_delay(policy.agent))
-        if "request-rate" in policy.honour and (rate := robots.request_rate(policy.agent)) is not None:
-            wishes.append(rate.seconds / rate.requests)
-        self.asked = max((wish for wish in wishes if wish is not None), default=None)
-        if self.asked is not None:
-            self.delay = max(self.delay, self.asked)
-            if policy.max_crawl_delay is not None and self.asked > policy.max_crawl_delay:
-                self._refused = (
-                    f"the site asks for {self.asked:g} s between requests, more than the "
-                    f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
-                )
+        asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
+        rates = robots.request_rates(policy.asked_as) if "request-rate" in policy.honour else ()
+        self._rates = tuple(rate for rate in rates if rate.start is not None)
+        always = [asked or 0.0, *(rate.interval for rate in rates if rate.start is None)]
+        self._least = max([policy.min_interval, *always])
+        self.delay = max([self._least, *(rate.interval for rate in self._rates)])
+        slowest = max([*always, *(rate.interval for rate in self._rates)])
+        if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
+            at_times = " at some time of the day" if slowest > max(always) else ""
+            self._refused = (
+                f"the site asks for {slowest:g} s between requests{at_times}, more than the "
+                f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
+            )
         if "visit-time" in policy.honour:
-            self._hours = robots.visit_time(policy.agent)
+            self._hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
             from comity.signals.usage import for_agent
 
-            self._usage = for_agent(robots, policy.agent)
+            self._usage = for_agent(robots, policy.asked_as)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:

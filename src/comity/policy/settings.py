@@ -7,12 +7,15 @@ may go, which addresses may be reached. It never holds what a site said.
 import dataclasses
 import ipaddress
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.robots.agents import TOKEN, product_token
+from comity.robots.dialects import Dialect, dialect
 
 Mode = Literal["respect", "report_only", "ignore"]
 OnUnreachable = Literal["disallow", "allow"]
@@ -32,11 +35,14 @@ class Policy:
     """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
 
     Attributes:
-        agent: the User-Agent header we send; its product token (before `/` or white space) is what groups are
-            matched against (RFC 9309, 2.2.1).
+        agent: the User-Agent header we send. Groups are matched against its product token (RFC 9309, 2.2.1): what
+            stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
+        product_token: the token, where `agent` has it in another place; it must occur there (RFC 9309, 2.2.1). None:
+            read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
-        dialect: how robots.txt is read; a name known to `comity.parse`.
+        dialect: how robots.txt is read: a name known to `comity.parse`, a name with what it differs in, such as
+            `rfc9309 precedence=allow_first`, or a `Dialect`.
         on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
         on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
@@ -71,8 +77,9 @@ class Policy:
     """
 
     agent: str = "comity/0.1"
+    product_token: str | None = None
     mode: Mode = "respect"
-    dialect: str = "rfc9309"
+    dialect: str | Dialect = "rfc9309"
     on_unreachable: OnUnreachable = "disallow"
     on_unavailable: OnUnavailable = "allow"
     on_unparsable: OnUnparsable = "allow_warn"
@@ -99,8 +106,7 @@ class Policy:
     allow_hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.agent, str) or not self.product or not self.agent.isprintable():
-            raise InvalidSetting(f"agent: {self.agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
+        _names(self.agent, self.product_token)
         _one_of("mode", self.mode, get_args(Mode))
         _one_of("on_unreachable", self.on_unreachable, get_args(OnUnreachable))
         _one_of("on_unavailable", self.on_unavailable, get_args(OnUnavailable))
@@ -121,9 +127,9 @@ class Policy:
         _some_of(self, "purposes", get_args(Purpose))
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
-        from comity.robots import DIALECTS
-
-        _one_of("dialect", self.dialect, tuple(DIALECTS))
+        if not isinstance(self.dialect, str):
+            object.__setattr__(self, "dialect", dialect(self.dialect))
+        dialect(self.dialect)
         hosts = _texts("allow_hosts", self.allow_hosts)
         object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in hosts))
         networks = _texts("allow_addresses", self.allow_addresses)
@@ -147,9 +153,13 @@ class Policy:
 
     @property
     def product(self) -> str:
-        """Our product token: what stands before `/` or white space in `agent`."""
-        words = self.agent.split("/", 1)[0].split()
-        return words[0] if words else ""
+        """Our product token (RFC 9309, 2.2.1)."""
+        return self.product_token or product_token(self.agent)
+
+    @property
+    def asked_as(self) -> str:
+        """What a site's files are asked about: the product token where one is given, else the whole agent string."""
+        return self.product_token or self.agent
 
     def with_changes(self, **changes: object) -> "Policy":
         """A copy with some fields changed, checked anew."""
@@ -161,6 +171,26 @@ def _known_fields(changes: Iterable[str]) -> None:
     unknown = sorted(set(changes) - {each.name for each in dataclasses.fields(Policy)})
     if unknown:
         raise InvalidSetting(f"{', '.join(unknown)}: a policy has no such field")
+
+
+def _names(agent: object, token: object) -> None:
+    """An agent string, and the product token in it."""
+    if not isinstance(agent, str) or not agent.isprintable() or not agent.strip(" /"):
+        raise InvalidSetting(f"agent: {agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
+    if token is None:
+        if not product_token(agent):
+            raise InvalidSetting(
+                f"agent: {agent!r} has no product token that is ours",
+                hint="write 'MyBot/1.0 (+URL)' or 'Mozilla/5.0 (compatible; MyBot/1.0; +URL)', or set product_token",
+            )
+        return
+    if not isinstance(token, str) or re.fullmatch(TOKEN, token) is None:
+        raise InvalidSetting(f"product_token: {token!r} is no name such as MyBot: letters, digits, '-' and '_'")
+    if token.lower() not in agent.lower():
+        raise InvalidSetting(
+            f"product_token: {token!r} does not occur in the agent {agent!r}, as RFC 9309, 2.2.1 asks",
+            hint="sites look for it there: write it into agent too",
+        )
 
 
 def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:

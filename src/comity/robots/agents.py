@@ -1,8 +1,17 @@
 """Which groups are meant for us: `User-agent` values compared with our agent string (RFC 9309, 2.2.1)."""
 
+import re
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from comity.robots.dialects import Dialect
+
+PLACEHOLDER: Final = "mozilla"
+"""What every browser calls itself, and most large crawlers after them: the name of nobody (RFC 9110, 10.1.5)."""
+TOKEN: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+"""A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
+_FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
+_COMPATIBLE: Final = re.compile(rf"\bcompatible\s*;\s*({TOKEN})(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))", re.IGNORECASE)
 
 _BLANK = " \t\n\r\x0b\x0c"
 _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -42,29 +51,54 @@ def _is_star(value: str, dialect: Dialect) -> bool:
 
 def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
     """The comparisons to try one after the other; the first that any group passes decides."""
-    name, product = names(agent)
+    own = identified(agent)
+    name, product = names(own)
+    others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
     match dialect.agent_match:
         case "product_token":
-            return [lambda value: value != "*" and token(value) in (name, product)]
+            return [lambda value: value != "*" and product != "" and token(value) in (name, product)]
         case "letters":
-            ours = letters(agent)
+            ours = letters(own)
             return [lambda value: ours != "" and letters(value) == ours and not _is_star(value, dialect)]
         case "exact":
-            return [lambda value: value != "*" and value == product]
+            return [lambda value: value not in ("", "*") and value == product]
         case "substring":
-            return [lambda value: value not in ("", "*") and value in agent]
+            return [lambda value: value not in ("", "*") and token(value) != others and value in agent]
         case "bidirectional_substring":
             return [
-                lambda value: value != "*" and value in (agent, product),
-                lambda value: value not in ("", "*") and (value in agent or agent in value),
+                lambda value: value not in ("", "*") and value in (agent, product),
+                lambda value: value not in ("", "*") and token(value) != others and (value in agent or agent in value),
             ]
         case "glob":
-            return [lambda value: value != "" and _glob(value, agent)]
+            return [lambda value: value != "" and token(value) != others and _glob(value, agent)]
 
 
 def folded(text: str) -> str:
     """ASCII letters in lower case; product tokens hold no others (RFC 9309, 2.2.1)."""
     return text.translate(_FOLDED)
+
+
+def identified(agent: str) -> str:
+    """An agent string without what says nothing of who sends it.
+
+    Large crawlers send what browsers do, with their own name in it: of `Mozilla/5.0 (compatible; MyBot/1.0; +URL)` this
+    is `MyBot`. Such a string that names nobody gives an empty text; any other is given back as it is, `Mozilla` alone
+    included.
+    """
+    browser = _FIRST.match(agent)
+    if browser is None or not agent[browser.end() :].strip():
+        return agent
+    found = _COMPATIBLE.search(agent, browser.end())
+    return found[1] if found is not None else ""
+
+
+def product_token(agent: str) -> str:
+    """Our product token, as our agent string has it (RFC 9309, 2.2.1); empty where it holds none, or only `Mozilla`.
+
+    It is what stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
+    """
+    _, product = names(identified(agent))
+    return "" if folded(product) == PLACEHOLDER else product
 
 
 def names(agent: str) -> tuple[str, str]:

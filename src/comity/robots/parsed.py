@@ -13,7 +13,7 @@ from comity.robots._first import first, suits
 from comity.robots._match import Asked, Matcher
 from comity.robots._path import FORMS, path_of
 from comity.robots._scan import scan
-from comity.robots.agents import choose, folded, letters, names
+from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.rules import comparable, position_of, ranked
@@ -115,22 +115,24 @@ class Robots(Asked):
         return lint(self)
 
     def crawl_delay(self, agent: str) -> float | None:
-        """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read."""
-        for record in self._records_for(agent, kinds.CRAWL_DELAY):
-            try:
-                seconds = float(record.value)
-            except ValueError:
-                continue
-            if 0 <= seconds < float("inf"):
-                return seconds
-        return None
+        """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read.
+
+        Of several lines, in one group or in several that are merged (RFC 9309, 2.2.1), the longest counts: it keeps to
+        all of them, whatever their order.
+        """
+        from comity.robots.rates import crawl_delay
+
+        return crawl_delay(record.value for record in self._records_for(agent, kinds.CRAWL_DELAY))
 
     def request_rate(self, agent: str) -> "RequestRate | None":
-        """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
-        from comity.robots.rates import request_rate
+        """The slowest of `request_rates`, whatever hours it is meant for; None where there is none."""
+        return max(self.request_rates(agent), key=lambda rate: rate.interval, default=None)
 
-        records = self._records_for(agent, kinds.REQUEST_RATE)
-        return request_rate(record.value for record in records)
+    def request_rates(self, agent: str) -> "tuple[RequestRate, ...]":
+        """How many requests in how long the file asks of an agent, line by line, each for the day or for its hours."""
+        from comity.robots.rates import request_rates
+
+        return request_rates(record.value for record in self._records_for(agent, kinds.REQUEST_RATE))
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
@@ -212,7 +214,7 @@ class Robots(Asked):
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
         by_letters = dialect.agent_match == "letters"
-        ours = folded(agent)
+        ours = folded(identified(agent))
         called = (letters(ours),) * 2 if by_letters else names(ours)
         return first(
             self.body,

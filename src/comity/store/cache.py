@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeVar
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.policy import Policy, RobotsResult
-from comity.policy.outcome import freshness
+from comity.policy.outcome import combined, freshness
 
 VERSION: Final = 1
 BUSY: Final = 0.25  # seconds that another process may hold the file
@@ -50,10 +50,8 @@ class Page:
         cls, url: str, status: int, headers: tuple[tuple[str, str], ...], body: bytes, fetched_at: float
     ) -> Self | None:
         """The page to keep; None where it may not be kept, or keeping it would spare nothing."""
-        lowered = {name.lower(): value for name, value in headers}
-        control = lowered.get("cache-control", "").lower()
-        varies = lowered.get("vary", "accept-encoding").strip().lower()
-        if status != 200 or "no-store" in control or "private" in control or varies != "accept-encoding":
+        lowered = combined(headers)
+        if status != 200 or not _may_be_shared(lowered):
             return None
         fresh_until = _fresh_until(lowered, fetched_at)
         if fresh_until <= fetched_at and not {"etag", "last-modified"} & set(lowered):
@@ -63,20 +61,36 @@ class Page:
     @property
     def validators(self) -> dict[str, str]:
         """Request headers that ask whether it is still current (RFC 9110, 13.1)."""
-        lowered = {name.lower(): value for name, value in self.headers}
+        lowered = combined(self.headers)
         pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
         return {ask: lowered[name] for ask, name in pairs if name in lowered}
 
+    def is_fresh(self, wall: float) -> bool:
+        """Whether it may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
+        return self.fetched_at <= wall < self.fresh_until
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether its headers let others be served with it: those of a 304 may say that no longer."""
+        return _may_be_shared(combined(self.headers))
+
     def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "Page":
         """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
-        new = {name.lower(): value for name, value in headers.items() if name.lower() != "content-length"}
+        new = {name.lower() for name in headers if name.lower() != "content-length"}
         kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
         merged = (*kept, *((name, value) for name, value in headers.items() if name.lower() in new))
-        fresh = _fresh_until({name.lower(): value for name, value in merged}, fetched_at)
+        fresh = _fresh_until(combined(merged), fetched_at)
         return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fresh)
 
     def header_map(self) -> CIMultiDictProxy[str]:
         return CIMultiDictProxy(CIMultiDict(self.headers))
+
+
+def _may_be_shared(lowered: Mapping[str, str]) -> bool:
+    """Whether an answer may be kept and given to anybody (RFC 9111, 3 and 4.1)."""
+    control = lowered.get("cache-control", "").lower()
+    varies = {name.strip() for name in lowered.get("vary", "").lower().split(",")} - {""}
+    return "no-store" not in control and "private" not in control and varies <= {"accept-encoding"}
 
 
 def _fresh_until(lowered: Mapping[str, str], fetched_at: float) -> float:
@@ -155,6 +169,10 @@ class Cache:
     def keep_page(self, page: Page) -> None:
         values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
+
+    def forget_page(self, url: str) -> None:
+        """The page kept for a URL may no longer be used."""
+        self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
 
     def clear(self) -> None:
         """Forget every robots.txt; pages stay."""

@@ -21,6 +21,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 _RULINGS = 16 * 1024 * 1024  # bytes of robots.txt files held parsed
 _OVERHEAD = 2048  # bytes that one costs beside its text
 _COPIES = 64  # answers of one origin held
+_MINUTE = 60.0  # seconds: hours of the day begin and end with one
 SLACK = 60.0  # seconds: by which the clock of the day may have been set while a site was unreachable
 _SOURCES = ("request", "renewed", "standing", "cache")
 
@@ -177,7 +178,10 @@ class Evidence:
             if record["kind"] == "request":
                 problems.extend(self._time(number, record, copies, place))
         try:
-            decision = ruling.decide(record["url"])
+            at = record["sent"] if record["kind"] == "request" else record["at"]
+            decision = ruling.decide(record["url"], at)
+            if record.get("interval") not in (None, decision.delay):  # permitted before, when another rate was in force
+                decision = ruling.decide(record["url"], at - _MINUTE)
         except ComityError as error:
             return None, [str(error)]
         rule = decision.rule
