@@ -7,6 +7,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -177,9 +178,10 @@ class Crawler:
         with (
             self._watch.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            GuardedSink(sink, self.folder, self._frontier) as self._sink,
+            nullcontext(GuardedSink(sink, self.folder, self._frontier)) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
-            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
+            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
+            self._sink.opened(self._writer),
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._start()

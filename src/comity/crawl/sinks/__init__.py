@@ -21,7 +21,9 @@ Answer = Response | RobotsResult  # what a record was made from, for formats tha
 class Sink(Protocol):
     """What the crawler needs of a sink. Any class with these members will do, as `MODULE:NAME` or as an object.
 
-    `add` and `flush` are called in a thread of the crawl's own, one call at a time; `open` and `close` outside it.
+    All of it is called in one thread, which is the crawl's own and not that of the program, one call at a time: what
+    `open` makes (a connection of sqlite3, for instance) can be used until `close`. Only the object itself is made, and
+    a plug-in's module imported, in the program's thread.
     Any exception stops the crawl with a StorageError; the crawl can be resumed from the last commit.
     """
 
