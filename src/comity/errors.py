@@ -106,7 +106,17 @@ class TooManyRedirects(FetchError):
 
 
 class UnwantedType(FetchError):
-    """The response is of a content type that the settings do not accept; its body was not read."""
+    """The response is of a content type that the settings do not accept; its body was not read.
+
+    Attributes:
+        status: the HTTP status.
+        content_type: the media type in lower case, without parameters; empty where none was stated.
+    """
+
+    def __init__(self, message: str, *, url: str, status: int, content_type: str, hint: str = "") -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.status = status
+        self.content_type = content_type
 
 
 class Postponed(ComityError):

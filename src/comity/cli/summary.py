@@ -27,6 +27,7 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("left by a limit", f"{crawler.left:,}", "URLs that wait still, sitemaps too"),) * bool(crawler.left)),

@@ -23,6 +23,7 @@ from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.crawl.watch.tally import Tally
 from comity.crawl.watch.watching import Watch
+from comity.errors import UnwantedType
 from comity.net import Response
 from comity.net.exchange import Exchange
 from comity.policy import Decision, RobotsResult
@@ -218,6 +219,12 @@ class Outcome:
         self.trouble = self.trouble or why
         self.lasting = self.lasting or not passing
         self._batch.settled.append((State.FAILED, entry.id))
+
+    def unwanted(self, entry: Entry, error: UnwantedType) -> None:
+        """A URL is of a content type that the settings leave out."""
+        self._write("unwanted", records.unwanted(error, entry.url, depth=entry.depth))
+        self.stats.unwanted += 1
+        self.done(entry)
 
     def no_url(self, text: str, why: str) -> None:
         """What was given to start from is no web address."""

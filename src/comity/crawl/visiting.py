@@ -28,6 +28,7 @@ from comity.errors import (
     RenderingFailed,
     RobotsDisallowed,
     TooLarge,
+    UnwantedType,
 )
 from comity.net import AsyncClient, Response
 from comity.policy import Decision
@@ -112,8 +113,9 @@ class Visitor:
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
-            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if entry.kind is Kind.SITEMAP else None
-            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most)
+            lists = entry.kind is Kind.SITEMAP  # it is read for what it names, not kept
+            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
+            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most, any_type=lists)
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
@@ -130,6 +132,9 @@ class Visitor:
             self._refused(host, entry, error.decision)
         except (AddressBlocked, TooLarge, PluginError) as error:
             self._outcome.failed(entry, str(error))
+        except UnwantedType as error:  # the answer is what it is: asking again would not change it
+            host.failing = False
+            self._outcome.unwanted(entry, error)
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
         except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time

@@ -271,16 +271,18 @@ class AsyncClient:
         headers: Mapping[str, str] = NO_HEADERS,
         redirects: tuple[str, ...] = (),
         max_body: int | None = None,
+        any_type: bool = False,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
 
         Args:
             max_body: bytes of this body, instead of what the settings say.
+            any_type: whether `content_types` does not hold for it.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0, any_type=any_type)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -314,7 +316,14 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        tries: int,
+        most: int = 0,
+        any_type: bool = False,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         cache = self._cache
@@ -333,7 +342,9 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
+                    response = await self._sender.send(
+                        go, method, url, headers, redirects, most=most, any_type=any_type
+                    )
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):

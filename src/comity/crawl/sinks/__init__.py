@@ -7,13 +7,13 @@ back to the marker last stored. What a sink wrote after that marker never happen
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from comity.net import Response
 from comity.policy import RobotsResult
 
-Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
-CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
+Channel = Literal["pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 Answer = Response | RobotsResult  # what a record was made from, for formats that keep it as received
 
 
