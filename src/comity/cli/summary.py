@@ -8,13 +8,15 @@ from rich.console import Console
 from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.crawl import Crawler, Stats
+from comity.crawl.again import remembered
 from comity.crawl.sinks.guarded import FORMATS
 
 
 def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:
     """Print the summary; `resumable` says whether the site is there for a later run."""
     if as_json:
-        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}))
+        limits = remembered.changed(crawler.settings)
+        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left, "limits": limits}))
     else:
         changes = (
             ("new", f"{stats.new:,}", _where(crawler, "changes")),

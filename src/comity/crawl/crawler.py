@@ -5,7 +5,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -16,8 +16,9 @@ from typing import Any
 from comity import urls
 from comity.crawl.admit.admission import Admission
 from comity.crawl.admit.intake import Intake
-from comity.crawl.again import policies, waits
+from comity.crawl.again import policies, remembered, waits
 from comity.crawl.again.feeding import feed
+from comity.crawl.again.judging import judge_again
 from comity.crawl.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
 from comity.crawl.again.revisits import Refresh
 from comity.crawl.again.unreachable import Unreachable
@@ -58,6 +59,9 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         policy: None for what the crawl was begun with, the default policy if it is new.
+        settings: the settings, or a mapping of some. A crawl that goes on keeps those it was begun with, field by
+            field, but for what is given now: what a mapping names, or what differs from the default in a CrawlSettings.
+            So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
@@ -73,7 +77,7 @@ class Crawler:
         folder: str | Path,
         *,
         policy: Policy | None = None,
-        settings: CrawlSettings | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
         client_settings: ClientSettings | None = None,
         clock: Clock | None = None,
         sink: Sink | str | None = None,
@@ -84,7 +88,7 @@ class Crawler:
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
         self.policy = policy or policies.begun_with(self.folder) or Policy()
-        self.settings = settings or CrawlSettings()
+        self.settings = remembered.in_force(settings, remembered.begun_with(self.folder), refresh=refresh)
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
@@ -218,14 +222,16 @@ class Crawler:
         refresh = self._refresh = refresh_of(
             self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
         )
-        self.seeds = self.seeds or recall("seeds", [])
+        begun: list[str] = recall("seeds", [])
+        new = [seed for seed in self.seeds if seed not in begun]
+        self.seeds = [*begun, *new]
         self._plugins.go_on(recall("plugins", {}))
         if not self.seeds and self._plugins.source is None:
             raise StorageError(
                 f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
             )
+        judge_again(self._frontier, settings, self.policy, new)
         remember("seeds", self.seeds)
-        remember(policies.FACT, policies.to_dict(self.policy))
         remember("plugins", self._plugins.names)
         waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
@@ -233,7 +239,7 @@ class Crawler:
         self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
         self.stats = self._watch.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name)
-        self._admission = Admission(settings, self.seeds, today=today, recall=recall)
+        self._admission = Admission(settings, new, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
         self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)

@@ -131,7 +131,7 @@ class Visitor:
         except RobotsDisallowed as error:
             self._refused(host, entry, error.decision)
         except (AddressBlocked, TooLarge, PluginError) as error:
-            self._outcome.failed(entry, str(error))
+            self._outcome.failed(entry, str(error), by_policy=isinstance(error, AddressBlocked))
         except UnwantedType as error:  # the answer is what it is: asking again would not change it
             host.failing = False
             self._outcome.unwanted(entry, error)

@@ -16,11 +16,12 @@ from comity.crawl.frontier.values import Batch, Visit
 
 _CHUNK = 500  # rows read at a time
 
-# What was found and not visited, because a limit ended the crawl: the URL as reading.py splits it.
+# What was found and not visited, because a limit ended the crawl or our own wishes kept it out: the URL as reading.py
+# splits it.
 _WAITING = """
 INSERT OR IGNORE INTO visit (url, said)
 SELECT CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest, json_array(depth)
-FROM waiting JOIN host ON host.id = waiting.host WHERE kind = 0 ORDER BY waiting.id
+FROM {table} JOIN host ON host.id = {table}.host WHERE kind = 0 ORDER BY {table}.id
 """
 _STATED = """
 UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) WHERE url = json_extract(value, '$[1]')
@@ -51,7 +52,8 @@ def begin(db: sqlite3.Connection) -> int:
     """Begin a refresh, in the transaction that is open; returns the last id that it has before it."""
     db.execute("CREATE UNIQUE INDEX IF NOT EXISTS visited ON visit (url)")
     db.execute("UPDATE visit SET stated = NULL WHERE stated IS NOT NULL")
-    db.execute(_WAITING)
+    for table in ("waiting", "aside"):
+        db.execute(_WAITING.format(table=table))
     last: int = db.execute("SELECT coalesce(max(id), 0) FROM visit").fetchone()[0]
     return last
 
