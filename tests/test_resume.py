@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from clocks import FakeClock
 from sites import Site
 from test_command import comity, complaint
@@ -186,3 +188,82 @@ def test_a_page_that_the_address_guard_refused_is_no_failure_once_it_is_let_thro
     let = crawl(tmp_path, policy=blind.with_changes(allow_addresses=LOCAL), clock=clock)
     assert (let.stats.pages, let.stats.failed) == (1, 0)
     assert prove(tmp_path).findings == []
+
+
+class Asked:
+    """Notes when a site is asked, on the crawl's own clock, and answers."""
+
+    def __init__(self, clock: FakeClock, *answers: web.Response) -> None:
+        self.times: list[float] = []
+        self._clock = clock
+        self._answers = [*answers]
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.times.append(self._clock.now)
+        return self._answers.pop(0) if self._answers else web.Response(text="<p>", content_type="text/html")
+
+
+def crashed(folder: Path, url: str, policy: Policy, clock: FakeClock, *, when: Callable[[], bool]) -> None:
+    """A crawl that is cut off before its first commit after `when`."""
+
+    async def crash() -> None:
+        crawler = Crawler([url], folder, policy=policy, settings={"sitemaps": False}, clock=clock)
+        running = asyncio.ensure_future(crawler.run())
+        while not when():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(crash())
+
+
+class Still(FakeClock):
+    """A clock on which time passes only where a test says so: no commit's turn comes."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_wait_that_a_site_asked_for_outlives_a_crash_in_the_next_instant(
+    site: Site, tmp_path: Path, status: int
+) -> None:
+    clock = Still()
+    asked = Asked(clock, web.Response(status=status, headers={"Retry-After": "20"}))
+    site.set("/", asked)
+    crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(asked.times))
+    later = FakeClock(clock.now + 1)
+    asked._clock = later
+    assert crawl(tmp_path, clock=later).stats.pages == 1
+    first, second = asked.times
+    assert second - first >= 20
+
+
+def test_an_interval_learnt_just_now_outlives_a_crash(site: Site, tmp_path: Path) -> None:
+    clock = Still()
+    rules = Asked(clock, *(web.Response(text="User-agent: *\nCrawl-delay: 30\n") for _ in range(2)))
+    site.set("/robots.txt", rules)
+    site.link("/")
+    crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(rules.times))
+    later = FakeClock(clock.now + 1)
+    rules._clock = later
+    assert crawl(tmp_path, clock=later).stats.pages == 1
+    first, second = rules.times
+    assert second - first >= 30
+
+
+def test_what_was_heard_is_written_once_and_gone_when_it_is_committed(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    asked = Asked(clock, web.Response(status=503, headers={"Retry-After": "20"}))
+    site.set("/", asked)
+    crawl(tmp_path, site.url("/"), clock=clock)
+    journal = tmp_path / "frontier.waits"
+    assert journal.read_bytes() == b""
+    host = site.url("/").split("/")[2].partition(":")[0]
+    journal.write_text(f'["{host}", {clock.wall() + 50}, 50.0, 0.0]\n["{host}", 17', encoding="ascii")
+    site.set("/again", asked)
+    begun = clock.now
+    assert crawl(tmp_path, site.url("/again"), clock=clock).stats.pages == 2
+    assert asked.times[-1] - begun >= 50, "and a line that was cut short does no harm"

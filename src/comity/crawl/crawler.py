@@ -7,7 +7,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,13 @@ from typing import Any
 from comity import urls
 from comity.crawl.admit.admission import Admission
 from comity.crawl.admit.intake import Intake
-from comity.crawl.again import policies, remembered, waits
+from comity.crawl.again import policies, remembered
 from comity.crawl.again.feeding import feed
 from comity.crawl.again.judging import judge_again
 from comity.crawl.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
 from comity.crawl.again.revisits import Refresh
 from comity.crawl.again.unreachable import Unreachable
+from comity.crawl.again.waits import Waits
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
@@ -124,6 +125,7 @@ class Crawler:
         self._visitor: Visitor
         self._refresh: Refresh | None
         self._unreachable: Unreachable
+        self._waits: Waits
 
     @property
     def stopped(self) -> bool:
@@ -186,9 +188,14 @@ class Crawler:
             Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
             self._sink.opened(self._writer),
+            ExitStack() as resources,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
+                self._waits = resources.enter_context(
+                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._recall)
+                )
                 self._start()
+                self._waits.then, self._client.on_report = self._client.on_report, self._waits.heard
                 self._client.on_exchange = self._outcome.request
                 await self._commit()
                 self._begin()
@@ -233,7 +240,6 @@ class Crawler:
         judge_again(self._frontier, settings, self.policy, new)
         remember("seeds", self.seeds)
         remember("plugins", self._plugins.names)
-        waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
         self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
@@ -350,6 +356,7 @@ class Crawler:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
         self._outcome.committed(commit)
         self._on_their_way = {}
+        self._waits.committed()
         if self.on_page is not None:
             for page in commit.pages:
                 self.on_page(page)
@@ -368,6 +375,6 @@ class Crawler:
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
-        facts = {ENDED: self._ended} | waits.facts(self._client, self._clock, at_rest=self._ended is not None)
+        facts = {ENDED: self._ended} | self._waits.facts(at_rest=self._ended is not None)
         facts |= self._unreachable.facts()
         return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()

@@ -172,6 +172,10 @@ class AsyncClient:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
         return self._gate.waits(self._clock.monotonic())
 
+    def wait_of(self, pace: str) -> tuple[float, float]:
+        """Seconds that what has a pace (see `pace_of`) must still be left alone, and those between two requests."""
+        return self._gate.wait_of(pace, self._clock.monotonic())
+
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._gate.intervals()
