@@ -1,11 +1,13 @@
 """What a crawl finds and takes up: sitemaps, feeds, links; and what it leaves out as a trap, by name."""
 
 import asyncio
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
@@ -244,3 +246,44 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     links = discovery.links_of(page, meta, follow_nofollow=False)
     assert not (nofollow and links)
     assert set(links) <= set(discovery.links_of(page, meta, follow_nofollow=True))
+
+
+INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_sitemap_given_to_start_from_is_read_as_one(named: bool, site: Site, tmp_path: Path) -> None:
+    index, parts = site.url("/lists/all.xml"), [site.url("/lists/1.xml"), site.url("/lists/2.xml.gz")]
+    site.set("/robots.txt", f"Sitemap: {index}\n" if named else "User-agent: *\nDisallow:\n")
+    locs = "".join(f"<sitemap><loc>{part}</loc></sitemap>" for part in parts)
+    site.set("/lists/all.xml", INDEX.format(locs), content_type="application/xml")
+    site.set("/lists/1.xml", urlset(site, "/a"), content_type="text/plain")
+    packed = gzip.compress(urlset(site, "/b").encode())
+    site.set("/lists/2.xml.gz", packed, content_type="application/gzip")
+    site.link("/a", "/c")
+    site.link("/b")
+    site.link("/c")
+    crawler = crawl(tmp_path, index, max_depth=1)
+    assert paths(tmp_path, site) == {"/a", "/b"}
+    assert crawler.stats.sitemaps == 3
+    assert site.paths().count("/lists/all.xml") == 1
+
+
+def test_a_feed_given_to_start_from_is_read_and_another_document_is_a_page(site: Site, tmp_path: Path) -> None:
+    feed = f"<rss version='2.0'><channel><item><link>{site.url('/a')}</link></item></channel></rss>"
+    site.set("/news.xml", feed, content_type="application/rss+xml")
+    site.set("/data.xml", "<data><loc>/b</loc></data>", content_type="application/xml")
+    site.set("/list.txt", f"{site.url('/b')}\n")
+    site.link("/a")
+    crawl(tmp_path, *(site.url(path) for path in ("/news.xml", "/data.xml", "/list.txt")))
+    assert paths(tmp_path, site) == {"/a", "/data.xml", "/list.txt"}
+    crawl(tmp_path / "off", site.url("/news.xml"), feeds=False)
+    assert paths(tmp_path / "off", site) == {"/news.xml"}
+
+
+def test_a_text_that_robots_txt_names_as_a_sitemap_is_one_though_it_was_given(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", f"Sitemap: {site.url('/list.txt')}\n")
+    site.set("/list.txt", f"{site.url('/b')}\n")
+    site.link("/b")
+    crawl(tmp_path, site.url("/list.txt"))
+    assert paths(tmp_path, site) == {"/b"}

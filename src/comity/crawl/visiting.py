@@ -5,6 +5,7 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
@@ -113,7 +114,7 @@ class Visitor:
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
-            lists = entry.kind is Kind.SITEMAP  # it is read for what it names, not kept
+            lists = self._reader.may_list(entry)
             most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
             response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most, any_type=lists)
             if response.from_cache:
@@ -121,6 +122,8 @@ class Visitor:
             host.delay = response.decision.delay
             host.failing = False
             rendered = None
+            if response.ok and entry.kind is Kind.PAGE and self._reader.lists(entry, response):
+                entry = replace(entry, kind=Kind.SITEMAP, depth=max(entry.depth, 1))
             if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
                 if not self._spending.has_room(host.name):
                     return entry
