@@ -287,3 +287,48 @@ def test_a_text_that_robots_txt_names_as_a_sitemap_is_one_though_it_was_given(si
     site.link("/b")
     crawl(tmp_path, site.url("/list.txt"))
     assert paths(tmp_path, site) == {"/b"}
+
+
+def many_sitemaps(site: Site, count: int) -> None:
+    """A site of one page, whose index names many sitemaps of one page each."""
+    site.set("/robots.txt", f"Sitemap: {site.url('/index.xml')}\n")
+    site.set(
+        "/index.xml",
+        INDEX.format("".join(f"<sitemap><loc>{site.url(f'/{n}.xml')}</loc></sitemap>" for n in range(count))),
+    )
+    for number in range(count):
+        site.set(f"/{number}.xml", urlset(site, f"/{number}"))
+        site.link(f"/{number}")
+
+
+def test_a_limit_on_pages_is_one_on_sitemaps_too(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 60)
+    for number in range(60):
+        site.set(f"/{number}.xml", urlset(site, "/"))
+    site.link("/", *(f"/page/{number}" for number in range(5)))
+    for number in range(5):
+        site.link(f"/page/{number}")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=10)
+    assert crawler.stats.pages == 6
+    assert len([path for path in site.paths() if path.endswith(".xml")]) <= 10
+    assert crawler.left == 51, "of which the summary tells"
+    crawl(tmp_path, max_pages=None)
+    assert len(site.paths()) == 2 + 61 + 6, "a higher limit takes them up"
+
+
+def test_sitemaps_are_read_only_until_enough_pages_wait(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 30)
+    site.link("/", "/linked")
+    site.link("/linked")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=5)
+    assert crawler.stats.pages == 5
+    assert len([path for path in site.paths() if path.endswith(".xml")]) <= 5
+    enough = crawl(tmp_path / "other", site.url("/"), max_pages=1)
+    assert (enough.stats.pages, enough.stats.sitemaps) == (1, 0)
+
+
+def test_a_page_that_fails_gives_its_place_to_one_that_a_sitemap_names(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 3)
+    site.link("/", "/gone/1", "/gone/2")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=3)
+    assert (crawler.stats.pages, crawler.stats.failed) == (3, 2)

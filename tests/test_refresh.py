@@ -42,9 +42,7 @@ def crawl(
     sink: str | None = None,
     **settings: Any,
 ) -> Crawler:
-    crawler = Crawler(
-        seeds, folder, policy=policy, settings=settings, clock=clock, refresh=refresh, sink=sink
-    )
+    crawler = Crawler(seeds, folder, policy=policy, settings=settings, clock=clock, refresh=refresh, sink=sink)
     asyncio.run(crawler.run())
     return crawler
 
@@ -351,6 +349,22 @@ def test_what_was_asked_for_longest_ago_has_its_turn_first(site: Site, tmp_path:
         crawl(tmp_path, refresh=True, max_pages=4)
     told = Counter(path for refresh in (1, 2, 3) for path in changes(tmp_path, site, refresh) if path != "/")
     assert set(told) == {f"/{number}" for number in range(9)}
+
+
+def test_known_pages_and_new_ones_have_their_shares_of_a_limit(site: Site, tmp_path: Path) -> None:
+    site.link("/", *(f"/{number}" for number in range(40)))
+    for number in range(40):
+        serve(site, f"/{number}", str(number), ETag='"1"')
+    crawl(tmp_path, site.url("/"), max_pages=12)
+    for number in range(40):
+        serve(site, f"/{number}", f"other {number}", ETag='"2"')
+    for refresh in (1, 2, 3):
+        refreshed = crawl(tmp_path, refresh=True)
+        told = Counter(change for change, _ in changes(tmp_path, site, refresh).values())
+        assert told.total() == 12
+        assert 4 <= told["new"] <= 8, "neither those that are known nor the others alone"
+        assert refreshed.unasked == {1: 6, 2: 18 - (12 - told["new"])}.get(refresh, refreshed.unasked)
+    assert proved(tmp_path)
 
 
 def test_duplicates_are_those_of_the_pages_as_they_are_now(site: Site, tmp_path: Path) -> None:

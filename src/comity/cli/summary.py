@@ -16,7 +16,13 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
     """Print the summary; `resumable` says whether the site is there for a later run."""
     if as_json:
         limits = remembered.changed(crawler.settings)
-        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left, "limits": limits}))
+        print(
+            json.dumps(
+                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}
+                | ({"unasked": crawler.unasked} if crawler.refreshes else {})
+                | {"limits": limits}
+            )
+        )
     else:
         changes = (
             ("new", f"{stats.new:,}", _where(crawler, "changes")),
@@ -33,6 +39,7 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("left by a limit", f"{crawler.left:,}", "URLs that wait still, sitemaps too"),) * bool(crawler.left)),
+            *((("known, not asked", f"{crawler.unasked:,}", "they go first next time"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),

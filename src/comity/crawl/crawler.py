@@ -95,6 +95,7 @@ class Crawler:
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
         self.left = 0  # URLs that still waited when a limit ended the last run
+        self.unasked = 0  # of them, in a refresh, pages that are known: also where the run was stopped
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
@@ -219,6 +220,8 @@ class Crawler:
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
                 self.left = 0 if self._stopping else self._waiting()
+                if self._refresh is not None:
+                    self.unasked = self._refresh.visits.unasked(self._refresh.last)
         return self.stats
 
     # The loop

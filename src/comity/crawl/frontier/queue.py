@@ -20,7 +20,7 @@ from typing import Any, Self
 from comity.crawl.frontier import aside, reading, visits
 from comity.crawl.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.crawl.frontier.seen import Seen
-from comity.crawl.frontier.values import Batch, Entry, Found, State
+from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
@@ -191,10 +191,11 @@ class Frontier:
             yield from (name for _, name in rows)
             last = rows[-1][0]
 
-    def waiting(self, host: str, *, but_not: Collection[int], most: int) -> list[Entry]:
-        """URLs of a host that wait for their turn, by priority, then sitemaps first, then in the order found."""
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: Kind | None = None) -> list[Entry]:
+        """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
+        order found."""
         with explained(self._path):
-            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER)
+            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER, kind=kind)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""
