@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
 
-from comity import Crawler, CrawlSettings, Policy, parse, urls
+from comity import Crawler, Policy, parse, urls
 from comity.crawl.admit import discovery
 from comity.crawl.frontier import Kind
 from comity.signals.links import read_page
@@ -24,7 +24,7 @@ SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlse
 
 
 def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(**settings))
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=settings)
     asyncio.run(asyncio.wait_for(crawler.run(), 60))
     return crawler
 
