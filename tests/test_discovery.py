@@ -327,6 +327,16 @@ def test_sitemaps_are_read_only_until_enough_pages_wait(site: Site, tmp_path: Pa
     assert (enough.stats.pages, enough.stats.sitemaps) == (1, 0)
 
 
+def test_a_sitemap_that_fails_gives_its_turn_to_the_next(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 4)
+    for number in (0, 1, 2):
+        site.set(f"/{number}.xml", status=404)
+    site.link("/")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=9)
+    assert paths(tmp_path, site) == {"/", "/3"}
+    assert crawler.stats.failed == 3
+
+
 def test_a_page_that_fails_gives_its_place_to_one_that_a_sitemap_names(site: Site, tmp_path: Path) -> None:
     many_sitemaps(site, 3)
     site.link("/", "/gone/1", "/gone/2")

@@ -131,9 +131,10 @@ class Schedule:
         most = REFILL_PACED if _is_paced(host) else REFILL
         room, lists = self._spending.room(host.name), self._spending.lists_left(host.name)
         unread = host.sitemaps > 0 or self._outcome.unread(host.name)
-        if room is not None and self._refresh is None:
-            may_list = bool(lists) and not unread
-            waiting, host.drained = needed(self._frontier, host, taken, room=room, most=most, may_list=may_list)
+        if room is not None and lists is not None and self._refresh is None:
+            waiting, host.drained = needed(
+                self._frontier, host, taken, room=room, most=most, lists=lists, unread=unread
+            )
             host.queue.extend(waiting)
             return bool(waiting)
         kind = Kind.PAGE if lists == 0 else None

@@ -12,16 +12,17 @@ from comity.crawl.hosts import Host
 
 
 def needed(
-    frontier: Frontier, host: Host, but_not: Collection[int], *, room: int, most: int, may_list: bool
+    frontier: Frontier, host: Host, but_not: Collection[int], *, room: int, most: int, lists: int, unread: bool
 ) -> tuple[list[Entry], bool]:
     """What has its turn next, and whether nothing else waits that may have it before the next commit.
 
     Args:
         room: pages that may still be kept.
         most: URLs held in memory.
-        may_list: whether a sitemap may be asked for now.
+        lists: sitemaps that may still be asked for.
+        unread: whether one is under way, or was read and is not committed yet: what it names may be enough.
     """
     pages = frontier.waiting(host.name, but_not=but_not, most=most, kind=Kind.PAGE)
-    sitemaps = frontier.waiting(host.name, but_not=but_not, most=1, kind=Kind.SITEMAP) if may_list else []
+    sitemaps = frontier.waiting(host.name, but_not=but_not, most=1, kind=Kind.SITEMAP) if lists and not unread else []
     enough = len(pages) >= min(room, most)
-    return pages if enough else sitemaps + pages, len(pages) < most and not sitemaps
+    return pages if enough else sitemaps + pages, len(pages) < most and not sitemaps and not unread
