@@ -14,7 +14,7 @@ from clocks import FakeClock
 from killing import finished, killed
 from sites import Site
 
-from comity import ClientSettings, Crawler, CrawlSettings, Policy, StorageError
+from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.crawl.prove import prove
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -23,7 +23,7 @@ QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 def crawl(
     folder: Path, *seeds: str, policy: Policy = QUICK, clock: FakeClock | None = None, **settings: Any
 ) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=policy, settings=CrawlSettings(**settings), clock=clock)
+    crawler = Crawler(seeds, folder, policy=policy, settings=settings, clock=clock)
     asyncio.run(crawler.run())
     return crawler
 
@@ -226,6 +226,30 @@ def test_what_fails_for_now_is_tried_again(site: Site, tmp_path: Path, clock: Fa
 
 
 # covers: F15, Y4
+def test_what_is_of_an_unwanted_type_is_asked_for_once_and_left_out(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    site.set("/robots.txt", f"Sitemap: {site.url('/map.xml')}\n")
+    site.set("/map.xml", f"<urlset><url><loc>{site.url('/b')}</loc></url></urlset>", content_type="application/xml")
+    site.link("/", "/1.gif", "/2.gif", "/none")
+    site.link("/b")
+    for path in ("/1.gif", "/2.gif"):
+        site.set(path, b"GIF89a", content_type="image/gif")
+    site.set("/none", b"?", headers={"Content-Type": ""})
+    wanted = ClientSettings(content_types=("text/html",))
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=wanted, clock=clock)
+    stats = asyncio.run(crawler.run())
+    assert Counter(site.paths()) == dict.fromkeys(
+        ("/robots.txt", "/map.xml", "/", "/1.gif", "/2.gif", "/none", "/b"), 1
+    ), "a sitemap is read whatever its type, for it is no page"
+    assert (stats.pages, stats.unwanted, stats.failed, crawler.trouble) == (2, 3, 0, None)
+    assert paths(tmp_path, "unwanted", site) == {"/1.gif", "/2.gif", "/none"}
+    (first, *_) = sorted(records(tmp_path, "unwanted"), key=lambda record: record["url"])
+    why = f"{site.url('/1.gif')} is image/gif, which is not wanted (content_types)"
+    assert first == {"url": site.url("/1.gif"), "depth": 1, "status": 200, "content_type": "image/gif", "why": why}
+    assert prove(tmp_path).findings == []
+
+
 def test_no_interval_is_violated_by_the_servers_own_clock(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.06\n")
     site.link("/", *(f"/{number}" for number in range(12)))
@@ -256,7 +280,7 @@ def test_max_pages_is_kept_exactly_and_a_later_run_goes_on(site: Site, tmp_path:
         site.link(f"/{number}", "/")
     assert crawl(tmp_path, site.url("/"), max_pages=10).stats.pages == 10
     assert len(paths(tmp_path, "pages", site)) == 10
-    assert crawl(tmp_path).stats.pages == 41
+    assert crawl(tmp_path, max_pages=None).stats.pages == 41
     assert len(paths(tmp_path, "pages", site)) == 41
     assert Counter(site.paths())["/"] == 1
 

@@ -27,9 +27,7 @@ WORDS = [f"word{number}" for number in range(2_000)]
 
 
 def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
-    crawler = Crawler(
-        seeds, folder, policy=QUICK, settings=CrawlSettings(**{"sitemaps": False, "concurrency": 1} | settings)
-    )
+    crawler = Crawler(seeds, folder, policy=QUICK, settings={"sitemaps": False, "concurrency": 1} | settings)
     asyncio.run(crawler.run())
     return crawler
 
@@ -194,7 +192,7 @@ def test_duplicates_are_marked_across_a_resume_and_kept(site: Site, tmp_path: Pa
     site.set("/2", body)
     site.set("/3", body.replace(" ", "\n", 1) + " more")
     crawl(tmp_path, site.url("/"), duplicates="near", max_pages=2)
-    crawl(tmp_path, duplicates="near")
+    crawl(tmp_path, max_pages=None)
     found = pages(tmp_path, site)
     assert [found[path]["duplicate"] for path in ("/", "/1", "/2", "/3")] == [None, None, "content", "near"]
     assert found["/3"]["duplicate_of"] == site.url("/1")

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import re
+import sqlite3
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -305,6 +306,47 @@ def test_a_sink_that_fails_stops_the_crawl_which_can_be_resumed(where: str, site
         crawl(tmp_path, site.url("/"), sink=Memory(kept, broken_at=where))
     crawl(tmp_path, site.url("/"), sink=Memory(kept))
     assert sorted(kept) == sorted(site.url(path) for path in ("/", *(f"/{number}" for number in range(9))))
+
+
+def test_a_sink_lives_in_one_thread_so_that_it_may_hold_what_belongs_to_one(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a", "/b")
+    site.link("/a")
+
+    class Table:
+        """The obvious sink: one connection of sqlite3, which no other thread may touch."""
+
+        def __init__(self) -> None:
+            self.threads: set[int] = set()
+
+        @property
+        def pending(self) -> int:
+            self.threads.add(threading.get_ident())
+            return self._db.total_changes * 0
+
+        def open(self, folder: Path, committed: Any) -> None:
+            self.threads.add(threading.get_ident())
+            self._db = sqlite3.connect(folder / "table.sqlite")
+            self._db.execute("CREATE TABLE IF NOT EXISTS page (url)")
+            self._db.execute("DELETE FROM page WHERE rowid > ?", (committed or 0,))
+
+        def add(self, channel: str, record: Mapping[str, Any], answer: object = None) -> None:
+            if channel == "pages":
+                self._db.execute("INSERT INTO page VALUES (?)", (record["url"],))
+
+        def flush(self, *, final: bool) -> int:
+            self._db.commit()
+            return int(self._db.execute("SELECT count(*) FROM page").fetchone()[0])
+
+        def close(self) -> None:
+            self.threads.add(threading.get_ident())
+            self._db.close()
+
+    table = Table()
+    crawl(tmp_path, site.url("/"), sink=table, settings=CrawlSettings(max_pages=1))
+    crawl(tmp_path, site.url("/"), sink=table, settings=CrawlSettings(max_pages=2))
+    assert threading.get_ident() not in table.threads
+    with sqlite3.connect(tmp_path / "table.sqlite") as db:
+        assert db.execute("SELECT url FROM page").fetchall() == [(site.url("/"),), (site.url("/a"),)]
 
 
 def test_no_request_is_started_while_a_sink_holds_too_much(

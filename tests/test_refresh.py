@@ -21,7 +21,7 @@ from outputs import READERS, answered
 from sites import Site
 from test_command import comity, complaint
 
-from comity import Crawler, CrawlSettings, Policy, StorageError
+from comity import Crawler, Policy, StorageError
 from comity.crawl.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
 from comity.crawl.frontier import Visit
 from comity.crawl.prove import prove
@@ -42,9 +42,7 @@ def crawl(
     sink: str | None = None,
     **settings: Any,
 ) -> Crawler:
-    crawler = Crawler(
-        seeds, folder, policy=policy, settings=CrawlSettings(**settings), clock=clock, refresh=refresh, sink=sink
-    )
+    crawler = Crawler(seeds, folder, policy=policy, settings=settings, clock=clock, refresh=refresh, sink=sink)
     asyncio.run(crawler.run())
     return crawler
 
@@ -333,7 +331,7 @@ def test_counts_and_limits_are_those_of_the_refresh(site: Site, tmp_path: Path) 
         serve(site, f"/{number}", str(number), ETag='"1"')
     crawl(tmp_path, site.url("/"), max_pages=6)
     refreshed = crawl(tmp_path, refresh=True, max_pages=4)
-    assert refreshed.stats.unchanged == 4
+    assert (refreshed.stats.unchanged, refreshed.stats.new) == (2, 2)
     assert refreshed.limit_reached == "the limit of 4 pages is reached"
     again = crawl(tmp_path, max_pages=20)
     assert again.refreshes
@@ -351,6 +349,22 @@ def test_what_was_asked_for_longest_ago_has_its_turn_first(site: Site, tmp_path:
         crawl(tmp_path, refresh=True, max_pages=4)
     told = Counter(path for refresh in (1, 2, 3) for path in changes(tmp_path, site, refresh) if path != "/")
     assert set(told) == {f"/{number}" for number in range(9)}
+
+
+def test_known_pages_and_new_ones_have_their_shares_of_a_limit(site: Site, tmp_path: Path) -> None:
+    site.link("/", *(f"/{number}" for number in range(40)))
+    for number in range(40):
+        serve(site, f"/{number}", str(number), ETag='"1"')
+    crawl(tmp_path, site.url("/"), max_pages=12)
+    for number in range(40):
+        serve(site, f"/{number}", f"other {number}", ETag='"2"')
+    for refresh in (1, 2, 3):
+        refreshed = crawl(tmp_path, refresh=True)
+        told = Counter(change for change, _ in changes(tmp_path, site, refresh).values())
+        assert told.total() == 12
+        assert 4 <= told["new"] <= 8, "neither those that are known nor the others alone"
+        assert refreshed.unasked == {1: 6, 2: 18 - (12 - told["new"])}.get(refresh, refreshed.unasked)
+    assert proved(tmp_path)
 
 
 def test_duplicates_are_those_of_the_pages_as_they_are_now(site: Site, tmp_path: Path) -> None:
@@ -413,7 +427,7 @@ def test_a_folder_from_before_there_were_refreshes_goes_on_and_says_why_it_canno
     assert crawl(tmp_path, max_pages=1).stats.pages == 1
     with pytest.raises(StorageError, match="nothing of its pages to compare"):
         crawl(tmp_path, refresh=True)
-    assert crawl(tmp_path).stats.pages == 2
+    assert crawl(tmp_path, max_pages=None).stats.pages == 2
 
 
 @pytest.mark.parametrize("form", FORMATS)

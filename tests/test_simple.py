@@ -206,7 +206,7 @@ def test_a_crawl_with_a_folder_goes_on_where_it_was_left(site: Site, tmp_path: P
         return pages
 
     before = asyncio.run(some())
-    asyncio.run(collect(folder=tmp_path))
+    asyncio.run(collect(folder=tmp_path, settings={"max_pages": None}))
     lines = (tmp_path / "pages.jsonl").read_text().splitlines()
     kept = [json.loads(line)["url"] for line in lines]
     assert len(kept) == len(set(kept)) == 31

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,11 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
 
 def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tmp_path: Path) -> None:
     site.link("/")
-    with Frontier(tmp_path / "frontier.sqlite") as frontier, GuardedSink("sqlite", tmp_path, frontier):
+    with (
+        Frontier(tmp_path / "frontier.sqlite") as frontier,
+        ThreadPoolExecutor(1) as thread,
+        GuardedSink("sqlite", tmp_path, frontier).opened(thread),
+    ):
         pass
     with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):
         crawl(tmp_path)

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from comity.signals._tags import tags, unescape
 
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
-ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href")
+ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href", "http-equiv")
 HTML_INSIDE = {
     "svg": {"foreignobject", "desc", "title"},
     "math": {"mi", "mo", "mn", "ms", "mtext", "annotation-xml"},

@@ -107,7 +107,19 @@ class TooManyRedirects(FetchError):
 
 class UnwantedType(FetchError):
     """The response is of a content type that the settings do not accept, or in a content coding that was not asked for;
-    its body was not read."""
+    its body was not read.
+
+    Attributes:
+        status: the HTTP status; None where only the coding was looked at.
+        content_type: the media type in lower case, without parameters; empty where none was stated.
+    """
+
+    def __init__(
+        self, message: str, *, url: str, status: int | None = None, content_type: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.status = status
+        self.content_type = content_type
 
 
 class Postponed(ComityError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import AGENT, LIMITS, WATCHING, option_of, together
+from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def app() -> None:
 
 def _given(**options: Any) -> dict[str, Any]:
     """The settings that were named on the command line; what was not is left to environment, file and defaults."""
-    return {name: value for name, value in options.items() if value is not None and value != ()}
+    said = {name: value for name, value in options.items() if value is not None and value != ()}
+    return {name: None if value is NONE else () if value == ("none",) else value for name, value in said.items()}
 
 
 @app.command()

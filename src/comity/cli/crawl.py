@@ -11,17 +11,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
+from comity.cli.options import as_typed
 from comity.cli.progress import watch
 from comity.cli.summary import sum_up
 from comity.configuration import Configuration
-from comity.crawl import Crawler, Stats
-from comity.crawl.again import policies
+from comity.crawl import Crawler, CrawlSettings, Stats
+from comity.crawl.again import policies, remembered
 from comity.crawl.frontier import has_begun
 from comity.crawl.watch.shown import shown
 from comity.errors import InvalidSetting, StorageError
@@ -57,10 +59,11 @@ def crawl(
         )
     console = Console(stderr=True)
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
-    policy, settings = configuration.policy, configuration.crawl
+    policy, concurrency = configuration.policy, configuration.crawl.concurrency
+    settings: CrawlSettings | dict[str, Any] = configuration.crawl
     client_settings = configuration.client
-    if client_settings.connections < settings.concurrency:
-        client_settings = replace(client_settings, connections=settings.concurrency)
+    if client_settings.connections < concurrency:
+        client_settings = replace(client_settings, connections=concurrency)
     with ExitStack() as stack:
         if demo:
             from comity.demo import serve
@@ -78,6 +81,7 @@ def crawl(
         folder = _folder(folder, normal, again)
         if resume or refresh:
             policy = _as_begun(folder, configuration)
+            settings = _told_anew(folder, configuration)
         crawler = Crawler(
             normal,
             folder,
@@ -127,6 +131,20 @@ def _as_begun(folder: Path, configuration: Configuration) -> Policy:
         pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
         print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
     return begun
+
+
+def _told_anew(folder: Path, configuration: Configuration) -> dict[str, Any]:
+    """The settings of a crawl that the command line gives now, and those that hold for one run only; says which
+    others it goes on with."""
+    now = configuration.crawl
+    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
+    given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
+    begun = remembered.stated(CrawlSettings(**remembered.begun_with(folder)))
+    kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
+    if kept:
+        words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
+        print(f"comity: limits as they were: {shown(words)}", file=sys.stderr)
+    return {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
 
 
 def tune() -> None:

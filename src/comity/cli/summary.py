@@ -8,13 +8,21 @@ from rich.console import Console
 from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.crawl import Crawler, Stats
+from comity.crawl.again import remembered
 from comity.crawl.sinks.guarded import FORMATS
 
 
 def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:
     """Print the summary; `resumable` says whether the site is there for a later run."""
     if as_json:
-        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}))
+        limits = remembered.changed(crawler.settings)
+        print(
+            json.dumps(
+                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}
+                | ({"unasked": crawler.unasked} if crawler.refreshes else {})
+                | {"limits": limits}
+            )
+        )
     else:
         changes = (
             ("new", f"{stats.new:,}", _where(crawler, "changes")),
@@ -27,9 +35,11 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("left by a limit", f"{crawler.left:,}", "URLs that wait still, sitemaps too"),) * bool(crawler.left)),
+            *((("known, not asked", f"{crawler.unasked:,}", "they go first next time"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),

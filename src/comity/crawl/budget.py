@@ -37,12 +37,14 @@ class Spent:
 
     Attributes:
         seconds: of earlier runs.
+        lists: sitemaps and feeds asked for.
         since: when the first request of this run was started; None before it.
     """
 
     pages: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    lists: int = 0
     since: float | None = None
 
     def seconds_at(self, now: float) -> float:
@@ -66,14 +68,16 @@ class Spending:
         self._hosts: dict[str, Spent] = {}
         self._changed: set[str] = set()
 
-    def started(self, host: str, now: float) -> None:
-        """A request to a host begins."""
+    def started(self, host: str, now: float, *, lists: bool = False) -> None:
+        """A request to a host begins; `lists`: for a sitemap or a feed."""
+        self._all.lists += lists
         if self._all.since is None:
             self._all.since = now
         if self._by_host:
             spent = self._of(host)
             if spent.since is None:
                 spent.since = now
+            spent.lists += lists
             self._changed.add(host)
 
     def kept(self, host: str, size: int) -> None:
@@ -97,6 +101,22 @@ class Spending:
     def has_room(self, host: str) -> bool:
         """Whether one more page may be kept."""
         return not _full(self._total, self._all) and not (self._by_host and _full(self._each, self._of(host)))
+
+    def room(self, host: str) -> int | None:
+        """How many pages more may be kept of a host; None without a limit."""
+        rooms = [limit - spent.pages for limit, spent in self._limits(host)]
+        return max(min(rooms), 0) if rooms else None
+
+    def lists_left(self, host: str) -> int | None:
+        """How many sitemaps and feeds more may be asked for: no more than pages may be kept; None without a limit."""
+        left = [limit - spent.lists for limit, spent in self._limits(host)]
+        return max(min(left), 0) if left else None
+
+    def _limits(self, host: str) -> list[tuple[int, Spent]]:
+        limits = [] if self._total.pages is None else [(self._total.pages, self._all)]
+        if self._each.pages is not None:
+            limits.append((self._each.pages, self._of(host)))
+        return limits
 
     def deadline(self) -> float | None:
         """When the seconds of the whole crawl end."""
@@ -131,4 +151,4 @@ def _name(host: str) -> str:
 
 
 def _listed(spent: Spent, now: float) -> list[float]:
-    return [spent.pages, spent.bytes, round(spent.seconds_at(now), 3)]
+    return [spent.pages, spent.bytes, round(spent.seconds_at(now), 3), spent.lists]

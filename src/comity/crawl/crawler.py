@@ -5,8 +5,9 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import Any
 from comity import urls
 from comity.crawl.admit.admission import Admission
 from comity.crawl.admit.intake import Intake
-from comity.crawl.again import policies, waits
+from comity.crawl.again import policies, remembered
 from comity.crawl.again.feeding import feed
+from comity.crawl.again.judging import judge_again
 from comity.crawl.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
 from comity.crawl.again.revisits import Refresh
 from comity.crawl.again.unreachable import Unreachable
+from comity.crawl.again.waits import Waits
 from comity.crawl.budget import Spending
 from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
@@ -57,6 +60,9 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         policy: None for what the crawl was begun with, the default policy if it is new.
+        settings: the settings, or a mapping of some. A crawl that goes on keeps those it was begun with, field by
+            field, but for what is given now: what a mapping names, or what differs from the default in a CrawlSettings.
+            So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
@@ -72,7 +78,7 @@ class Crawler:
         folder: str | Path,
         *,
         policy: Policy | None = None,
-        settings: CrawlSettings | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
         client_settings: ClientSettings | None = None,
         clock: Clock | None = None,
         sink: Sink | str | None = None,
@@ -83,13 +89,14 @@ class Crawler:
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
         self.policy = policy or policies.begun_with(self.folder) or Policy()
-        self.settings = settings or CrawlSettings()
+        self.settings = remembered.in_force(settings, remembered.begun_with(self.folder), refresh=refresh)
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
         self.put_off: str | None = None  # what hosts wait for that the last run left for a later one, in words
         self.left = 0  # URLs that still waited when a limit ended the last run
+        self.unasked = 0  # of them, in a refresh, pages that are known: also where the run was stopped
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
@@ -120,6 +127,7 @@ class Crawler:
         self._visitor: Visitor
         self._refresh: Refresh | None
         self._unreachable: Unreachable
+        self._waits: Waits
 
     @property
     def stopped(self) -> bool:
@@ -178,12 +186,18 @@ class Crawler:
         with (
             self._watch.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            GuardedSink(sink, self.folder, self._frontier) as self._sink,
+            nullcontext(GuardedSink(sink, self.folder, self._frontier)) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
-            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
+            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
+            self._sink.opened(self._writer),
+            ExitStack() as resources,
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
+                self._waits = resources.enter_context(
+                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._recall)
+                )
                 self._start()
+                self._waits.then, self._client.on_report = self._client.on_report, self._waits.heard
                 self._client.on_exchange = self._outcome.request
                 await self._commit()
                 self._begin()
@@ -210,6 +224,8 @@ class Crawler:
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
                 self.left = 0 if self._stopping else self._waiting()
+                if self._refresh is not None:
+                    self.unasked = self._refresh.visits.unasked(self._refresh.last)
         return self.stats
 
     # The loop
@@ -220,22 +236,23 @@ class Crawler:
         refresh = self._refresh = refresh_of(
             self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
         )
-        self.seeds = self.seeds or recall("seeds", [])
+        begun: list[str] = recall("seeds", [])
+        new = [seed for seed in self.seeds if seed not in begun]
+        self.seeds = [*begun, *new]
         self._plugins.go_on(recall("plugins", {}))
         if not self.seeds and self._plugins.source is None:
             raise StorageError(
                 f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
             )
+        judge_again(self._frontier, settings, self.policy, new)
         remember("seeds", self.seeds)
-        remember(policies.FACT, policies.to_dict(self.policy))
         remember("plugins", self._plugins.names)
-        waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
         self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
         self.stats = self._watch.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name)
-        self._admission = Admission(settings, self.seeds, today=today, recall=recall)
+        self._admission = Admission(settings, new, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
         self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
@@ -346,6 +363,7 @@ class Crawler:
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
         self._outcome.committed(commit)
         self._on_their_way = {}
+        self._waits.committed()
         if self.on_page is not None:
             for page in commit.pages:
                 self.on_page(page)
@@ -364,6 +382,6 @@ class Crawler:
     def _facts(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
-        facts = {ENDED: self._ended} | waits.facts(self._client, self._clock, at_rest=self._ended is not None)
+        facts = {ENDED: self._ended} | self._waits.facts(at_rest=self._ended is not None)
         facts |= self._unreachable.facts()
         return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()

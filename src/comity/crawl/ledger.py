@@ -24,7 +24,8 @@ from comity.net.exchange import Exchange
 from comity.policy import Decision, Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
-COUNTED = ("pages", "redirects", "failures", "changes", "robots")  # channels; a refusal has a record here anyway
+# Channels whose records are counted; a refusal has a record here anyway.
+COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
 NOTHING: Mapping[str, int] = MappingProxyType({})
 DIGITS = 6  # of times in seconds
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again

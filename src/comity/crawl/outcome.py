@@ -23,6 +23,7 @@ from comity.crawl.sinks.guarded import GuardedSink
 from comity.crawl.stats import Stats
 from comity.crawl.watch.tally import Tally
 from comity.crawl.watch.watching import Watch
+from comity.errors import UnwantedType
 from comity.net import Response
 from comity.net.exchange import Exchange
 from comity.policy import Decision, RobotsResult
@@ -186,6 +187,8 @@ class Outcome:
             self.trouble = self.trouble or decision.why
         self.refusal = self.refusal or decision.why
         self._batch.settled.append((State.REFUSED, entry.id))
+        if decision.by_policy:
+            self._batch.by_policy.append((State.REFUSED, entry.id))
 
     def part_refused(self, entry: Entry, decision: Decision) -> None:
         """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
@@ -205,8 +208,17 @@ class Outcome:
         self.stats.postponed -= number
         self._batch.recalled.append(host)
 
-    def failed(self, entry: Entry, why: str, response: Response | None = None, *, passing: bool = False) -> None:
-        """A URL is given up; where the failure may pass, a refresh asks for it again."""
+    def failed(
+        self,
+        entry: Entry,
+        why: str,
+        response: Response | None = None,
+        *,
+        passing: bool = False,
+        by_policy: bool = False,
+    ) -> None:
+        """A URL is given up; where the failure may pass, a refresh asks for it again. `by_policy`: it is our own policy
+        that has nothing sent."""
         if passing and entry.kind is Kind.PAGE:
             self._batch.owed.append((entry.url, entry.depth))
         attempts = entry.attempts + 1
@@ -218,6 +230,14 @@ class Outcome:
         self.trouble = self.trouble or why
         self.lasting = self.lasting or not passing
         self._batch.settled.append((State.FAILED, entry.id))
+        if by_policy:
+            self._batch.by_policy.append((State.FAILED, entry.id))
+
+    def unwanted(self, entry: Entry, error: UnwantedType) -> None:
+        """A URL is of a content type that the settings leave out."""
+        self._write("unwanted", records.unwanted(error, entry.url, depth=entry.depth))
+        self.stats.unwanted += 1
+        self.done(entry)
 
     def no_url(self, text: str, why: str) -> None:
         """What was given to start from is no web address."""

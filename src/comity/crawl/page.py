@@ -86,7 +86,8 @@ def read_response(response: Response) -> Page | None:
     if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
         return None
     links = response.header_values("Link")
-    return read_page(response.body, response.url, response.headers.get("Content-Type"), links)
+    refresh = response.headers.get("Refresh")
+    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
 
 
 def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:

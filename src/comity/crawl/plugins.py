@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from comity import urls
 from comity.crawl.sinks import Sink
@@ -105,6 +105,9 @@ def load(name: str, kind: Kind) -> Any:
     return checked(found, kind, name)
 
 
+_NONE: Final = object()
+
+
 def checked(plugin: Any, kind: Kind, name: str) -> Any:
     """The plug-in, if it has the shape of its kind.
 
@@ -112,7 +115,8 @@ def checked(plugin: Any, kind: Kind, name: str) -> Any:
         InvalidSetting: it has not.
     """
     wrong = [_lack(plugin, method, *call) for method, call in _CALLS[kind].items()]
-    if kind == "sink" and not hasattr(plugin, "pending"):
+    # Looked for without being asked for: a property may need what `open` makes.
+    if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
         wrong.append("pending is missing")
     if lacks := [lack for lack in wrong if lack]:
         raise InvalidSetting(f"{name} is no {kind}: {'; '.join(lacks)}", hint=f"see comity.crawl.{_home(kind)}")

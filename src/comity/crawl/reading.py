@@ -14,14 +14,14 @@ from comity.crawl.again import revisits
 from comity.crawl.duplicates import Duplicate, Duplicates
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.outcome import Outcome
-from comity.crawl.page import CrawledPage, read_meta, read_response
+from comity.crawl.page import HTML, CrawledPage, read_meta, read_response
 from comity.crawl.plugins import Plugins
 from comity.crawl.settings import CrawlSettings
 from comity.crawl.simhash import text_of
 from comity.net import Response
 from comity.policy import RobotsResult
 from comity.signals import encodings
-from comity.signals.links import Page
+from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
 
 if TYPE_CHECKING:
@@ -75,8 +75,11 @@ class Reader:
         self._outcome.redirect(entry, response, target)
         if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self.was_guess(entry):
             return  # sent to the front page, as if it were not there
-        if target is None:
-            return
+        if target is not None:
+            self._lead(entry, target)
+
+    def _lead(self, entry: Entry, target: str) -> None:
+        """Follow where a URL leads instead of it, or beside it, so many links from the start as it is itself."""
         given = entry.depth == 0 and entry.kind is Kind.PAGE
         if given:  # example.com -> www.example.com
             self._admission.moved(entry.url, target)
@@ -95,6 +98,22 @@ class Reader:
         self._outcome.sitemap(entry, urls.host(entry.url), stated)
         if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
             self._outcome.stats.sitemaps += 1
+
+    def may_list(self, entry: Entry) -> bool:
+        """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
+        return entry.kind is Kind.SITEMAP or (
+            self._settings.sitemaps
+            and (self._admission.names(entry.url) or (entry.depth == 0 and discovery.may_be_sitemap(entry.url)))
+        )
+
+    def lists(self, entry: Entry, response: Response) -> bool:
+        """Whether an answer is a sitemap or a feed to be read: it was found as one, a robots.txt names it, or it was
+        given by hand and is one."""
+        if entry.kind is Kind.SITEMAP or not self._settings.sitemaps or response.content_type in HTML:
+            return entry.kind is Kind.SITEMAP
+        if self._admission.names(entry.url):
+            return True
+        return entry.depth == 0 and discovery.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 
     def was_guess(self, entry: Entry) -> bool:
         """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
@@ -141,12 +160,27 @@ class Reader:
             self._duplicates.forget(before.url, before.digest)
 
     def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
+        if page.refresh is not None and page.refresh.url != entry.url and self._follows(meta):
+            self._sent_on(entry, page.refresh)
         # What is too deep is not even met: it may come up again nearer to the start.
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             return
         self._intake.candidates(discovery.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds))
         links = discovery.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         self._intake.links(links, depth=entry.depth + 1)
+
+    def _follows(self, meta: RobotsMeta) -> bool:
+        return self._settings.follow_nofollow or not meta.nofollow
+
+    def _sent_on(self, entry: Entry, refresh: Refresh) -> None:
+        """A page sends its reader on: a redirect where that is at once or the page was given, a link where it is not.
+
+        The HTML standard has browsers navigate after so many seconds; search engines take 0 for a redirect.
+        """
+        if refresh.seconds == 0 or entry.depth == 0:
+            self._lead(entry, refresh.url)
+        elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
+            self._intake.links((refresh.url,), depth=entry.depth + 1)
 
     def _duplicate(self, response: Response, read: Page | None) -> Duplicate | None:
         if self._settings.duplicates == "off":

@@ -7,6 +7,7 @@ from comity.crawl.admit.traps import Trap
 from comity.crawl.digest import digest
 from comity.crawl.duplicates import Duplicate
 from comity.crawl.frontier import Visit
+from comity.errors import UnwantedType
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings
@@ -65,6 +66,17 @@ def trap(url: str, trap: Trap, *, depth: int) -> dict[str, Any]:
 def failure(url: str, why: str, *, depth: int, attempts: int, status: int | None = None) -> dict[str, Any]:
     """A URL that was tried and gave no page."""
     return {"url": url, "depth": depth, "attempts": attempts, "status": status, "why": why}
+
+
+def unwanted(error: UnwantedType, url: str, *, depth: int) -> dict[str, Any]:
+    """A URL that was answered, and left out because of its content type: its body was not read."""
+    return {
+        "url": url,
+        "depth": depth,
+        "status": error.status,
+        "content_type": error.content_type,
+        "why": str(error),
+    }
 
 
 def redirect(response: Response, target: str | None, *, depth: int) -> dict[str, Any]:

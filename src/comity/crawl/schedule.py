@@ -14,6 +14,7 @@ from comity.crawl.frontier import Entry, Frontier, Kind
 from comity.crawl.hosts import Host, Hosts
 from comity.crawl.outcome import Outcome
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.sparing import needed
 from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.net import AsyncClient, Clock
@@ -128,7 +129,7 @@ class Schedule:
         entry = host.queue.popleft()
         host.under_way.add(entry.id)
         host.sitemaps += entry.kind is Kind.SITEMAP
-        self._spending.started(host.name, now)
+        self._spending.started(host.name, now, lists=entry.kind is Kind.SITEMAP)
         task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
         self.tasks.add(task)
         if not host.failing:
@@ -141,10 +142,21 @@ class Schedule:
             return False
         taken = host.under_way | self._outcome.settled()
         most = REFILL_PACED if _is_paced(host) else REFILL
-        waiting = self._frontier.waiting(host.name, but_not=taken, most=most)
+        room, lists = self._spending.room(host.name), self._spending.lists_left(host.name)
+        unread = host.sitemaps > 0 or self._outcome.unread(host.name)
+        if room is not None and lists is not None and self._refresh is None:
+            waiting, host.drained = needed(
+                self._frontier, host, taken, room=room, most=most, lists=lists, unread=unread
+            )
+            host.queue.extend(waiting)
+            return bool(waiting)
+        kind = Kind.PAGE if lists == 0 else None
+        waiting = self._frontier.waiting(host.name, but_not=taken, most=most, kind=kind)
         host.drained = len(waiting) < most
         if self._refresh is not None:
-            met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=self._outcome.unread(host.name))
+            met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=unread)
+            if lists and waiting and waiting[0].kind is Kind.SITEMAP:
+                waiting = waiting[:lists]
             host.drained = host.drained and waiting is met
         host.queue.extend(waiting)
         return bool(waiting)

@@ -128,11 +128,7 @@ class CrawlSettings:
         """The scope of a crawl from these seeds.
 
         Args:
-            before: that of an earlier run of the same crawl, as `to_dict` gave it. It holds on, unless these settings
-                name a scope of their own.
+            before: that of an earlier run of the same crawl, as `to_dict` gave it: where it lay, this one lies too.
         """
-        own = scopes.Scope(by=self.scope, include=self.include, exclude=self.exclude, max_depth=self.max_depth)
-        if before is not None:
-            then = scopes.Scope.from_dict(before, max_depth=self.max_depth)
-            own = then if own == scopes.Scope(max_depth=self.max_depth) else own.around(*then.given)
-        return own.around(*seeds)
+        scope = scopes.Scope(by=self.scope, include=self.include, exclude=self.exclude, max_depth=self.max_depth)
+        return scope.around(*(() if before is None else before["given"]), *seeds)

@@ -5,18 +5,18 @@ pages. Politeness is the client's: of our own delay and the one that a site asks
 """
 
 import asyncio
-import dataclasses
 import logging
 import re
 import tempfile
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from comity import urls as addresses
 from comity.crawl.admit.scope import Scope
+from comity.crawl.again import remembered
 from comity.crawl.crawler import Crawler
 from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.settings import CrawlSettings
@@ -164,7 +164,7 @@ def crawl(
     folder: str | Path | None = None,
     refresh: bool = False,
     policy: Policy | None = None,
-    settings: CrawlSettings | None = None,
+    settings: CrawlSettings | Mapping[str, Any] | None = None,
     client_settings: ClientSettings | None = None,
 ) -> AsyncGenerator[CrawledPage, None]:
     """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
@@ -178,29 +178,30 @@ def crawl(
         folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
             not handed out again.
         refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
-        settings: everything else: scope, traps, concurrency.
+        settings: everything else: scope, traps, concurrency; a crawl that goes on keeps what it was begun with, but for
+            what is given now (see Crawler).
 
     Raises:
         InvalidURL, InvalidSetting: at once.
         StorageError: while it runs, if the folder cannot be used.
     """
-    given = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
-    if not given and folder is None:
+    start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+    if not start and folder is None:
         raise InvalidSetting("seeds: no URL given to start from, and no folder of a crawl to go on with")
     changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
-    settings = dataclasses.replace(
-        settings or CrawlSettings(), **{name: value for name, value in changes.items() if value is not None}
-    )
+    given = settings if isinstance(settings, Mapping) else remembered.stated(settings)
+    given = {**given, **{name: value for name, value in changes.items() if value is not None}}
+    CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
-    return _crawl(given, Path(folder) if folder is not None else None, policy, settings, client_settings, refresh)
+    return _crawl(start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh)
 
 
 async def _crawl(
     seeds: list[str],
     folder: Path | None,
     policy: Policy | None,
-    settings: CrawlSettings,
+    settings: Mapping[str, Any],
     client_settings: ClientSettings | None,
     refresh: bool,
 ) -> AsyncGenerator[CrawledPage, None]:

@@ -12,6 +12,7 @@ class Stats:
         pages: pages kept.
         refused: URLs that robots.txt or the policy forbids; none was fetched.
         trapped: URLs left out because they lead nowhere (see admit/traps.py).
+        unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
         postponed: URLs that wait until their site's robots.txt can be reached.
@@ -26,6 +27,7 @@ class Stats:
     pages: int = 0
     refused: int = 0
     trapped: int = 0
+    unwanted: int = 0
     duplicates: int = 0
     failed: int = 0
     postponed: int = 0

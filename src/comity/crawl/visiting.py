@@ -5,6 +5,7 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
@@ -113,13 +114,16 @@ class Visitor:
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
-            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if entry.kind is Kind.SITEMAP else None
-            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most)
+            lists = self._reader.may_list(entry)
+            most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
+            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most, any_type=lists)
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
             host.failing = False
             rendered = None
+            if response.ok and entry.kind is Kind.PAGE and self._reader.lists(entry, response):
+                entry = replace(entry, kind=Kind.SITEMAP, depth=max(entry.depth, 1))
             if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
                 if not self._spending.has_room(host.name):
                     return entry
@@ -129,8 +133,11 @@ class Visitor:
             raise
         except RobotsDisallowed as error:
             self._refused(host, entry, error.decision)
-        except (AddressBlocked, TooLarge, UnwantedType, PluginError) as error:
-            self._outcome.failed(entry, str(error))
+        except (AddressBlocked, TooLarge, PluginError) as error:
+            self._outcome.failed(entry, str(error), by_policy=isinstance(error, AddressBlocked))
+        except UnwantedType as error:  # the answer is what it is: asking again would not change it
+            host.failing = False
+            self._outcome.unwanted(entry, error)
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))
         except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time

@@ -163,10 +163,11 @@ class Gate:
         """What came of a FetchRobots step. Gives back what is in force now."""
         in_force = self._robots.store(result, now)
         key = self._robots_at.pop(result.origin, None)
-        if key is not None:
+        if key is None:
+            self._learnt(result.origin, now)
+        else:
             if key == self.key(urls.host(result.origin + "/")):
-                ruling = self._robots.of(result.origin).must()
-                self._pace(key).interval = ruling.delay_at(now + self.epoch)
+                self._learnt(result.origin, now)
             asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
             self._pace(key).answered(
                 now,
@@ -208,6 +209,7 @@ class Gate:
     def robots_known(self, result: RobotsResult, now: float, *, age: float) -> None:
         """A fresh robots.txt that was fetched `age` seconds ago, by another process or an earlier run."""
         self._robots.store(result, now, age=age)
+        self._learnt(result.origin, now)
 
     def robots_held(self, result: RobotsResult) -> None:
         """A robots.txt of old that is no longer fresh: it decides only if its successor turns out unreachable."""
@@ -308,6 +310,10 @@ class Gate:
         """
         return self._paces.waits(now)
 
+    def wait_of(self, key: str, now: float) -> tuple[float, float]:
+        """Seconds that what shares a pace must still be left alone, and those between two of its requests."""
+        return self._paces.wait_of(key, now)
+
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._paces.intervals()
@@ -342,6 +348,11 @@ class Gate:
         if len(self._addresses) > SWEEP:
             self._addresses.clear()
         self._sweep_at = max(SWEEP, 2 * len(self._paces))
+
+    def _learnt(self, origin: str, now: float) -> None:
+        """The interval that an origin asks for is known before its first request: `intervals` tells of it."""
+        if (key := self._key(urls.host(origin + "/"))) is not None:
+            self._pace(key).interval = self._robots.of(origin).must().delay_at(now + self.epoch)
 
     def _key(self, host: str) -> str | None:
         match self.policy.pace_by:

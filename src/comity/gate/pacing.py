@@ -175,6 +175,11 @@ class Paces:
         }
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
+    def wait_of(self, key: str, now: float) -> tuple[float, float]:
+        """Seconds that one must still be left alone, and its interval."""
+        pace = self._paces.get(key)
+        return (0.0, 0.0) if pace is None else (max(pace.next_start - now, 0.0), pace.interval)
+
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the sites that ask for more than the policy's own."""
         least = self._policy.min_interval

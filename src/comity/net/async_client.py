@@ -174,6 +174,10 @@ class AsyncClient:
         """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
         return self._gate.waits(self._clock.monotonic())
 
+    def wait_of(self, pace: str) -> tuple[float, float]:
+        """Seconds that what has a pace (see `pace_of`) must still be left alone, and those between two requests."""
+        return self._gate.wait_of(pace, self._clock.monotonic())
+
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._gate.intervals()
@@ -284,16 +288,18 @@ class AsyncClient:
         headers: Mapping[str, str] = NO_HEADERS,
         redirects: tuple[str, ...] = (),
         max_body: int | None = None,
+        any_type: bool = False,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
 
         Args:
             max_body: bytes of this body, instead of what the settings say.
+            any_type: whether `content_types` does not hold for it.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0, any_type=any_type)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -327,7 +333,14 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        tries: int,
+        most: int = 0,
+        any_type: bool = False,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         cache = self._cache
@@ -347,7 +360,9 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
+                    response = await self._sender.send(
+                        go, method, url, headers, redirects, most=most, any_type=any_type
+                    )
                 except FetchError as error:
                     if isinstance(error, ConnectionGone) and gone < MOST_GONE:
                         gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed

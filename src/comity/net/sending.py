@@ -64,8 +64,12 @@ class Sender:
         redirects: tuple[str, ...],
         *,
         most: int = 0,
+        any_type: bool = False,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
+
+        Args:
+            any_type: whether it is read whatever its content type.
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -78,7 +82,8 @@ class Sender:
                 body_to_come: Body | None = None if method == "HEAD" else "read"
                 answer, fetched_at = await self._open(go, method, url, headers, exchange, body_to_come)
                 try:
-                    self.check_type(answer)
+                    if not any_type:
+                        self.check_type(answer)
                     body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
                 except BaseException:
                     answer.close()
@@ -185,5 +190,8 @@ class Sender:
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
-                f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
+                f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)",
+                url=answer.url,
+                status=answer.status,
+                content_type=kind,
             )

@@ -102,6 +102,11 @@ class Decision:
         return f"{self.url} {'may' if self.may_fetch else 'may not'} be fetched by {self.agent}: {self.why}"
 
     @property
+    def by_policy(self) -> bool:
+        """Whether it is our own policy, and no line of robots.txt, that says no: another one might allow the URL."""
+        return not self.may_fetch and (self.rule is None or self.verdict != "disallowed_explicit")
+
+    @property
     def usage_of_purposes(self) -> "dict[Purpose, Preference]":
         """The site's stated preference for each purpose of the policy."""
         return {purpose: self.usage.allows(purpose) for purpose in self.purposes}

@@ -37,7 +37,18 @@ _KINDS: dict[bytes, int] = {
 _NAMES = {name: name.decode() for name in _KINDS}
 _ATTRIBUTES = {
     name: name.decode()
-    for name in (b"href", b"src", b"rel", b"name", b"content", b"lang", b"type", b"hreflang", b"xlink:href")
+    for name in (
+        b"href",
+        b"src",
+        b"rel",
+        b"name",
+        b"content",
+        b"lang",
+        b"type",
+        b"hreflang",
+        b"xlink:href",
+        b"http-equiv",
+    )
 }
 # Start tags that end SVG or MathML (13.2.6.5), and elements in which HTML begins again (13.2.6).
 _BREAKOUT = frozenset(
@@ -351,7 +362,7 @@ class _Tokenizer:
         value_end: cython.Py_ssize_t,
     ) -> None:
         data: cython.p_const_uchar = self._data
-        # href src rel name content lang type hreflang xlink:href: most others differ in length.
+        # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
         size: cython.Py_ssize_t = end - start
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return

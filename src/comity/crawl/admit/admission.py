@@ -87,6 +87,10 @@ class Admission:
             origin = urls.origin(url)
             yield from discovery.sitemaps_of(origin, self._sitemaps.get(origin, ()))
 
+    def names(self, url: str) -> bool:
+        """Whether the robots.txt of a URL's site names it as a sitemap."""
+        return bool(self._sitemaps) and url in self._sitemaps.get(urls.origin(url), ())
+
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""
         return discovery.is_guess(url, self._sitemaps.get(urls.origin(url), ()))

@@ -16,6 +16,7 @@ from comity.signals.links import Page
 from comity.signals.robots_meta import RobotsMeta
 
 FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
 WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 """Where a sitemap is looked for, one after the other, when robots.txt names none."""
 
@@ -82,6 +83,14 @@ def may_be_sitemap(url: str | None) -> bool:
     """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
     path = (url or "").partition("?")[0].lower()
     return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
+
+
+def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
+    """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
+    reader = sitemaps.SitemapReader(url)
+    for _ in reader.read(body[:_BEGINNING]):
+        break
+    return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 
 
 def next_guess(url: str) -> Candidate | None:

@@ -81,6 +81,7 @@ class Intake:
         trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
         ruling = self._ruling(url) if trap is None else None
         refusal = None
+        by_policy = False
         if trap is not None:
             state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
         elif ruling is None:
@@ -91,7 +92,8 @@ class Intake:
             state = State.UNASKED  # it will be asked for again
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
-        self._outcome.found(Found(url, host, depth, kind, state, hops, refusal))
+            by_policy = decision.by_policy
+        self._outcome.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy))
 
     def _met(self, url: str) -> bool:
         """Whether a URL came up lately; spares the frontier most repeats."""

@@ -106,7 +106,15 @@ class Scope:
         """The scope after a given URL redirected: example.com to www.example.com, for instance.
 
         By prefix, a redirect may lead deeper but never widens the scope to a directory above the one that was given.
+        Where it shows that the URL given named a directory (`/manual/en` leads to `/manual/en/`), that is the prefix.
         """
+        if self.by == "prefix":
+            path = urls.path_and_query(origin).partition("?")[0]
+            if not path.endswith("/") and urls.path_and_query(target).startswith(f"{path}/"):
+                named = _rest(origin).partition("?")[0]
+                given = frozenset(url for url in self.given if _rest(url).partition("?")[0] != named)
+                directories = {urls.origin(url) + path + "/" for url in (origin, target)}
+                return replace(self, given=given | directories)
         if self.by == "prefix" and _anchor("prefix", target).count("/") < _anchor("prefix", origin).count("/"):
             target = urls.origin(target) + urls.path_and_query(origin)
         return self.widened((target,))

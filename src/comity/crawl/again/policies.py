@@ -10,6 +10,9 @@ from comity.crawl.frontier import View
 from comity.policy import Policy
 
 FACT: Final = "policy"
+_PACE: Final = frozenset(
+    ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
+) | {"breaker_failures", "breaker_recovery", "purposes"}
 
 
 def to_dict(policy: Policy) -> dict[str, Any]:
@@ -26,6 +29,16 @@ def from_dict(values: Mapping[str, Any]) -> Policy:
     """
     known = {field.name for field in dataclasses.fields(Policy)}
     return Policy(**{name: _value(value) for name, value in values.items() if name in known})
+
+
+def judges_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
+    """Whether a policy may decide otherwise than the one of the run before, as `to_dict` gave it.
+
+    What only sets the pace decides nothing.
+    """
+    now = to_dict(policy)
+    then = {} if before is None else {name: _value(value) for name, value in before.items()}
+    return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
 
 
 def begun_with(folder: Path) -> Policy | None:

@@ -15,8 +15,9 @@ LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
 FORMAT = 2 if sys.byteorder == "little" else 3
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
-# `waiting` holds only what waits; of the rest a fingerprint and a count remain, and a row in `visit` (visits.py) of
-# each page. A first crawl only appends to that, and needs no index: it visits a URL once.
+# `waiting` holds only what waits, `aside` what our own wishes keep out of it (aside.py); of the rest a fingerprint and
+# a count remain, and a row in `visit` (visits.py) of each page. A first crawl only appends to that, and needs no index:
+# it visits a URL once.
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -41,6 +42,19 @@ CREATE TABLE IF NOT EXISTS waiting (
     attempts INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS turn ON waiting (host, rank);
+CREATE TABLE IF NOT EXISTS aside (
+    id INTEGER PRIMARY KEY,
+    host INTEGER NOT NULL,
+    rank INTEGER NOT NULL,
+    prefix INTEGER NOT NULL,
+    rest TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    hops INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    why INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS visit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,

@@ -17,10 +17,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
-from comity.crawl.frontier import reading, visits
+from comity.crawl.frontier import aside, reading, visits
 from comity.crawl.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.crawl.frontier.seen import Seen
-from comity.crawl.frontier.values import Batch, Entry, Found, State
+from comity.crawl.frontier.values import Batch, Entry, Found, Kind, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
@@ -28,6 +28,7 @@ _KEY = "fingerprint_key"
 _NEXT_ID = "next_id"
 _CLEAR = (
     "DELETE FROM waiting",
+    "DELETE FROM aside",
     "DELETE FROM fresh",
     "DELETE FROM sorted_run",
     "UPDATE host SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0",
@@ -96,6 +97,7 @@ class Frontier:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 tally: _Tally = Counter()
+                aside.settled(self._db, batch.by_policy)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
@@ -148,6 +150,38 @@ class Frontier:
             self._reload()
             self._stale = False
 
+    def judge_again(
+        self,
+        inside: aside.Inside | None,
+        *,
+        policy: bool,
+        facts: Callable[[aside.Judged, aside.Judged], dict[str, Any]],
+    ) -> None:
+        """Judge anew what our own wishes decided, for they are others now: all or nothing.
+
+        Args:
+            inside: says whether a URL belongs to the crawl; None where the scope is the same.
+            policy: whether the policy is another one. What it had refused, or put off, waits again.
+            facts: is given what came of the policy and of the scope, and returns what to remember in the same
+                transaction.
+        """
+        with explained(self._path):
+            self._stale = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                tally: _Tally = Counter()
+                by_policy = aside.judge_policy(self._db, tally) if policy else aside.Judged()
+                by_scope = aside.Judged() if inside is None else aside.judge_scope(self._db, inside, tally)
+                self._count(tally)
+                self._remember(facts(by_policy, by_scope))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._reload()
+            self._stale = False
+
     def hosts(self) -> Iterator[str]:
         """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
         last = 0
@@ -157,10 +191,11 @@ class Frontier:
             yield from (name for _, name in rows)
             last = rows[-1][0]
 
-    def waiting(self, host: str, *, but_not: Collection[int], most: int) -> list[Entry]:
-        """URLs of a host that wait for their turn, by priority, then sitemaps first, then in the order found."""
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: Kind | None = None) -> list[Entry]:
+        """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
+        order found."""
         with explained(self._path):
-            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER)
+            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER, kind=kind)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""
@@ -202,12 +237,13 @@ class Frontier:
         """Those that are new; what of them waits goes into the queue."""
         fingerprints = self._seen.unknown([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
-        rows = []
+        rows: list[tuple[Any, ...]] = []
+        others: list[tuple[Any, ...]] = []
         for each in new:
             host = self._host_ids.get(each.host) or self._host_id(each.host)
             tally[host, each.state] += 1
-            if each.state < State.DONE:
-                rows.append(
+            if each.state < State.DONE or each.by_policy:
+                (others if each.by_policy else rows).append(
                     (
                         self._next_id,
                         host,
@@ -221,6 +257,8 @@ class Frontier:
                 )
                 self._next_id += 1
         self._insert(rows)
+        if others:
+            aside.found(self._db, others)
         self._seen.add(fingerprints)
         return new
 

@@ -24,14 +24,21 @@ def split(found: Found) -> tuple[int, str]:
 
 
 def waiting(
-    db: sqlite3.Connection, host: str, most: int, *, but_not: Collection[int] = (), below: int = 4 * LATER
+    db: sqlite3.Connection,
+    host: str,
+    most: int,
+    *,
+    but_not: Collection[int] = (),
+    below: int = 4 * LATER,
+    kind: Kind | None = None,
 ) -> list[Entry]:
-    """The first URLs of a host's queue, except some ids and those with a rank of `below` or more."""
+    """The first URLs of a host's queue, of a kind or of all, but for some ids and those with a rank of `below` on."""
+    wanted = "" if kind is None else f"AND kind = {kind:d} "
     # One row: at each row that SQLite hands over, threads fight for the interpreter.
     (rows,) = db.execute(
         "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops)) FROM ("
         "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
-        "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
+        f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
         (host, below, json.dumps(list(but_not)), most),
     ).fetchone()
     return [

@@ -40,7 +40,8 @@ class Found:
     """A URL just discovered, in normal form (`comity.urls.normalise`).
 
     `refusal`: the record to write if the URL is new and robots.txt forbids it. `priority`: lower numbers have their
-    turn first among the URLs of a host, from -2**31 to 2**31; then sitemaps; then what was found first.
+    turn first among the URLs of a host, from -2**31 to 2**31; then sitemaps; then what was found first. `by_policy`:
+    it is our policy that refuses it, so that another one may let it in.
     """
 
     url: str
@@ -51,6 +52,7 @@ class Found:
     hops: int = 0
     refusal: dict[str, Any] | None = None
     priority: int = 0
+    by_policy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Batch:
         owed: URL and depth of what gave no page and is to be asked for again in a refresh.
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
+        by_policy: state and id of those among `settled` that our own policy refused.
         postponed: ids of URLs that have no turn until their host is among `recalled`.
     """
 
@@ -94,6 +97,7 @@ class Batch:
     owed: list[tuple[str, int]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     stated: list[tuple[float, str]] = field(default_factory=list)
+    by_policy: list[tuple[State, int]] = field(default_factory=list)
     postponed: list[int] = field(default_factory=list)
     recalled: list[str] = field(default_factory=list)
 

@@ -6,6 +6,7 @@ ids are in the order of the visits, and a refresh has before it the rows up to t
 
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,17 @@ from comity.crawl.frontier.values import Batch, Visit
 
 _CHUNK = 500  # rows read at a time
 
-# What was found and not visited, because a limit ended the crawl: the URL as reading.py splits it.
+# What was found and not visited, because a limit ended the crawl or our own wishes kept it out: the URL as reading.py
+# splits it.
 _WAITING = """
 INSERT OR IGNORE INTO visit (url, said)
 SELECT CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest, json_array(depth)
-FROM waiting JOIN host ON host.id = waiting.host WHERE kind = 0 ORDER BY waiting.id
+FROM {table} JOIN host ON host.id = {table}.host WHERE kind = 0 ORDER BY {table}.id
+"""
+_UNASKED = """
+SELECT count(*) FROM waiting JOIN host ON host.id = waiting.host JOIN visit
+ON visit.url = CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest
+WHERE kind = 0 AND visit.id <= ? AND json_extract(said, '$[1]') IS NOT NULL
 """
 _STATED = """
 UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) WHERE url = json_extract(value, '$[1]')
@@ -51,7 +58,8 @@ def begin(db: sqlite3.Connection) -> int:
     """Begin a refresh, in the transaction that is open; returns the last id that it has before it."""
     db.execute("CREATE UNIQUE INDEX IF NOT EXISTS visited ON visit (url)")
     db.execute("UPDATE visit SET stated = NULL WHERE stated IS NOT NULL")
-    db.execute(_WAITING)
+    for table in ("waiting", "aside"):
+        db.execute(_WAITING.format(table=table))
     last: int = db.execute("SELECT coalesce(max(id), 0) FROM visit").fetchone()[0]
     return last
 
@@ -79,12 +87,32 @@ class Visits:
         return replace(Visit(url, *json.loads(row[0])), stated=row[1]) if row else None
 
     def until(self, last: int) -> Iterator[tuple[str, int]]:
-        """URL and depth of what has not been visited since the row `last` was the newest, longest ago first."""
+        """URL and depth of what has not been visited since the row `last` was the newest, longest ago first.
+
+        Pages that are known and URLs that have given no page yet take turns, as long as there are both: so a limit
+        leaves neither without its share.
+        """
+        streams = deque((self._until(last, "IS NOT NULL"), self._until(last, "IS NULL")))
+        while streams:
+            stream = streams.popleft()
+            if (found := next(stream, None)) is not None:
+                yield found
+                streams.append(stream)
+
+    def unasked(self, last: int) -> int:
+        """How many pages that are known wait still, of those that `until` gives."""
+        with explained(self._path):
+            row = self._db.execute(_UNASKED, (last,)).fetchone()
+        return int(row[0])
+
+    def _until(self, last: int, digest: str) -> Iterator[tuple[str, int]]:
         at = 0
         while True:
             with explained(self._path):
                 rows = self._db.execute(
-                    "SELECT id, url, said FROM visit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (at, last, _CHUNK)
+                    f"SELECT id, url, said FROM visit WHERE id > ? AND id <= ? AND json_extract(said, '$[1]') {digest} "
+                    "ORDER BY id LIMIT ?",
+                    (at, last, _CHUNK),
                 ).fetchall()
             if not rows:
                 return

@@ -30,6 +30,7 @@ _SHAPES: dict[str | None, dict[str, tuple[type, ...]]] = {
         "decision": (dict,),
     },
     "failures": {"url": _TEXT, "status": (int, type(None))},
+    "unwanted": {"url": _TEXT, "status": _STATUS},
     "refusals": {"url": _TEXT, "decision": (dict,)},
     "changes": {
         "url": _TEXT,
@@ -85,6 +86,7 @@ class Asked:
         for key in {
             ("failures", url, None),
             ("failures", url, status),
+            ("unwanted", url, status),
             ("redirects", url, status, _location(record.get("location", _UNTOLD)), *_evidence(record)),
             ("pages", url, status, record["sha256"], *_evidence(record)),
             ("served", url, status, record["sha256"]),

@@ -7,14 +7,14 @@ back to the marker last stored. What a sink wrote after that marker never happen
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union, get_args, runtime_checkable
 
 if TYPE_CHECKING:  # what reads a crawl needs no network
     from comity.net import Response
     from comity.policy import RobotsResult
 
-Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
-CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
+Channel = Literal["pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 # What a record was made from, for formats that keep it as received; a Union, so that `Answer | None` can be written.
 Answer: TypeAlias = Union["Response", "RobotsResult"]
 
@@ -23,7 +23,9 @@ Answer: TypeAlias = Union["Response", "RobotsResult"]
 class Sink(Protocol):
     """What the crawler needs of a sink. Any class with these members will do, as `MODULE:NAME` or as an object.
 
-    `add` and `flush` are called in a thread of the crawl's own, one call at a time; `open` and `close` outside it.
+    All of it is called in one thread, which is the crawl's own and not that of the program, one call at a time: what
+    `open` makes (a connection of sqlite3, for instance) can be used until `close`. Only the object itself is made, and
+    a plug-in's module imported, in the program's thread.
     Any exception stops the crawl with a StorageError; the crawl can be resumed from the last commit.
     """
 

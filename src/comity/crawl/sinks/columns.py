@@ -54,6 +54,14 @@ COLUMNS: dict[Channel, dict[str, Kind]] = {
     },
     "refusals": {"url": "text", "depth": "integer", "why": "text", **_DECISION, **_MORE},
     "traps": {"url": "text", "depth": "integer", "trap": "text", "why": "text", **_MORE},
+    "unwanted": {
+        "url": "text",
+        "depth": "integer",
+        "status": "integer",
+        "content_type": "text",
+        "why": "text",
+        **_MORE,
+    },
     "failures": {
         "url": "text",
         "depth": "integer",

@@ -4,8 +4,9 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -93,7 +94,8 @@ def read_back(folder: Path, name: str) -> Iterator[Stored]:
 
 
 class GuardedSink:
-    """One crawl's sink, from opening to closing.
+    """One crawl's sink, from opening to closing. All of its methods run in one thread: a sink may hold what must not
+    leave the thread that made it, such as a connection of sqlite3.
 
     Args:
         given: a format's name or a sink as `named` gives it; None for the one the crawl was begun with.
@@ -103,6 +105,9 @@ class GuardedSink:
         InvalidSetting: there is no such sink.
         StorageError: the crawl was begun with another one, it cannot be opened, or what it would write to is there and
             is not the crawl's.
+
+    Attributes:
+        pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
     """
 
     def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
@@ -120,41 +125,41 @@ class GuardedSink:
                 with self._explaining("look at its folder"):
                     check_free(folder, self.name, *([] if begun else [LEDGER]))
             frontier.remember("sink", {"name": self.name})
+        self._committed = stored.get("committed")
+        self.pending = 0
+
+    @contextmanager
+    def opened(self, thread: Executor) -> Iterator[Self]:
+        """While it is open; `thread` has one thread, in which everything else is to be called too.
+
+        Raises:
+            StorageError: it cannot be opened, or closed.
+        """
+
+        def there(what: str, method: Callable[[], None]) -> None:
+            with self._explaining(what):
+                thread.submit(method).result()
+
         try:
-            with self._explaining("open its output"):
-                self._sink.open(folder, stored.get("committed"))
+            there("open its output", lambda: self._sink.open(self._folder, self._committed))
+            yield self
         except BaseException:
-            self.close()
+            with suppress(StorageError):  # what stopped the crawl says more than what follows from it
+                there("close its output", self._sink.close)
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            with self._explaining("close its output"):
-                self.close()
-        except StorageError:
-            if kind is None:  # what stopped the crawl says more than what follows from it
-                raise
-
-    @property
-    def pending(self) -> int:
-        with self._explaining("say what is pending"):
-            return self._sink.pending
+        there("close its output", self._sink.close)
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         with self._explaining("take a record"):
             self._sink.add(channel, record, answer)
+            self.pending = self._sink.pending
 
     def flush(self, *, final: bool = False) -> dict[str, Any]:
         with self._explaining("write"):
             marker = self._sink.flush(final=final)
             json.dumps(marker)
+            self.pending = self._sink.pending
             return {"name": self.name, "committed": marker}
-
-    def close(self) -> None:
-        self._sink.close()
 
     @contextmanager
     def _explaining(self, what: str) -> Iterator[None]:

@@ -22,7 +22,7 @@ except ImportError:
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
-_ON_DEMAND: tuple[Channel, ...] = ("records", "changes")
+_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes")
 
 
 class JsonLines:

@@ -17,7 +17,9 @@ import webencodings
 from comity.crawl.lines import read
 from comity.crawl.sinks import Channel
 
-CHECKED: Final[tuple[Channel, ...]] = ("pages", "redirects", "failures", "refusals", "changes", "robots")
+CHECKED: Final[tuple[Channel, ...]] = (
+    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots",
+)  # fmt: skip
 _MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MALFORMED = "\N{REPLACEMENT CHARACTER}"
 

@@ -34,6 +34,7 @@ _KINDS: dict[Channel, str] = {
     "pages": "page",
     "refusals": "refusal",
     "traps": "trap",
+    "unwanted": "unwanted",
     "failures": "failure",
     "redirects": "redirect",
     "robots": "robots",
