@@ -37,7 +37,7 @@ from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
 from comity.crawl.watch.snapshot import Phase, Snapshot, take
-from comity.crawl.watch.watching import Watch
+from comity.crawl.watch.watching import UNREACHABLE, Watch
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
 from comity.policy import Policy
@@ -247,7 +247,8 @@ class Crawler:
             dates=refresh is not None and trusts,
         )
         self._client.on_robots = reader.robots
-        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
+        known = self._frontier.recall_all(UNREACHABLE)
+        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, known)
         self._visitor = Visitor(
             self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh, silent
         )
