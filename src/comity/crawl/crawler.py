@@ -107,6 +107,7 @@ class Crawler:
         self._on_their_way: dict[str, Any] = {}  # facts that the commit under way is to remember
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
+        self._beside: ThreadPoolExecutor  # has no thread until something is given to it
         self._frontier: Frontier
         self._sink: GuardedSink
         self._ledger: Ledger
@@ -179,6 +180,7 @@ class Crawler:
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             GuardedSink(sink, self.folder, self._frontier) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
+            ThreadPoolExecutor(1, "comity-read") as self._beside,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left first, and only when it is at rest
         ):
             async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
@@ -245,6 +247,8 @@ class Crawler:
             outcome=self._outcome,
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
+            wake=self._wake.set,
+            beside=self._beside,
         )
         self._client.on_robots = reader.robots
         known = self._frontier.recall_all(UNREACHABLE)

@@ -104,7 +104,7 @@ class Visitor:
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
                 self._origins.add(origin)
-                self._reader.sitemaps_of(entry.url)
+                await self._reader.sitemaps_of(entry.url)
                 if decision.may_fetch:
                     return entry
                 self._refused(host, entry, decision)
@@ -123,7 +123,7 @@ class Visitor:
                 if not self._spending.has_room(host.name):
                     return entry
                 rendered = await self._rendered(self._renderer, entry, response)
-            return self._answered(host, entry, response, before, rendered)
+            return await self._answered(host, entry, response, before, rendered)
         except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
             raise
         except RobotsDisallowed as error:
@@ -163,7 +163,7 @@ class Visitor:
             return entry
         return None
 
-    def _answered(
+    async def _answered(
         self, host: Host, entry: Entry, response: Response, before: Visit | None, rendered: "Rendered | None"
     ) -> Entry | None:
         if before is not None and response.status in (*GONE, *MOVED):
@@ -174,11 +174,14 @@ class Visitor:
             if before is not None and before.digest is not None and response.status in MOVED:
                 self._outcome.gone(entry, before, response)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self._reader.sitemap(entry, response)
+            await self._reader.sitemap(entry, response)
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            self._reader.page(entry, response, before, rendered)
+            taken = await self._reader.take_up(entry, response, rendered)
+            if not self._spending.has_room(host.name):
+                return entry
+            self._reader.keep(entry, response, taken, before, rendered)
             self._spending.kept(host.name, len(response.body))
         elif response.status == 304 and before is not None and conditions(before):
             if not self._spending.has_room(host.name):

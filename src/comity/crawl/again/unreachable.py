@@ -7,7 +7,7 @@ only what goes from run to run is Unix time.
 
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from comity.crawl.frontier import Entry
