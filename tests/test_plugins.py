@@ -19,6 +19,7 @@ from comity.crawl import Expanded
 from comity.crawl.frontier import Frontier
 from comity.crawl.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
+from comity.net.settings import MIB
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -307,23 +308,20 @@ def test_a_sink_that_fails_stops_the_crawl_which_can_be_resumed(where: str, site
     assert sorted(kept) == sorted(site.url(path) for path in ("/", *(f"/{number}" for number in range(9))))
 
 
-def test_no_request_is_started_while_a_sink_holds_too_much(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_BYTES", 1000)
-    site.link("/", "/a", "/b")
-    site.link("/a")
+def test_no_request_is_started_while_a_sink_holds_too_much(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")  # a link has its turn once its page is committed
+    site.link("/a", "/b")
     site.link("/b")
 
     class Slow(Memory):
         def add(self, channel: str, record: Mapping[str, Any], answer: object = None) -> None:
             super().add(channel, record, answer)
             if channel == "pages":
-                self.pending = 1000
+                self.pending = MIB
                 threading.Timer(0.3, setattr, (self, "pending", 0)).start()
 
     kept: list[str] = []
-    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1))
+    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1, body_memory=MIB))
     assert len(kept) == 3
     assert min(site.intervals()[-2:]) > 0.28
 

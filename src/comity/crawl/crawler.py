@@ -25,6 +25,7 @@ from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
 from comity.crawl.frontier import Frontier, State
 from comity.crawl.ledger import Ledger
+from comity.crawl.memory import Memory
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expander, Plugins, Source
@@ -40,11 +41,10 @@ from comity.crawl.watch.snapshot import Phase, Snapshot, take
 from comity.crawl.watch.watching import UNREACHABLE, Watch
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
-from comity.policy import Policy
+from comity.policy import Policy, Ruling
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
-COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 
 
 class Crawler:
@@ -115,6 +115,7 @@ class Crawler:
         self._admission: Admission
         self._spending: Spending
         self._duplicates: Duplicates
+        self._memory: Memory
         self._outcome: Outcome
         self._intake: Intake
         self._visitor: Visitor
@@ -230,13 +231,15 @@ class Crawler:
         waits.keep(self._client, self._clock, recall)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
-        self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
+        requests = max(settings.concurrency, self._client_settings.connections)
+        self._memory = Memory(settings.body_memory, requests, self._wake.set)
+        self._outcome = Outcome(self._watch, self._ledger, self._memory, refresh=refresh.number if refresh else 0)
         self.stats = self._watch.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name)
         self._admission = Admission(settings, self.seeds, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
-        self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
+        self._intake = Intake(self._admission, self._ruling_at_once, self._outcome)
         reader = Reader(
             settings,
             self.policy.agent,
@@ -254,7 +257,16 @@ class Crawler:
         known = self._frontier.recall_all(UNREACHABLE)
         silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, known)
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh, silent
+            self._client,
+            reader,
+            self._spending,
+            self._outcome,
+            self._ledger,
+            self._watch,
+            settings,
+            refresh,
+            silent,
+            self._memory,
         )
         self._schedule.began(
             self._frontier, self._client, self._visitor, self._spending, self._outcome, self.stats, refresh
@@ -313,11 +325,13 @@ class Crawler:
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
-        return self._outcome.size >= COMMIT_SIZE or self._is_held_up()
+        memory = self._memory
+        is_much = self._outcome.size >= COMMIT_SIZE or self._outcome.pending >= memory.limit // 8
+        return is_much or self._is_held_up() or (memory.is_short and self._outcome.pending > 0)
 
     def _is_held_up(self) -> bool:
-        """Whether the sink holds so much that no request may be started."""
-        return self._outcome.pending + self._sink.pending >= COMMIT_BYTES
+        """Whether so much waits to be written that no request may be started."""
+        return max(self._memory.kept, self._sink.pending) >= self._memory.limit
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
@@ -352,6 +366,11 @@ class Crawler:
                 self.on_page(page)
         for name in commit.hosts:
             self._schedule.found(name)
+
+    def _ruling_at_once(self, url: str) -> Ruling | None:
+        """What holds for the origin of a URL, where it is known and the answer is quick."""
+        ruling = self._client.ruling_now(url)
+        return None if ruling is None or ruling.is_slow(url) else ruling
 
     def _waiting(self) -> int:
         """URLs that wait in the frontier, but not those that wait for a robots.txt."""

@@ -24,7 +24,7 @@ from comity.net.exchange import Exchange
 from comity.net.response import Response, StreamedResponse
 from comity.net.sending import Sender
 from comity.net.settings import SHARED, ClientSettings, checked_headers
-from comity.net.transport import Transport
+from comity.net.transport import Room, Transport
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
@@ -271,16 +271,18 @@ class AsyncClient:
         headers: Mapping[str, str] = NO_HEADERS,
         redirects: tuple[str, ...] = (),
         max_body: int | None = None,
+        room: Room | None = None,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
 
         Args:
             max_body: bytes of this body, instead of what the settings say.
+            room: is told of the octets of the body as they arrive, and may have the rest wait.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0, room=room)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -314,7 +316,14 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        tries: int,
+        most: int = 0,
+        room: Room | None = None,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         cache = self._cache
@@ -333,7 +342,7 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
+                    response = await self._sender.send(go, method, url, headers, redirects, most=most, room=room)
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):

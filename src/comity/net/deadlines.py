@@ -4,6 +4,9 @@ A request is told of its end a little late (a twentieth of its time-out, a quart
 """
 
 import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final
 
@@ -24,12 +27,13 @@ class Deadline:
         self.when = when
         self.expired = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "Deadline":
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
         self._deadlines._open.add(self)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -37,6 +41,18 @@ class Deadline:
         self._deadlines._open.discard(self)
         if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """A part of the block that the time does not run for: what is waited for there is our own affair."""
+        left = self.when - self._deadlines.now()
+        self.when = math.inf
+        try:
+            yield
+        finally:
+            if not self.expired:
+                self.when = self._deadlines.now() + left
+                self._deadlines.look_by(self.when)
 
     def expire(self) -> None:
         self.expired = True
@@ -60,6 +76,15 @@ class Deadlines:
             self._start(now, tick)
         return Deadline(self, now + seconds)
 
+    def now(self) -> float:
+        return self._loop.time()
+
+    def look_by(self, when: float) -> None:
+        """Have the timer run, for a block that ends at a time."""
+        now = self._loop.time()
+        if self._timer is None:
+            self._start(now, min(max(when - now, 0.001), LONGEST_TICK))
+
     def _start(self, now: float, tick: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -74,7 +99,7 @@ class Deadlines:
             if deadline.when <= now:
                 deadline.expire()
         nearest = min((deadline.when for deadline in open_ if deadline.when > now), default=None)
-        if nearest is not None:
+        if nearest is not None and nearest < math.inf:
             self._start(now, min(max(nearest - now, 0.001), LONGEST_TICK))
 
     def close(self) -> None:

@@ -14,11 +14,11 @@ from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.retry_after import retry_after
 from comity.net.clock import Clock
-from comity.net.deadlines import Deadlines
+from comity.net.deadlines import Deadline, Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, timed_out
+from comity.net.transport import Answer, Room, timed_out
 from comity.net.turns import Turns
 
 
@@ -58,8 +58,12 @@ class Sender:
         redirects: tuple[str, ...],
         *,
         most: int = 0,
+        room: Room | None = None,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
+
+        Args:
+            room: is told of the octets of the body; while it has the rest wait, the time-out stands still.
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -68,11 +72,12 @@ class Sender:
         sent = self._clock.monotonic()
         exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
         try:
-            with self._deadlines(go).within(settings.timeout):
+            with self._deadlines(go).within(settings.timeout) as deadline:
                 answer, fetched_at = await self._open(go, method, url, headers, exchange)
                 try:
                     self.check_type(answer)
-                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
+                    timed = None if room is None else _Timed(room, deadline)
+                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body, room=timed)
                 except BaseException:
                     answer.close()
                     raise
@@ -162,6 +167,21 @@ class Sender:
             raise UnwantedType(
                 f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
             )
+
+
+class _Timed:
+    """A room in which waiting does not count towards a request's time-out."""
+
+    __slots__ = ("_deadline", "_room", "took")
+
+    def __init__(self, room: Room, deadline: Deadline) -> None:
+        self._room = room
+        self._deadline = deadline
+        self.took = room.took
+
+    async def more(self) -> None:
+        with self._deadline.stopped():
+            await self._room.more()
 
 
 def _basic(name: str, password: str) -> str:

@@ -5,8 +5,8 @@ that is the client's work. Every connection passes the address guard at the mome
 import contextvars
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -27,6 +27,8 @@ class _RefusedAddress(OSError):
 
 _REFUSED = "refused by the address guard"
 _HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
+AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
+_COMPRESSED = 4 * 1024  # bytes undone at a time: they may become a thousand times as many
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
@@ -63,6 +65,18 @@ def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
         raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
 
 
+class Room(Protocol):
+    """Who keeps the books of memory for a body that arrives."""
+
+    def took(self, octets: int) -> bool:
+        """So many more octets have come; whether more may be read at once."""
+        ...
+
+    async def more(self) -> None:
+        """Come back when more may be read. The time that this takes is none of the site's."""
+        ...
+
+
 class Answer:
     """An answer whose head has arrived. Read its body or close it.
 
@@ -90,29 +104,36 @@ class Answer:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
         self._response.close()
 
-    async def read(self, limit: int, *, cut: bool = False) -> bytes:
+    async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
         """The whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
+            room: is told of what arrives, and may have the rest wait.
 
         Raises:
             TooLarge, Timeout, FetchError
         """
         length = self._response.content_length
         try:
-            if length is not None and length <= limit and "Content-Encoding" not in self.headers:
-                return await self._response.read()
+            most = limit if room is None else min(limit, AT_ONCE)
+            if length is not None and length <= most and "Content-Encoding" not in self.headers:
+                body = await self._response.read()
+                if room is not None:
+                    room.took(len(body))
+                return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
         parts = []
-        room = limit
+        left = limit
         async for part in self.chunks(limit, cut=cut):
             parts.append(part)
-            room -= len(part)
-            if cut and room <= 0:
-                self.cut = self.cut or room < 0
+            left -= len(part)
+            if cut and left <= 0:
+                self.cut = self.cut or left < 0
                 break
+            if room is not None and not room.took(len(part)):
+                await room.more()
         return b"".join(parts)[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
@@ -125,18 +146,19 @@ class Answer:
         whole = False
         try:
             async for data in self._response.content.iter_any():
-                part = data if decoder is None else decoder.feed(data, room)
-                room -= len(part)
-                if room < 0:
-                    if not cut:
-                        raise TooLarge(
-                            f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
-                        )
-                    self.cut = True
-                    yield part[: len(part) + room]
-                    return
-                if part:
-                    yield part
+                for piece in (data,) if decoder is None else _pieces(data):
+                    part = piece if decoder is None else decoder.feed(piece, room)
+                    room -= len(part)
+                    if room < 0:
+                        if not cut:
+                            raise TooLarge(
+                                f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
+                            )
+                        self.cut = True
+                        yield part[: len(part) + room]
+                        return
+                    if part:
+                        yield part
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
             whole = True
@@ -212,6 +234,10 @@ class Transport:
         if refusal is not None:
             raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
         return socket.socket(family=family, type=kind, proto=protocol)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _COMPRESSED] for start in range(0, len(data), _COMPRESSED))
 
 
 def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
