@@ -101,9 +101,9 @@ def test_a_body_given_up_while_it_waits_leaves_the_books_even() -> None:
         tasks = [asyncio.create_task(reading(claim, 10)) for claim in claims]
         await asyncio.sleep(0)
         tasks[1].cancel()
+        claims[0].release()  # before the other has noticed
         await asyncio.wait([tasks[1]])
         claims[1].release()
-        claims[0].release()
         await asyncio.wait_for(tasks[2], 10)
         claims[2].release()
         assert (books.held, books.is_short) == (0, False)

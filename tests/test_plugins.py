@@ -321,7 +321,7 @@ def test_no_request_is_started_while_a_sink_holds_too_much(site: Site, tmp_path:
                 threading.Timer(0.3, setattr, (self, "pending", 0)).start()
 
     kept: list[str] = []
-    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1, body_memory=MIB))
+    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(sitemaps=False, body_memory=MIB))
     assert len(kept) == 3
     assert min(site.intervals()[-2:]) > 0.28
 

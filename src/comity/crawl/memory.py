@@ -1,9 +1,9 @@
 """How many octets of bodies a crawl holds: of those that arrive, and of those that wait to be written.
 
-A body of moderate size always passes. A larger one is read on while there is room, or where it is the first that found
-none: so none is too large to pass, and beyond the limit there are never more than the moderate ones and a single large
-one. Where sites begin large bodies and hold back their ends, large bodies wait for each other; pages of moderate size
-pass them by, and none holds its place longer than its request may last.
+A body of moderate size always passes. A larger one is read on while there is room, or where it is the oldest of them:
+so none is too large to pass, and beyond the limit there are never more than the moderate ones, the first parts of others
+and a single large one. Where sites begin large bodies and hold back their ends, large bodies wait for each other; pages
+of moderate size pass them by, and none holds its place longer than its request may last.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ class Memory:
         self.held = self.kept = self.most_held = 0
         self._moderate = min(MODERATE, limit // (2 * requests))
         self._wake = wake
-        self._first: Claim | None = None  # is read on although there is no room
-        self._waiting: dict[Claim, asyncio.Future[None]] = {}  # the others, in the order that they came
+        self._large: dict[Claim, None] = {}  # bodies of more than moderate size, in the order that they became so
+        self._waiting: dict[Claim, asyncio.Future[None]] = {}
 
     @property
     def is_short(self) -> bool:
         """Whether a body waits for room."""
-        return bool(self._waiting) or self._first is not None
+        return bool(self._waiting)
 
     def claim(self) -> "Claim":
         """The octets of a body that is still to come."""
@@ -60,25 +60,32 @@ class Memory:
 
     def _give_back(self, octets: int) -> None:
         self.held -= octets
-        for claim in list(self._waiting):
-            if not self._has_room(claim):
-                return
-            self._waiting.pop(claim).set_result(None)
+        self._go_on()
 
-    def _may_go_on(self, claim: "Claim") -> bool:
-        if claim.octets <= self._moderate or claim is self._first:
+    def _go_on(self) -> None:
+        """Have the next of those that wait read on, if it may. One at a time: each may take what room there is."""
+        for claim in self._large if self._waiting else ():
+            future = self._waiting.get(claim)
+            if future is not None and not future.done():  # done: it was given up
+                if self._has_room(claim):
+                    del self._waiting[claim]
+                    future.set_result(None)
+                return
+
+    def _took(self, claim: "Claim", octets: int) -> bool:
+        self._add(octets)
+        if claim.octets <= self._moderate:
             return True
-        return not self._waiting and self._has_room(claim)
+        self._large[claim] = None
+        self._go_on()
+        return self._has_room(claim)
 
     def _has_room(self, claim: "Claim") -> bool:
-        """Whether a large body that is next in line may be read on."""
+        """Whether a large body may be read on."""
         if self.held < self.limit:
             return True
         # What waits to be written is gone soon. Bodies that wait for each other are not.
-        if self._first is None and self.kept < self.limit // 2:
-            self._first = claim
-            return True
-        return False
+        return next(iter(self._large)) is claim and self.kept < self.limit // 2
 
     async def _room(self, claim: "Claim") -> None:
         future = self._waiting[claim] = asyncio.get_running_loop().create_future()
@@ -101,8 +108,7 @@ class Claim:
     def took(self, octets: int) -> bool:
         """So many more octets have come; whether more may be read at once."""
         self.octets += octets
-        self._memory._add(octets)
-        return self._memory._may_go_on(self)
+        return self._memory._took(self, octets)
 
     async def more(self) -> None:
         """Come back when more may be read."""
@@ -110,7 +116,6 @@ class Claim:
 
     def release(self) -> None:
         """The body is held no more, or is counted among those that wait to be written."""
-        if self._memory._first is self:
-            self._memory._first = None
+        self._memory._large.pop(self, None)
         octets, self.octets = self.octets, 0
         self._memory._give_back(octets)

@@ -124,17 +124,22 @@ class Answer:
                 return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
-        parts = []
+        parts: list[bytes] = []
         left = limit
-        async for part in self.chunks(limit, cut=cut):
-            parts.append(part)
-            left -= len(part)
-            if cut and left <= 0:
-                self.cut = self.cut or left < 0
-                break
-            if room is not None and not room.took(len(part)):
-                await room.more()
-        return b"".join(parts)[:limit]
+        try:
+            async for part in self.chunks(limit, cut=cut):
+                parts.append(part)
+                left -= len(part)
+                if cut and left <= 0:
+                    self.cut = self.cut or left < 0
+                    break
+                if room is not None and not room.took(len(part)):
+                    await room.more()
+        except BaseException:
+            parts.clear()  # the error holds this frame, and may be kept for long
+            raise
+        body = b"".join(parts)
+        return body if len(body) <= limit else body[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive; limits and errors as for `read`."""
