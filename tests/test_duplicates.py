@@ -63,11 +63,13 @@ def test_a_text_that_differs_in_a_few_words_is_near() -> None:
     kept = Duplicates({}.get, near=True)
     words = text(1, 3_000)
     changed = [*words[:200], "other", *words[201:]]
-    assert kept.keep(f"{HOST}/1", b"1", text=" ".join(words)) is None
-    assert kept.keep(f"{HOST}/2", b"2", text=" ".join(changed)) == Duplicate("near", f"{HOST}/1")
-    assert kept.keep(f"{HOST}/3", b"3", text=" ".join(text(2))) is None
-    assert kept.keep(f"{HOST}/4", b"4", text="too short to tell") is None
-    assert kept.keep(f"{HOST}/5", b"5", text="too short to tell") is None
+    assert kept.keep(f"{HOST}/1", b"1", fingerprint=simhash.simhash(" ".join(words))) is None
+    assert kept.keep(f"{HOST}/2", b"2", fingerprint=simhash.simhash(" ".join(changed))) == Duplicate(
+        "near", f"{HOST}/1"
+    )
+    assert kept.keep(f"{HOST}/3", b"3", fingerprint=simhash.simhash(" ".join(text(2)))) is None
+    assert kept.keep(f"{HOST}/4", b"4", fingerprint=simhash.simhash("too short to tell")) is None
+    assert kept.keep(f"{HOST}/5", b"5", fingerprint=simhash.simhash("too short to tell")) is None
 
 
 def test_texts_without_spaces_have_words_too() -> None:
@@ -139,14 +141,14 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
         marked = []
         for number, (url, body, canonical, words) in enumerate(found):
             if number in stop_at:
-                kept.keep(f"{HOST}/lost", b"lost", text=" ".join(text(99)))  # not committed
+                kept.keep(f"{HOST}/lost", b"lost", fingerprint=simhash.simhash(" ".join(text(99))))  # not committed
                 kept = Duplicates(facts.get, near=True)
             marked.append(
                 kept.keep(
                     f"{HOST}/{url}",
                     b"%d" % body,
                     canonical=None if canonical is None else f"{HOST}/{canonical}",
-                    text=" ".join(text(words, 60)),
+                    fingerprint=simhash.simhash(" ".join(text(words, 60))),
                 )
             )
             facts |= json.loads(json.dumps(kept.facts()))

@@ -20,6 +20,7 @@ from comity.crawl import Expanded
 from comity.crawl.frontier import Frontier
 from comity.crawl.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
+from comity.net.settings import MIB
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -349,23 +350,20 @@ def test_a_sink_lives_in_one_thread_so_that_it_may_hold_what_belongs_to_one(site
         assert db.execute("SELECT url FROM page").fetchall() == [(site.url("/"),), (site.url("/a"),)]
 
 
-def test_no_request_is_started_while_a_sink_holds_too_much(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_BYTES", 1000)
-    site.link("/", "/a", "/b")
-    site.link("/a")
+def test_no_request_is_started_while_a_sink_holds_too_much(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")  # a link has its turn once its page is committed
+    site.link("/a", "/b")
     site.link("/b")
 
     class Slow(Memory):
         def add(self, channel: str, record: Mapping[str, Any], answer: object = None) -> None:
             super().add(channel, record, answer)
             if channel == "pages":
-                self.pending = 1000
+                self.pending = MIB
                 threading.Timer(0.3, setattr, (self, "pending", 0)).start()
 
     kept: list[str] = []
-    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1))
+    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(sitemaps=False, body_memory=MIB))
     assert len(kept) == 3
     assert min(site.intervals()[-2:]) > 0.28
 

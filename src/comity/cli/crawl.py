@@ -1,6 +1,7 @@
 """`comity crawl`: runs a Crawler, shows how it goes, sums up."""
 
 import asyncio
+import ctypes
 import dataclasses
 import gc
 import logging
@@ -31,7 +32,10 @@ from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
+OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
+
+_MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
 
 
 def crawl(
@@ -152,6 +156,10 @@ def tune() -> None:
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what is there now stays to the end
     gc.set_threshold(GARBAGE, 20, 100)
+    # Left to itself, glibc takes blocks from the heap up to the size of the largest ever freed, and the bodies of a
+    # crawl leave holes in it: several times as much memory as is in use.
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:

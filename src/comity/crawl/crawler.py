@@ -28,6 +28,7 @@ from comity.crawl.duplicates import Duplicates
 from comity.crawl.durable import make_folder
 from comity.crawl.frontier import Frontier, State
 from comity.crawl.ledger import Ledger
+from comity.crawl.memory import Memory
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expander, Plugins, Source
@@ -40,14 +41,13 @@ from comity.crawl.stats import Stats
 from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
 from comity.crawl.watch.snapshot import Phase, Snapshot, take
-from comity.crawl.watch.watching import Watch
+from comity.crawl.watch.watching import UNREACHABLE, Watch
 from comity.errors import StorageError
 from comity.net import AsyncClient, ClientSettings, Clock
-from comity.policy import Policy
+from comity.policy import Policy, Ruling
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
-COMMIT_BYTES = 64 * 1024 * 1024  # of records; while a sink still holds so many, no request is started
 
 
 class Crawler:
@@ -115,6 +115,7 @@ class Crawler:
         self._on_their_way: dict[str, Any] = {}  # facts that the commit under way is to remember
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
+        self._beside: ThreadPoolExecutor  # has no thread until something is given to it
         self._frontier: Frontier
         self._sink: GuardedSink
         self._ledger: Ledger
@@ -122,6 +123,7 @@ class Crawler:
         self._admission: Admission
         self._spending: Spending
         self._duplicates: Duplicates
+        self._memory: Memory
         self._outcome: Outcome
         self._intake: Intake
         self._visitor: Visitor
@@ -188,6 +190,7 @@ class Crawler:
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
             nullcontext(GuardedSink(sink, self.folder, self._frontier)) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
+            ThreadPoolExecutor(1, "comity-read") as self._beside,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
             self._sink.opened(self._writer),
             ExitStack() as resources,
@@ -249,13 +252,15 @@ class Crawler:
         remember("plugins", self._plugins.names)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
         self._watch.began(self._frontier, self._client.pause)
-        self._outcome = Outcome(self._watch, self._ledger, refresh=refresh.number if refresh else 0)
+        requests = max(settings.concurrency, self._client_settings.connections)
+        self._memory = Memory(settings.body_memory, requests, self._wake.set)
+        self._outcome = Outcome(self._watch, self._ledger, self._memory, refresh=refresh.number if refresh else 0)
         self.stats = self._watch.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name)
         self._admission = Admission(settings, new, today=today, recall=recall)
         self._spending = Spending(settings.budget, settings.host_budget, recall)
         self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
-        self._intake = Intake(self._admission, self._client.ruling_now, self._outcome)
+        self._intake = Intake(self._admission, self._ruling_at_once, self._outcome)
         reader = Reader(
             settings,
             self.policy.asked_as,
@@ -266,11 +271,23 @@ class Crawler:
             outcome=self._outcome,
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
+            wake=self._wake.set,
+            beside=self._beside,
         )
         self._client.on_robots = reader.robots
-        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, recall)
+        known = self._frontier.recall_all(UNREACHABLE)
+        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, known)
         self._visitor = Visitor(
-            self._client, reader, self._spending, self._outcome, self._ledger, self._watch, settings, refresh, silent
+            self._client,
+            reader,
+            self._spending,
+            self._outcome,
+            self._ledger,
+            self._watch,
+            settings,
+            refresh,
+            silent,
+            self._memory,
         )
         self._schedule.began(
             self._frontier, self._client, self._visitor, self._spending, self._outcome, self.stats, refresh
@@ -329,11 +346,13 @@ class Crawler:
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
-        return self._outcome.size >= COMMIT_SIZE or self._is_held_up()
+        memory = self._memory
+        is_much = self._outcome.size >= COMMIT_SIZE or self._outcome.pending >= memory.limit // 8
+        return is_much or self._is_held_up() or (memory.is_short and self._outcome.pending > 0)
 
     def _is_held_up(self) -> bool:
-        """Whether the sink holds so much that no request may be started."""
-        return self._outcome.pending + self._sink.pending >= COMMIT_BYTES
+        """Whether so much waits to be written that no request may be started."""
+        return max(self._memory.kept, self._sink.pending) >= self._memory.limit
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
@@ -369,6 +388,11 @@ class Crawler:
                 self.on_page(page)
         for name in commit.hosts:
             self._schedule.found(name)
+
+    def _ruling_at_once(self, url: str) -> Ruling | None:
+        """What holds for the origin of a URL, where it is known and the answer is quick."""
+        ruling = self._client.ruling_now(url)
+        return None if ruling is None or ruling.is_slow(url) else ruling
 
     def _waiting(self) -> int:
         """URLs that wait in the frontier, but not those that wait for a robots.txt."""

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal
 
 from comity.crawl.digest import digest
-from comity.crawl.simhash import NearTable, simhash
+from comity.crawl.simhash import NearTable
 
 CHUNK: Final = 1024
 """Fingerprints in one fact."""
@@ -53,12 +53,14 @@ class Duplicates:
                 for fingerprint in chunk:
                     self._table.add(fingerprint)
 
-    def keep(self, url: str, body: bytes, *, canonical: str | None = None, text: str | None = None) -> Duplicate | None:
+    def keep(
+        self, url: str, body: bytes, *, canonical: str | None = None, fingerprint: int | None = None
+    ) -> Duplicate | None:
         """Take note of a page that is kept, and say which page kept before it repeats.
 
         Args:
             url, canonical: in normal form; `canonical` is what the page says.
-            text: its text, without markup; None leaves it out of the near comparison.
+            fingerprint: that of its text (see simhash); None leaves it out of the near comparison.
         """
         found: Duplicate | None = None
         if canonical is not None and canonical != url and self._known(_page(canonical)):
@@ -70,7 +72,7 @@ class Duplicates:
                 self._facts[name] = url
             elif first != url and found is None:
                 found = Duplicate("content", first)
-        if self.near and text is not None and (fingerprint := simhash(text)) is not None:
+        if self.near and fingerprint is not None:
             first = self._near(fingerprint, url)
             if first is not None and first != url and found is None:
                 found = Duplicate("near", first)

@@ -15,6 +15,7 @@ from comity.crawl import records
 from comity.crawl.again import revisits
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.crawl.ledger import Collected, Ledger
+from comity.crawl.memory import Memory
 from comity.crawl.page import CrawledPage
 from comity.crawl.plugins import Expanded
 from comity.crawl.records import Change, Grounds
@@ -43,10 +44,11 @@ class Outcome:
         pending: bytes, about, that wait for the next commit.
 
     Args:
+        memory: is told of the bodies that wait for a commit.
         refresh: number of the refresh that this is; 0 for a first crawl.
     """
 
-    def __init__(self, watch: Watch, ledger: Ledger, *, refresh: int = 0) -> None:
+    def __init__(self, watch: Watch, ledger: Ledger, memory: Memory, *, refresh: int = 0) -> None:
         self.stats = watch.stats
         self._refresh = refresh
         self.trouble: str | None = None
@@ -55,6 +57,7 @@ class Outcome:
         self.pending = 0
         self._watch = watch
         self._ledger = ledger
+        self._memory = memory
         self._batch = Batch()
         self._records: list[Written] = []
         self._fresh: list[CrawledPage] = []
@@ -259,15 +262,16 @@ class Outcome:
         """
         stats, tally = replace(self.stats), self._watch.tally.copy()
         commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, facts)
+        commit.octets, self.pending = self.pending, 0
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
         self._unread, self._unread_on_their_way = set(), self._unread
         self._on_their_way = {id_ for _, id_ in commit.batch.settled} | set(commit.batch.postponed)
-        self.pending = 0
         return commit
 
     def committed(self, commit: "Commit") -> None:
         """A commit is durable: what it found out counts from now on."""
+        self._memory.written(commit.octets)
         self._on_their_way = set()
         self._unread_on_their_way = set()
         self.stats.found += commit.new
@@ -280,7 +284,9 @@ class Outcome:
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
         self._records.append((channel, record, answer))
-        self.pending += RECORD + (len(answer.body) if answer is not None else 0)
+        octets = RECORD + (len(answer.body) if answer is not None else 0)
+        self.pending += octets
+        self._memory.keep(octets)
 
 
 class Commit:
@@ -292,6 +298,7 @@ class Commit:
         new, trapped: URLs among those found that were new; trapped.
         refusals: the records of those that a rule refused.
         seconds: that it took to carry it out.
+        octets: of what it writes, about.
     """
 
     def __init__(
@@ -310,6 +317,7 @@ class Commit:
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
         self.seconds = 0.0
+        self.octets = 0
         self._records = records
         self._collected = collected
         self._stats = stats
@@ -323,10 +331,14 @@ class Commit:
             final: the run ends with this.
         """
         begun = time.perf_counter()
-        for written in self._records:
-            sink.add(*written)
         counts: Counter[str] = Counter(channel for channel, _, _ in self._records)
-        self._records.clear()
+        self._records.reverse()
+        while self._records:  # each is let go of once it is written
+            channel, record, answer = self._records.pop()
+            if channel == "pages" and isinstance(answer, Response):
+                records.add_body(record, answer)
+            sink.add(channel, record, answer)
+            del record, answer
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:

@@ -3,6 +3,11 @@
 It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the crawler's to say.
 """
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from comity import urls
@@ -15,17 +20,36 @@ from comity.crawl.duplicates import Duplicate, Duplicates
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.outcome import Outcome
 from comity.crawl.page import HTML, CrawledPage, read_meta, read_response
-from comity.crawl.plugins import Plugins
+from comity.crawl.plugins import Expanded, Plugins
 from comity.crawl.settings import CrawlSettings
-from comity.crawl.simhash import text_of
+from comity.crawl.simhash import fingerprint_of
+from comity.crawl.waking import Stretch, Turns
 from comity.net import Response
 from comity.policy import RobotsResult
-from comity.signals import encodings
 from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
 
 if TYPE_CHECKING:
     from comity.crawl.rendering import Rendered
+
+FEW = 8  # links taken up between two looks at the time
+MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A page of which the links were taken up, and which is to be kept now.
+
+    Attributes:
+        shown: the response, or the page after its scripts ran.
+        fingerprint: of its text, where near duplicates are looked for.
+    """
+
+    shown: Response
+    read: Page | None
+    meta: RobotsMeta
+    expanded: Expanded
+    fingerprint: int | None
 
 
 class Reader:
@@ -35,6 +59,8 @@ class Reader:
         agent: ours, as `robots` metas and headers may name it.
         hands_out: whether a program wants the pages.
         dates: whether the `lastmod` of sitemaps counts.
+        wake: called where a commit is wanted.
+        beside: for what takes long and needs nothing of the crawl's.
     """
 
     def __init__(
@@ -49,6 +75,8 @@ class Reader:
         outcome: Outcome,
         hands_out: bool,
         dates: bool,
+        wake: Callable[[], None],
+        beside: Executor,
     ) -> None:
         self._settings = settings
         self._agent = agent
@@ -59,10 +87,16 @@ class Reader:
         self._outcome = outcome
         self._hands_out = hands_out
         self._dates = dates
+        self._wake = wake
+        self._beside = beside
+        self._turns = Turns()
 
-    def sitemaps_of(self, url: str) -> None:
+    async def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
-        self._intake.candidates(self._admission.sitemaps_of(url))
+        stretch = self._turns.stretch()
+        for candidate in self._admission.sitemaps_of(url):
+            self._intake.candidate(candidate)
+            await self._pause(stretch)
 
     def robots(self, result: RobotsResult) -> None:
         """A robots.txt was read."""
@@ -86,8 +120,9 @@ class Reader:
         exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
         self._intake.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
 
-    def sitemap(self, entry: Entry, response: Response) -> None:
+    async def sitemap(self, entry: Entry, response: Response) -> None:
         """Take up what a sitemap or a feed names."""
+        stretch = self._turns.stretch()
         stated = []
         empty = True
         for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
@@ -95,6 +130,7 @@ class Reader:
             empty = False
             if candidate.changed is not None:
                 stated.append((candidate.changed, self._admission.clean(candidate.url)))
+            await self._pause(stretch)
         self._outcome.sitemap(entry, urls.host(entry.url), stated)
         if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
             self._outcome.stats.sitemaps += 1
@@ -124,50 +160,75 @@ class Reader:
             self._intake.candidate(candidate)
         return True
 
-    def page(
-        self, entry: Entry, response: Response, before: Visit | None = None, rendered: "Rendered | None" = None
-    ) -> None:
-        """Keep a page, unless it is as it was, and take up what it names.
+    async def take_up(self, entry: Entry, response: Response, rendered: "Rendered | None" = None) -> Taken:
+        """Read a page and take up what it names; `keep` it next.
 
         Args:
-            before: its last visit, in a refresh.
-            rendered: the page after its scripts ran, which counts instead; the response goes to the output as it is.
+            rendered: the page after its scripts ran, which counts instead.
 
         Raises:
-            PluginError: the expander failed; nothing of the page is kept.
+            PluginError: the expander failed; nothing of the page is taken up.
         """
         shown = response if rendered is None else rendered.shown(response)
         read = read_response(response) if rendered is None else rendered.read(response)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         if (named := plugins.following(read, expanded, response.url)) is not None:
-            self._follow(entry, named, meta)
+            await self._follow(entry, named, meta)
+        fingerprint = None
+        if read is not None and self._settings.duplicates == "near":
+            # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
+            make = partial(fingerprint_of, shown.body, read.encoding)
+            fingerprint = await asyncio.get_running_loop().run_in_executor(self._beside, make)
+        return Taken(shown, read, meta, expanded, fingerprint)
+
+    def keep(
+        self,
+        entry: Entry,
+        response: Response,
+        taken: Taken,
+        before: Visit | None = None,
+        rendered: "Rendered | None" = None,
+    ) -> None:
+        """Keep a page, unless it is as it was.
+
+        Args:
+            taken: what `take_up` made of it.
+            before: its last visit, in a refresh.
+            rendered: as for `take_up`; the response goes to the output as it is.
+        """
         if before is not None and revisits.is_same(before, response):
             self._outcome.unchanged(entry, "content", before, response)
             return
         self.forget(before)
-        duplicate = self._duplicate(shown, read)
+        read, meta = taken.read, taken.meta
+        duplicate = self._duplicate(taken)
         record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
         if rendered is not None:
             record |= rendered.record(response)
-        self._outcome.page(entry, response, record, expanded, before=before)
+        self._outcome.page(entry, response, record, taken.expanded, before=before)
         if self._hands_out:
-            self._outcome.fresh(CrawledPage.of(shown, read, meta, depth=entry.depth, duplicate=duplicate))
+            self._outcome.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
 
     def forget(self, before: Visit | None) -> None:
         """What a page was counts no more: no other page repeats it from now on."""
         if before is not None and before.digest is not None and self._settings.duplicates != "off":
             self._duplicates.forget(before.url, before.digest)
 
-    def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
+    async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
         if page.refresh is not None and page.refresh.url != entry.url and self._follows(meta):
             self._sent_on(entry, page.refresh)
         # What is too deep is not even met: it may come up again nearer to the start.
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             return
-        self._intake.candidates(discovery.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds))
+        stretch = self._turns.stretch()
+        for candidate in discovery.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
+            self._intake.candidate(candidate)
+            await self._pause(stretch)
         links = discovery.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
-        self._intake.links(links, depth=entry.depth + 1)
+        for start in range(0, len(links), FEW):
+            self._intake.links(links[start : start + FEW], depth=entry.depth + 1)
+            await self._pause(stretch)
 
     def _follows(self, meta: RobotsMeta) -> bool:
         return self._settings.follow_nofollow or not meta.nofollow
@@ -182,13 +243,18 @@ class Reader:
         elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
             self._intake.links((refresh.url,), depth=entry.depth + 1)
 
-    def _duplicate(self, response: Response, read: Page | None) -> Duplicate | None:
+    async def _pause(self, stretch: Stretch) -> None:
+        """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
+        if stretch.is_over():
+            await stretch.pause()
+            await self._outcome.until_below(MOST_FOUND, self._wake)
+
+    def _duplicate(self, taken: Taken) -> Duplicate | None:
         if self._settings.duplicates == "off":
             return None
-        text = None
-        if read is not None and self._duplicates.near:
-            text = text_of(encodings.to_utf8(response.body, read.encoding))
-        canonical = read.canonical if read is not None else None
-        duplicate = self._duplicates.keep(response.url, response.body, canonical=canonical, text=text)
+        canonical = taken.read.canonical if taken.read is not None else None
+        duplicate = self._duplicates.keep(
+            taken.shown.url, taken.shown.body, canonical=canonical, fingerprint=taken.fingerprint
+        )
         self._outcome.stats.duplicates += duplicate is not None
         return duplicate

@@ -22,7 +22,7 @@ Grounds = Literal["status", "validator", "content", "lastmod"]
 def page(
     response: Response, read: Page | None, *, depth: int, noindex: bool = False, duplicate: Duplicate | None = None
 ) -> dict[str, Any]:
-    """A page that was fetched: its body and the evidence that it could be.
+    """A page that was fetched and the evidence that it could be; `add_body` says what is in it.
 
     Args:
         noindex: whether the page asks to be kept out of indexes.
@@ -44,13 +44,20 @@ def page(
     }
     if read is not None:
         record |= {"title": read.title, "links": len(read.links), "canonical": read.canonical}
-    if read is not None or response.content_type.startswith(_TEXT):
-        encoding = read.encoding if read else encodings.detect(response.body, response.headers.get("Content-Type"))
+        record["encoding"] = read.encoding
+    return record
+
+
+def add_body(record: dict[str, Any], response: Response) -> None:
+    """Complete the record of a page by its body. That is done when it is written: a text takes much memory."""
+    if "body" in record:  # that of a rendered page
+        return
+    if "encoding" in record or response.content_type.startswith(_TEXT):
+        encoding = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
         record["encoding"] = encoding
         record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
-    return record
 
 
 def refusal(decision: Decision, *, depth: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ _WHOLE = (
     ("max_pages", 1, True),
     ("max_depth", 0, True),
     ("max_bytes", 1, True),
+    ("body_memory", 1024 * 1024, False),
     ("max_pages_per_host", 1, True),
     ("max_bytes_per_host", 1, True),
     ("concurrency", 1, False),
@@ -50,6 +51,8 @@ class CrawlSettings:
             robots.txt names with Clean-param).
         traps: whether URLs that never end (calendars, facets, repeated segments) are left out.
         max_url_length, max_path_segments: longer and deeper URLs are taken for traps; None for no limit.
+        body_memory: bytes of bodies held at a time: those that arrive, and those that wait to be written. A larger one
+            passes alone.
         duplicates: `exact` marks pages whose content or canonical URL is that of a page already kept, `near` also
             those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
         longest_wait: seconds that a run waits for a host to be asked again (Crawl-delay, Visit-time, Retry-After) when
@@ -84,6 +87,7 @@ class CrawlSettings:
     traps: bool = True
     max_url_length: int | None = 2048  # sitemaps.org: "less than 2,048 characters"
     max_path_segments: int | None = 24
+    body_memory: int = 32 * 1024 * 1024
     duplicates: DuplicateSearch = "exact"
     longest_wait: float | None = 3600.0
     trust_lastmod: bool = True

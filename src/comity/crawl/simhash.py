@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser
+from comity.signals import _tags, encodings
 
 NEAR: Final = 3
 """Bits that may differ."""
@@ -33,12 +33,20 @@ _UNSPACED: Final = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD: Final = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
 
 
+def fingerprint_of(body: bytes, encoding: str) -> int | None:
+    """The fingerprint of the text of an HTML page; None where it is too short to have one.
+
+    Args:
+        encoding: the body's, by the Encoding standard's name.
+    """
+    return simhash(text_of(encodings.to_utf8(body, encoding)))
+
+
 def text_of(html: bytes) -> str:
-    """The text of an HTML page in UTF-8, without scripts and styles."""
-    tree = LexborHTMLParser(html)
-    tree.strip_tags(["script", "style", "noscript", "template"])
-    body = tree.body
-    return body.text(separator=" ")[:MOST_TEXT] if body is not None else ""
+    """The text of an HTML page in UTF-8 that its reader sees. It builds no tree: that takes quadratic time for deep
+    nesting, and the page decides how deep.
+    """
+    return _tags.text(html, MOST_TEXT)
 
 
 def simhash(text: str) -> int | None:

@@ -6,6 +6,7 @@ is the crawler's to say; what a page or a sitemap means is the reader's.
 
 import asyncio
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
@@ -15,6 +16,7 @@ from comity.crawl.budget import Spending
 from comity.crawl.frontier import Entry, Kind, Visit
 from comity.crawl.hosts import Host
 from comity.crawl.ledger import Ledger
+from comity.crawl.memory import Memory
 from comity.crawl.outcome import Outcome
 from comity.crawl.reading import Reader
 from comity.crawl.settings import CrawlSettings
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 LONGEST_BACKOFF = 60.0  # seconds
 LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
+SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
 MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
@@ -56,6 +59,7 @@ class Visitor:
         settings: CrawlSettings,
         refresh: Refresh | None,
         unreachable: Unreachable,
+        memory: Memory,
     ) -> None:
         self._client = client
         self._reader = reader
@@ -67,6 +71,8 @@ class Visitor:
         self._settings = settings
         self._refresh = refresh
         self._unreachable = unreachable
+        self._memory = memory
+        self._scales = asyncio.Lock()
         self._rendering: set[asyncio.Task[Any]] = set()
         self._origins: set[str] = set()  # of which robots.txt was asked for
         self._renderer: Renderer | None = None
@@ -97,6 +103,7 @@ class Visitor:
         if self._unreachable and self._unreachable.holds(host.name, origin):
             self._unreachable.postpone(entry, host.name, origin)
             return None
+        claim = self._memory.claim()
         try:
             if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
                 await self._client.find_pace(host.name)
@@ -106,17 +113,20 @@ class Visitor:
                 decision = await self._client.check(entry.url)
                 host.delay = decision.delay
                 self._origins.add(origin)
-                self._reader.sitemaps_of(entry.url)
+                await self._reader.sitemaps_of(entry.url)
                 if decision.may_fetch:
                     return entry
                 self._refused(host, entry, decision)
                 return None
+            await self._weigh(entry.url)
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._is_spared(before):
                 return await self._spare(host, entry, before)
             lists = self._reader.may_list(entry)
             most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
-            response = await self._client.fetch(entry.url, headers=conditions(before), max_body=most, any_type=lists)
+            response = await self._client.fetch(
+                entry.url, headers=conditions(before), max_body=most, any_type=lists, room=claim
+            )
             if response.from_cache:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
@@ -128,7 +138,7 @@ class Visitor:
                 if not self._spending.has_room(host.name):
                     return entry
                 rendered = await self._rendered(self._renderer, entry, response)
-            return self._answered(host, entry, response, before, rendered)
+            return await self._answered(host, entry, response, before, rendered)
         except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
             raise
         except RobotsDisallowed as error:
@@ -145,7 +155,21 @@ class Visitor:
             return entry
         except Exception as error:  # one page that defeats us must not end the crawl
             self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
+        finally:
+            claim.release()
         return None
+
+    async def _weigh(self, url: str) -> None:
+        """Have the answer about a URL at hand where it takes long: one at a time, and no more than a part of the time.
+
+        Such a URL was not asked about when it was found: a page may name thousands.
+        """
+        ruling = self._client.ruling_now(url)
+        if ruling is not None and ruling.is_slow(url):
+            async with self._scales:
+                begun = perf_counter()
+                ruling.allows(url)
+                await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
     async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":
         task = asyncio.current_task()
@@ -171,7 +195,7 @@ class Visitor:
             return entry
         return None
 
-    def _answered(
+    async def _answered(
         self, host: Host, entry: Entry, response: Response, before: Visit | None, rendered: "Rendered | None"
     ) -> Entry | None:
         if before is not None and response.status in (*GONE, *MOVED):
@@ -182,11 +206,14 @@ class Visitor:
             if before is not None and before.digest is not None and response.status in MOVED:
                 self._outcome.gone(entry, before, response)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            self._reader.sitemap(entry, response)
+            await self._reader.sitemap(entry, response)
         elif response.ok:
             if not self._spending.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            self._reader.page(entry, response, before, rendered)
+            taken = await self._reader.take_up(entry, response, rendered)
+            if not self._spending.has_room(host.name):
+                return entry
+            self._reader.keep(entry, response, taken, before, rendered)
             self._spending.kept(host.name, len(response.body))
         elif response.status == 304 and before is not None and conditions(before):
             if not self._spending.has_room(host.name):

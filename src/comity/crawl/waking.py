@@ -1,8 +1,14 @@
-"""A loop's sleep: until its time has come or something has happened, whichever is first."""
+"""A loop's sleep: until its time has come or something has happened, whichever is first. And the turns of long work on
+the event loop, so that no site can hold up the others with much of it.
+"""
 
 import asyncio
+from time import perf_counter
+from typing import Final
 
 from comity.net import Clock
+
+LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
 
 
 class Alarm:
@@ -26,3 +32,33 @@ class Alarm:
         elif not self._event.is_set():
             await asyncio.sleep(0)
         self._event.clear()
+
+
+class Turns:
+    """Pieces of long work on one event loop: of those that were interrupted, one goes on at each turn of the loop."""
+
+    def __init__(self) -> None:
+        self._line = asyncio.Lock()
+
+    def stretch(self) -> "Stretch":
+        """A piece of work that begins now."""
+        return Stretch(self._line)
+
+
+class Stretch:
+    """One piece of long work. It asks now and then whether its time `is_over`, and then makes a `pause`."""
+
+    __slots__ = ("_began", "_line")
+
+    def __init__(self, line: asyncio.Lock) -> None:
+        self._line = line
+        self._began = perf_counter()
+
+    def is_over(self) -> bool:
+        return perf_counter() - self._began > LONGEST
+
+    async def pause(self) -> None:
+        """Until all others have had their turn."""
+        async with self._line:
+            await asyncio.sleep(0)
+        self._began = perf_counter()

@@ -24,7 +24,7 @@ from comity.net.exchange import Exchange
 from comity.net.response import Response, StreamedResponse
 from comity.net.sending import Sender
 from comity.net.settings import SHARED, ClientSettings, checked_headers
-from comity.net.transport import MOST_GONE, ConnectionGone, Transport
+from comity.net.transport import MOST_GONE, ConnectionGone, Room, Transport
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
@@ -289,17 +289,21 @@ class AsyncClient:
         redirects: tuple[str, ...] = (),
         max_body: int | None = None,
         any_type: bool = False,
+        room: Room | None = None,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
 
         Args:
             max_body: bytes of this body, instead of what the settings say.
             any_type: whether `content_types` does not hold for it.
+            room: is told of the octets of the body as they arrive, and may have the rest wait.
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0, any_type=any_type)
+        return await self._try(
+            method, url, headers, redirects, tries=1, most=max_body or 0, any_type=any_type, room=room
+        )
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -341,6 +345,7 @@ class AsyncClient:
         tries: int,
         most: int = 0,
         any_type: bool = False,
+        room: Room | None = None,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         cache = self._cache
@@ -361,7 +366,7 @@ class AsyncClient:
                 go = await self._turns.permission(url)
                 try:
                     response = await self._sender.send(
-                        go, method, url, headers, redirects, most=most, any_type=any_type
+                        go, method, url, headers, redirects, most=most, any_type=any_type, room=room
                     )
                 except FetchError as error:
                     if isinstance(error, ConnectionGone) and gone < MOST_GONE:

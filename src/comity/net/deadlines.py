@@ -27,12 +27,13 @@ class Deadline:
         self.when = when
         self.expired = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "Deadline":
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
         self._deadlines._open.add(self)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -74,9 +75,12 @@ class Deadlines:
         try:
             yield
         finally:
-            passed = self._loop.time() - since
+            now = self._loop.time()
             for deadline, when in held:
-                deadline.when = when + passed
+                deadline.when = when + now - since
+            if held and self._timer is None:
+                nearest = min(deadline.when for deadline, _ in held)
+                self._start(now, min(max(nearest - now, 0.001), LONGEST_TICK))
 
     def _start(self, now: float, tick: float) -> None:
         if self._timer is not None:
@@ -92,7 +96,7 @@ class Deadlines:
             if deadline.when <= now:
                 deadline.expire()
         nearest = min((deadline.when for deadline in open_ if deadline.when > now), default=None)
-        if nearest is not None:
+        if nearest is not None and nearest < math.inf:
             self._start(now, min(max(nearest - now, 0.001), LONGEST_TICK))
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, ConnectionGone, timed_out
+from comity.net.transport import Answer, ConnectionGone, Room, timed_out
 from comity.net.turns import Turns
 
 
@@ -65,11 +65,13 @@ class Sender:
         *,
         most: int = 0,
         any_type: bool = False,
+        room: Room | None = None,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
 
         Args:
             any_type: whether it is read whatever its content type.
+            room: is told of the octets of the body; while it has the rest wait, the time-out stands still.
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -84,7 +86,8 @@ class Sender:
                 try:
                     if not any_type:
                         self.check_type(answer)
-                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
+                    timed = None if room is None else _Timed(room, self._deadlines(go))
+                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body, room=timed)
                 except BaseException:
                     answer.close()
                     raise
@@ -195,3 +198,18 @@ class Sender:
                 status=answer.status,
                 content_type=kind,
             )
+
+
+class _Timed:
+    """A room in which waiting does not count towards a request's time-out."""
+
+    __slots__ = ("_deadlines", "_room", "took")
+
+    def __init__(self, room: Room, deadlines: Deadlines) -> None:
+        self._room = room
+        self._deadlines = deadlines
+        self.took = room.took
+
+    async def more(self) -> None:
+        with self._deadlines.paused():
+            await self._room.more()

@@ -4,8 +4,8 @@ that is the client's work. Every connection passes the address guard at the mome
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from typing import Final
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Final, Protocol
 
 import aiohttp
 from multidict import CIMultiDictProxy
@@ -21,6 +21,8 @@ from comity.net.names import Names
 from comity.net.settings import ClientSettings
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
+AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
+_COMPRESSED = 4 * 1024  # bytes undone at a time: they may become a thousand times as many
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
@@ -30,6 +32,18 @@ MOST_GONE: Final = 3  # times in a row that a request may find a kept connection
 class ConnectionGone(FetchError):
     """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
     answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
+
+
+class Room(Protocol):
+    """Who keeps the books of memory for a body that arrives."""
+
+    def took(self, octets: int) -> bool:
+        """So many more octets have come; whether more may be read at once."""
+        ...
+
+    async def more(self) -> None:
+        """Come back when more may be read. The time that this takes is none of the site's."""
+        ...
 
 
 class Answer:
@@ -59,30 +73,42 @@ class Answer:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
         self._response.close()
 
-    async def read(self, limit: int, *, cut: bool = False) -> bytes:
+    async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
         """The whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
+            room: is told of what arrives, and may have the rest wait.
 
         Raises:
             TooLarge, Timeout, FetchError
         """
         length = self._response.content_length
         try:
-            if length is not None and length <= limit and "Content-Encoding" not in self.headers:
-                return await self._response.read()
+            most = limit if room is None else min(limit, AT_ONCE)
+            if length is not None and length <= most and "Content-Encoding" not in self.headers:
+                body = await self._response.read()
+                if room is not None:
+                    room.took(len(body))
+                return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
-        parts = []
-        room = limit
-        async for part in self.chunks(limit, cut=cut):
-            parts.append(part)
-            room -= len(part)
-            if cut and room <= 0:
-                self.cut = self.cut or room < 0
-                break
-        return b"".join(parts)[:limit]
+        parts: list[bytes] = []
+        left = limit
+        try:
+            async for part in self.chunks(limit, cut=cut):
+                parts.append(part)
+                left -= len(part)
+                if cut and left <= 0:
+                    self.cut = self.cut or left < 0
+                    break
+                if room is not None and not room.took(len(part)):
+                    await room.more()
+        except BaseException:
+            parts.clear()  # the error holds this frame, and may be kept for long
+            raise
+        body = b"".join(parts)
+        return body if len(body) <= limit else body[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive; limits and errors as for `read`."""
@@ -93,18 +119,19 @@ class Answer:
         whole = False
         try:
             async for data in self._response.content.iter_any():
-                part = data if decoder is None else decoder.feed(data, room)
-                room -= len(part)
-                if room < 0:
-                    if not cut:
-                        raise TooLarge(
-                            f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
-                        )
-                    self.cut = True
-                    yield part[: len(part) + room]
-                    return
-                if part:
-                    yield part
+                for piece in (data,) if decoder is None else _pieces(data):
+                    part = piece if decoder is None else decoder.feed(piece, room)
+                    room -= len(part)
+                    if room < 0:
+                        if not cut:
+                            raise TooLarge(
+                                f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
+                            )
+                        self.cut = True
+                        yield part[: len(part) + room]
+                        return
+                    if part:
+                        yield part
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
             whole = True
@@ -181,6 +208,10 @@ class Transport:
             return min(await self._names.addresses(host.strip("[]")))
         except (OSError, ValueError):  # no such name, or none that DNS can hold
             return host
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _COMPRESSED] for start in range(0, len(data), _COMPRESSED))
 
 
 def exact(url: str) -> URL:

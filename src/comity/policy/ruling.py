@@ -16,9 +16,14 @@ from comity.robots.explain import brief, cut
 if TYPE_CHECKING:
     from comity.robots import Robots
     from comity.robots.rates import RequestRate, VisitTime
+    from comity.robots.values import Rule
     from comity.signals.usage import RobotsUsage, Usage
 
 
+SLOW: Final = 4_000_000
+"""Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
+MOST_SLOW: Final = 64
+"""Slow answers remembered: a URL is asked about more than once on its way."""
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
@@ -42,6 +47,8 @@ class Ruling:
         self._no_usage: Usage | None = None
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
         self._note = ""  # what is to be said of the copy that decides
+        self._asterisks = 0
+        self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say
         self._hours: VisitTime | None = None
         self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
@@ -64,6 +71,14 @@ class Ruling:
         else:
             self._read(result.robots, result)
 
+    def is_slow(self, url: str) -> bool:
+        """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
+        not known yet.
+
+        RFC 9309, 2.5 has everybody read 500 KiB of rules, and each of them may take time linear in the URL's length.
+        """
+        return self._asterisks * len(url) > SLOW and url not in self._slow
+
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
         if self._policy.mode != "respect":
@@ -73,6 +88,8 @@ class Ruling:
         assert self._robots is not None
         if self._refused and not _is_robots_txt(url):
             return False
+        if self._asterisks * len(url) > SLOW:
+            return self._answer(self._robots, url)[0]
         return self._robots.allowed(url, self._policy.asked_as)
 
     def delay_at(self, wall: float) -> float:
@@ -101,7 +118,7 @@ class Ruling:
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
-            allowed, decider, why = brief(self._robots, url, policy.asked_as)
+            allowed, decider, why = self._answer(self._robots, url)
             if decider is not None:
                 rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed
@@ -128,12 +145,23 @@ class Ruling:
             usage,
         )
 
+    def _answer(self, robots: "Robots", url: str) -> tuple[bool, "Rule | None", str]:
+        if self._asterisks * len(url) <= SLOW:
+            return brief(robots, url, self._policy.asked_as)
+        answer = self._slow.get(url)
+        if answer is None:
+            if len(self._slow) >= MOST_SLOW:
+                self._slow.clear()
+            answer = self._slow[url] = brief(robots, url, self._policy.asked_as)
+        return answer
+
     def _read(self, robots: "Robots", result: RobotsResult) -> None:
         policy = self._policy
         if result.unreachable_since is not None:
             day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
             self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
         self._robots = robots
+        self._asterisks = robots.body.count(b"*")
         asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
         rates = robots.request_rates(policy.asked_as) if "request-rate" in policy.honour else ()
         self._rates = tuple(rate for rate in rates if rate.start is not None)

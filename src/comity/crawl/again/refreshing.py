@@ -14,7 +14,7 @@ ENDED: Final = "ended"
 """The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
 FINISHED: Final = "finished"
 _FACT: Final = "refresh"
-_FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "postponed", "unreachable")
+_FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
 
 
 def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool) -> Refresh | None:

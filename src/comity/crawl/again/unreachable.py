@@ -5,12 +5,14 @@ lasts so long, or else in a later one; no run waits for it. Times are the client
 only what goes from run to run is Unix time.
 """
 
+import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from comity.crawl.frontier import Entry
 from comity.crawl.outcome import Outcome
+from comity.crawl.watch.watching import UNREACHABLE
 from comity.net import Clock
 from comity.policy import Decision
 
@@ -20,20 +22,25 @@ class Unreachable:
 
     Args:
         longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
-        recall: gives back what `facts` returned under a name in an earlier run, or the default.
+        recalled: the facts under names that begin with UNREACHABLE, as `facts` returned them in earlier runs.
     """
 
-    def __init__(self, outcome: Outcome, clock: Clock, longest: float, recall: Callable[[str, Any], Any]) -> None:
+    def __init__(self, outcome: Outcome, clock: Clock, longest: float, recalled: Mapping[str, Any]) -> None:
         self._outcome = outcome
         self._clock = clock
         self._longest = longest
-        self._counts: dict[str, int] = recall("postponed", {})  # URLs by host
-        self._until: dict[str, dict[str, float]] = recall("unreachable", {})  # by host and origin
+        self._counts: dict[str, int] = {}  # URLs by host
+        self._until: dict[str, dict[str, float]] = {}  # by host and origin
+        self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
+        self._changed: set[str] = set()
         now, wall = clock.monotonic(), clock.wall()
-        for times in self._until.values():
-            times.update({origin: now + min(until - wall, longest) for origin, until in times.items()})
-        self._next = min(map(_end, self._until.values()), default=math.inf)
-        self._changed = bool(self._until)  # a time that was too far off must not be so for the next run again
+        for name, (count, times) in recalled.items():
+            host = name.removeprefix(UNREACHABLE)
+            self._counts[host] = count
+            self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
+            if any(until - wall > longest for until in times.values()):
+                self._changed.add(host)  # a time that was too far off must not be so for the next run again
+            heapq.heappush(self._due, (_end(self._until[host]), host))
 
     def __bool__(self) -> bool:
         return bool(self._until)
@@ -53,10 +60,10 @@ class Unreachable:
         """
         if decision is not None:
             now = self._clock.monotonic()
-            until = min(max(until, now), now + self._longest)
-            self._until.setdefault(host, {})[origin] = until
-            self._next = min(self._next, until)
-        self._changed = True
+            times = self._until.setdefault(host, {})
+            times[origin] = min(max(until, now), now + self._longest)
+            heapq.heappush(self._due, (_end(times), host))
+        self._changed.add(host)
         self._counts[host] = self._counts.get(host, 0) + 1
         self._outcome.postponed(entry, decision.why if decision else f"{origin}/robots.txt could not be reached")
 
@@ -66,22 +73,27 @@ class Unreachable:
         A host's come up together, once all of its origins may be asked.
         """
         now = self._clock.monotonic()
-        if now >= self._next:
-            for host in [host for host, times in self._until.items() if _end(times) <= now]:
-                self._changed = True
+        while self._due:
+            at, host = self._due[0]
+            if host in self._until and _end(self._until[host]) == at:
+                if at > now:
+                    return at - now
                 del self._until[host]
+                self._changed.add(host)
                 self._outcome.recalled(host, self._counts.pop(host, 0))
-            self._next = min(map(_end, self._until.values()), default=math.inf)
-        return self._next - now if self._until else None
+            heapq.heappop(self._due)
+        return None
 
     def facts(self) -> dict[str, Any]:
-        """What a later run has to know, where it changed."""
-        if not self._changed:
-            return {}
-        self._changed = False
+        """What a later run has to know, of the hosts of which something changed; None where they wait no more."""
         to_wall = self._clock.wall() - self._clock.monotonic()
-        until = {host: {origin: at + to_wall for origin, at in times.items()} for host, times in self._until.items()}
-        return {"postponed": dict(self._counts), "unreachable": until}
+        facts: dict[str, Any] = {}
+        for host in self._changed:
+            times = self._until.get(host)
+            until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
+            facts[UNREACHABLE + host] = None if until is None else [self._counts[host], until]
+        self._changed.clear()
+        return facts
 
 
 def _end(times: dict[str, float]) -> float:

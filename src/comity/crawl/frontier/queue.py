@@ -83,8 +83,8 @@ class Frontier:
 
         Args:
             write: is given the number of URLs that turned out to be new and the refusals among them, makes all
-                output durable and returns facts to remember in the same transaction, the lengths of the output
-                files above all.
+                output durable and returns facts to remember in the same transaction (None forgets one), the lengths of
+                the output files above all.
 
         Raises:
             StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
@@ -203,7 +203,7 @@ class Frontier:
             return reading.counts(self._reader)
 
     def remember(self, key: str, value: Any) -> None:
-        """Keep a fact about the run, as JSON."""
+        """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._path):
             self._remember({key: value})
 
@@ -211,6 +211,11 @@ class Frontier:
         """A fact kept with `remember`."""
         rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else default
+
+    def recall_all(self, start: str) -> dict[str, Any]:
+        """The facts whose names begin with `start`, by name."""
+        rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
+        return {key: json.loads(value) for key, value in rows}
 
     def _reload(self) -> None:
         self._host_ids.clear()
@@ -294,8 +299,10 @@ class Frontier:
         )
 
     def _remember(self, facts: Mapping[str, Any]) -> None:
-        values = json.dumps({key: json.dumps(value) for key, value in facts.items()})
+        values = json.dumps({key: json.dumps(value) for key, value in facts.items() if value is not None})
         self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
+        if gone := [key for key, value in facts.items() if value is None]:
+            self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with explained(self._path):

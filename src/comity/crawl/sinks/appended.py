@@ -5,10 +5,13 @@ The ground on which every sink with plain files stands. It never reads what it w
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from comity.crawl.durable import sync_folder
 from comity.errors import StorageError
+
+MOST_HELD = 1024 * 1024  # bytes held in memory, about
 
 
 class AppendedFile:
@@ -29,6 +32,7 @@ class AppendedFile:
         self.path = path
         self.pending = 0
         self._parts: list[bytes] = []
+        self._held = 0  # bytes of them
         try:
             self._file = path.open("ab", buffering=0)
         except OSError as error:
@@ -52,28 +56,43 @@ class AppendedFile:
             raise
 
     def add(self, data: bytes) -> None:
-        """Append with the next flush."""
+        """Append with the next flush. Much is handed to the system before; it counts only once it is flushed."""
         self._parts.append(data)
+        self._held += len(data)
         self.pending += len(data)
+        if self._held >= MOST_HELD:
+            try:
+                self._write()
+            except OSError as error:
+                raise explained(error, self.path.parent) from error
 
     def flush(self) -> int:
         """Write what was added, have the disk keep it, and return the length reached."""
-        if self._parts:
+        if self.pending:
             try:
-                rest = memoryview(b"".join(self._parts))
-                while rest:
-                    rest = rest[self._file.write(rest) :]
+                self._write()
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise explained(error, self.path.parent) from error
-            self._parts.clear()
             self.length += self.pending
             self.pending = 0
         return self.length
 
     def close(self) -> None:
         """Close the file; what was not flushed is dropped."""
-        self._file.close()
+        try:
+            if self.pending > self._held:
+                with suppress(OSError):  # else it is cut off when the file is opened again
+                    self._file.truncate(self.length)
+        finally:
+            self._file.close()
+
+    def _write(self) -> None:
+        rest = memoryview(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
+        self._parts.clear()
+        self._held = 0
+        while rest:
+            rest = rest[self._file.write(rest) :]
 
 
 def explained(error: OSError, folder: Path) -> StorageError:

@@ -32,6 +32,8 @@ WAITS: Final = {
     "visiting_hours": "visiting hours",
 }
 
+UNREACHABLE: Final = "unreachable "
+"""How the names of facts begin that say of a host: `[URLs that wait, {origin: until}]`, until in Unix time."""
 log = logging.getLogger("comity.crawl.run")
 log.addHandler(logging.NullHandler())
 
@@ -91,7 +93,8 @@ class Watch:
         self.stats = Stats(**frontier.recall("stats", {}))
         self.tally = Tally(frontier.recall("tally", ()))
         self.earlier = self.stats.pages
-        self.unreachable = dict(frontier.recall("unreachable", {}))
+        known = frontier.recall_all(UNREACHABLE)
+        self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times) in known.items()}
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))
 
