@@ -24,6 +24,8 @@ MODULES: tuple[str, ...] = (
     "robots._path",
     "robots._pattern",
     "robots._match",
+    "robots._packing",
+    "robots._making",
     "robots._first",
     "crawl.frontier._words",
 )

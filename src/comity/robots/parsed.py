@@ -2,21 +2,23 @@
 when somebody asks. Immutable for its users and safe to read from several threads.
 """
 
-import codecs
+from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
-from comity.robots._first import first, suits
+from comity.robots._first import chooses, chosen, first, suits
+from comity.robots._making import matcher_of
 from comity.robots._match import Asked, Matcher
-from comity.robots._path import FORMS, path_of
+from comity.robots._path import FORMS, path_of, unanswerable
 from comity.robots._scan import scan
 from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import comparable, position_of, ranked
+from comity.robots.octets import LineNumbers, byte_order_mark, octets
+from comity.robots.rules import comparable, position_of
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
@@ -39,9 +41,9 @@ def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: i
 
     Raises:
         InvalidSetting: there is no such dialect.
+        TypeError: the body is neither octets nor text.
     """
-    octets = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else bytes(body)
-    return Robots(octets, dialect_of(dialect), max_bytes)
+    return Robots(octets(body), dialect_of(dialect), max_bytes)
 
 
 class Robots(Asked):
@@ -64,7 +66,7 @@ class Robots(Asked):
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
-            _bom(body, dialect),
+            byte_order_mark(body, dialect.typos),
             self._stop(),
             dialect.typos,
             dialect.nul_ends_line,
@@ -80,7 +82,8 @@ class Robots(Asked):
         return explain(self, url, agent)
 
     def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence, at the cost of `allowed`; `explain` says more."""
+        """The verdict, the rule that decides and one sentence: dearer than `allowed`, for it writes the sentence, and
+        cheaper than `explain`, which tries every rule."""
         from comity.robots.explain import brief
 
         return brief(self, url, agent)
@@ -103,10 +106,10 @@ class Robots(Asked):
 
     def deciding_line(self, url: str, agent: str) -> int:
         """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
+        path = self._path_of(url, agent)
         matcher = self._matchers.get(agent) or self._matcher_for(agent)
-        dialect = self.dialect
-        rank = matcher.best(path_of(url, FORMS[dialect.path_form], dialect.semicolon_path))
-        return _LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
+        rank = matcher.best(path)
+        return LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
 
     def lint(self) -> "tuple[Finding, ...]":
         """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
@@ -168,7 +171,7 @@ class Robots(Asked):
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups in file order."""
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         return tuple(self._group(span, lines) for span in self._spans())
 
     @property
@@ -202,25 +205,34 @@ class Robots(Asked):
 
     # How it is worked out
 
+    def _path_of(self, url: str, agent: str) -> bytes:
+        """What is compared with patterns.
+
+        Raises:
+            InvalidURL, TypeError: the two make no question.
+        """
+        path = path_of(url, FORMS[self.dialect.path_form], self.dialect.semicolon_path)
+        if not path or not isinstance(agent, str):
+            raise unanswerable(url, agent)
+        return path
+
     def _first_asked(self, url: str, agent: str) -> bool:
         """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
         worth a matcher."""
-        if agent in self._matchers or not agent.isascii() or not suits(self.dialect):
-            return self._matcher_for(agent).allows(url)
+        dialect = self.dialect
+        path = self._path_of(url, agent)
+        if agent in self._matchers or not agent.isascii() or not suits(dialect):
+            return self._matcher_for(agent).allows(path)
         self._make_room()
         self._matchers[agent] = None
-        dialect = self.dialect
-        path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
-        by_letters = dialect.agent_match == "letters"
-        ours = folded(identified(agent))
-        called = (letters(ours),) * 2 if by_letters else names(ours)
+        called, by_letters = self._called(agent)
         return first(
             self.body,
             self._index,
             path,
-            (called[0].encode(), called[1].encode()),
+            called,
             by_letters,
             dialect.index_html,
             partial(comparable, dialect=dialect),
@@ -228,21 +240,28 @@ class Robots(Asked):
 
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
-        chosen = self._chosen(agent)
-        key = tuple(start for start, _ in chosen)  # agents with the same groups share one
-        matcher = self._matchers.get(key)
+        key, numbers = self._rules_for(agent)
+        matcher = self._matchers.get(key)  # agents with the same groups share one
         if matcher is None:
-            matcher = Matcher(
-                ranked(self.body, self._rule_entries(chosen), self.dialect),
-                FORMS[self.dialect.path_form],
-                self.dialect.semicolon_path,
-                self.dialect.wildcards,
-                self.dialect.robots_txt_allowed,
-            )
+            matcher = matcher_of(self.body, self._index, numbers, self.dialect)
         self._make_room()
         self._matchers[key] = matcher
         self._matchers[agent] = matcher
         return matcher
+
+    def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
+        """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
+        if agent.isascii() and chooses(self.dialect):
+            return chosen(self.body, self._index, *self._called(agent))
+        spans = self._chosen(agent)
+        return tuple(start for start, _ in spans), array("I", [number for number, _ in self._rule_entries(spans)])
+
+    def _called(self, agent: str) -> tuple[tuple[bytes, bytes], bool]:
+        """What an agent is called in a file, and whether names are compared by their letters."""
+        by_letters = self.dialect.agent_match == "letters"
+        ours = folded(identified(agent))
+        one, other = (letters(ours),) * 2 if by_letters else names(ours)
+        return (one.encode(), other.encode()), by_letters
 
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
@@ -294,14 +313,14 @@ class Robots(Asked):
         return [record for number in chosen for record in runs[number][1] if record.kind == kinds.NAMES[kind]]
 
     def _read_records(self) -> Iterator[Record]:
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         for entry, agents in self._entries_with_agents():
             if entry & 0xFF > kinds.DISALLOW:
                 yield Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents)
 
     def _runs(self) -> Iterator[tuple[tuple[str, ...], list[Record]]]:
         """Runs of `User-agent` lines, each with the records that stand under it."""
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         last: tuple[str, ...] | None = None
         members: list[Record] = []
         for entry, agents in self._entries_with_agents():
@@ -332,14 +351,14 @@ class Robots(Asked):
         start = entry >> 32
         return self.body[start : start + (entry >> 8 & 0xFFFFFF)].decode("utf-8", "replace")
 
-    def _rule(self, number: int, lines: "_LineNumbers") -> Rule:
+    def _rule(self, number: int, lines: LineNumbers) -> Rule:
         entry = self._index[number]
         start, size = entry >> 32, entry >> 8 & 0xFFFFFF
         begin = max(self.body.rfind(b"\n", 0, start), self.body.rfind(b"\r", 0, start)) + 1
         text = self.body[begin : start + size].decode("utf-8", "replace").strip().removeprefix("\ufeff")
         return Rule(lines.of(start), entry & 0xFF == kinds.ALLOW, self._value(entry), text)
 
-    def _group(self, span: tuple[int, int], lines: "_LineNumbers") -> Group:
+    def _group(self, span: tuple[int, int], lines: LineNumbers) -> Group:
         start, stop = span
         members = self._index[start:stop]
         return Group(
@@ -350,7 +369,7 @@ class Robots(Asked):
         )
 
     def _read_lines(self) -> Iterator[Line]:
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         known = {lines.of(entry >> 32): entry for entry in self._index}
         for number, raw in enumerate(self.body[: self._stop()].splitlines(keepends=True), 1):
             text = raw.decode("utf-8", "surrogateescape")
@@ -363,36 +382,3 @@ class Robots(Asked):
             else:
                 kind, value = ("comment" if mark else "blank"), ""
             yield Line(number, text, kind, value, comment)
-
-
-class _LineNumbers:
-    """Line numbers of offsets that are asked for in ascending order, as a rule. CR, LF and CRLF each end a line."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._offset = 0
-        self._number = 1
-
-    def of(self, offset: int) -> int:
-        """The number of the line, from 1, that holds an offset."""
-        if offset < self._offset:
-            self._offset, self._number = 0, 1
-        body, start = self._body, self._offset
-        ends = body.count(b"\n", start, offset) + body.count(b"\r", start, offset) - body.count(b"\r\n", start, offset)
-        if body[offset - 1 : offset] == b"\r" or (start and body[start - 1 : start + 1] == b"\r\n"):
-            return _LineNumbers._whole(body, offset)
-        self._offset, self._number = offset, self._number + ends
-        return self._number
-
-    @staticmethod
-    def _whole(body: bytes, offset: int) -> int:
-        return len(body[:offset].splitlines()) + (body[:offset].endswith((b"\n", b"\r")) or offset == 0)
-
-
-def _bom(body: bytes, dialect: Dialect) -> int:
-    """Octets of a byte order mark at the beginning; a lenient dialect skips a partial one too."""
-    if body.startswith(codecs.BOM_UTF8):
-        return 3
-    if dialect.typos:
-        return 2 if body.startswith(codecs.BOM_UTF8[:2]) else int(body.startswith(codecs.BOM_UTF8[:1]))
-    return 0

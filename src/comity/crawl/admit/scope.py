@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from comity import urls
 from comity.domains import registrable
 from comity.errors import InvalidSetting
+from comity.robots._making import matcher
 from comity.robots._match import Matcher
 from comity.robots._path import FORMS, normalised, path_of
 
@@ -218,4 +219,4 @@ class _Patterns:
         for number, pattern in enumerate(reversed(self._patterns), 1):
             if pattern.startswith("http") is http:
                 ranks[normalised(pattern.encode("utf-8", "surrogatepass"), _FORM, True)] = number
-        return Matcher(ranks, _FORM, False, True, False) if ranks else None
+        return matcher(ranks, _FORM, False, True, False) if ranks else None
