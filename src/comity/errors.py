@@ -58,7 +58,7 @@ class Timeout(FetchError):
 
 
 class BadStatus(FetchError):
-    """The page itself was answered with an HTTP status that brings no page.
+    """The answer has an HTTP status that brings no page; see `Response.raise_for_status`.
 
     Attributes:
         status: the HTTP status.
@@ -67,6 +67,10 @@ class BadStatus(FetchError):
     def __init__(self, message: str, *, url: str, status: int, hint: str = "") -> None:
         super().__init__(message, url=url, hint=hint)
         self.status = status
+
+
+class InvalidJSON(ComityError, ValueError):
+    """The body of a response is not JSON; see `Response.json`."""
 
 
 class UnsupportedContent(ComityError):

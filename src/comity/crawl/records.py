@@ -44,8 +44,8 @@ def page(
     if read is not None:
         record |= {"title": read.title, "links": len(read.links), "canonical": read.canonical}
     if read is not None or response.content_type.startswith(_TEXT):
-        encoding = read.encoding if read else encodings.detect(response.body, response.headers.get("Content-Type"))
-        record["encoding"] = encoding
+        found = read.encoding if read else encodings.detect(response.body, response.headers.get("Content-Type"))
+        encoding = record["encoding"] = encodings.python_codec(found)
         record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")

@@ -72,7 +72,19 @@ class Answer:
         cut: whether the body went on past the limit and was left there.
     """
 
-    __slots__ = ("_response", "_settings", "cut", "headers", "http_version", "reason", "sent", "status", "url")
+    __slots__ = (
+        "_closed",
+        "_response",
+        "_settings",
+        "_taken",
+        "cut",
+        "headers",
+        "http_version",
+        "reason",
+        "sent",
+        "status",
+        "url",
+    )
 
     def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
         self.url = url
@@ -83,11 +95,13 @@ class Answer:
         self.http_version = f"{major}.{minor}"
         self.sent: CIMultiDictProxy[str] = response.request_info.headers
         self.cut = False
+        self._taken = self._closed = False
         self._response = response
         self._settings = settings
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
+        self._closed = True
         self._response.close()
 
     async def read(self, limit: int, *, cut: bool = False) -> bytes:
@@ -116,7 +130,15 @@ class Answer:
         return b"".join(parts)[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; limits and errors as for `read`."""
+        """The decoded body in parts as they arrive; limits and errors as for `read`.
+
+        Raises:
+            RuntimeError: the answer is closed, or its body was read before.
+        """
+        self._check_open()
+        if self._taken:
+            raise RuntimeError(f"the body of {self.url} can be read once, and was: keep the parts")
+        self._taken = True
         coding = self.headers.get("Content-Encoding", "").strip().lower()
         decoder = None
         if coding not in ("", "identity") and self.status not in (204, 304):
@@ -125,6 +147,7 @@ class Answer:
         whole = False
         try:
             async for data in self._response.content.iter_any():
+                self._check_open()
                 part = data if decoder is None else decoder.feed(data, room)
                 room -= len(part)
                 if room < 0:
@@ -137,14 +160,20 @@ class Answer:
                     return
                 if part:
                     yield part
+            self._check_open()
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
             whole = True
         except _ERRORS as error:
+            self._check_open()
             raise explained(error, self.url) from error
         finally:
             if not whole:
                 self._response.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
 
 
 class Transport:
