@@ -20,6 +20,14 @@ class ComityError(Exception):
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what has keyword arguments of its own could not be made again from `args` alone."""
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[ComityError], args: tuple[Any, ...]) -> ComityError:
+    return kind.__new__(kind, *args)
+
 
 class InvalidURL(ComityError, ValueError):
     """The text is not an absolute http or https URL with a host."""

@@ -20,7 +20,7 @@ _CODECS = {
     "big5": "big5hkscs",
     "euc-kr": "cp949",
     "iso-8859-8-i": "iso-8859-8",
-    "replacement": "ascii",
+    "replacement": "windows-1252",
     "shift_jis": "cp932",
     "windows-874": "cp874",
     "x-mac-cyrillic": "mac-cyrillic",
@@ -78,8 +78,8 @@ def python_codec(encoding: str) -> str:
     """The name of Python's codec for an encoding of the standard, for `bytes.decode`.
 
     Most have the same name. Of the others it is the codec that reads what the standard means: its Shift_JIS is cp932.
-    Two have none: `x-user-defined` is read as HTML does where a `meta` names it, `replacement` (encodings in which
-    markup can hide, of seven bits each) as ASCII.
+    Two have none and are read as windows-1252: `x-user-defined`, as HTML does where a `meta` names it, and
+    `replacement`, which stands for encodings of seven bits in which markup can hide.
     """
     return _CODECS.get(encoding, encoding)
 
