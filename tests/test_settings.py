@@ -226,11 +226,24 @@ def test_what_is_shown_is_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_password_is_shown(nowhere: Path) -> None:
-    (nowhere / "comity.toml").write_text('auth = {"https://example.com" = ["me", "secret"]}')
+    (nowhere / "comity.toml").write_text(
+        'auth = {"https://example.com" = ["me", "secret"]}\nproxy = "http://me:secret@p/secret@proxy.test:3128"\n'
+        '[headers]\n"X-Api" = "secret"\n[params]\nkey = "secret"\n'
+    )
     for form in ((), ("--json",)):
         shown = comity("settings", *form).stdout
-        assert "example.com" in shown
+        for name in ("example.com", "proxy.test:3128", "X-Api", "key"):
+            assert name in shown
         assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "proxy", ["me:secret@proxy.test:3128", "ftp://me:secret@proxy.test", "http://me:secret@:99999"]
+)
+def test_no_password_is_shown_in_what_is_wrong_with_a_proxy(proxy: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"proxy: .*\*\*\*@(?!.*secret)") as caught:
+        load(proxy=proxy)
+    assert "secret" not in repr(caught.value)
 
 
 @pytest.mark.parametrize(

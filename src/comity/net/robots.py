@@ -47,7 +47,7 @@ async def fetch_robots(
             finally:
                 if on_exchange is not None:
                     on_exchange(exchange)
-            result = request.answered(answer.status, answer.headers, body, at=clock.wall())
+            result = request.answered(answer.status, answer.headers, body, at=clock.wall(), cut=answer.cut)
             if result is not None:
                 return result
             hop = await turn(request.url)

@@ -125,7 +125,7 @@ class Answer:
             parts.append(part)
             room -= len(part)
             if cut and room <= 0:
-                self.cut = self.cut or room < 0
+                self.cut = self.cut or not self._response.content.at_eof()
                 break
         return b"".join(parts)[:limit]
 
