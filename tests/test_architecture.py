@@ -16,6 +16,7 @@ FLOORS = {
     "http_date": 0,
     "_compiled": 0,
     "_cython": 0,
+    "_extras": 0,
     "_late": 0,
     "robots": 1,
     "signals": 1,

@@ -578,9 +578,9 @@ def test_a_crawl_that_cannot_render_says_what_is_missing(shop: Site, tmp_path: P
     code = "import sys; sys.modules['playwright'] = None; from comity.cli import main; main()"
     arguments = ["crawl", shop.url("/"), "--render", "-o", str(tmp_path / "out")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 64
     assert done.stderr == (
-        "comity: rendering pages needs Playwright, which is not installed (pip install 'comity[playwright]')\n"
+        "comity: rendering pages needs playwright, which is not installed (pip install 'comity[playwright]')\n"
     )
 
 

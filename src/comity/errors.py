@@ -105,7 +105,7 @@ class PartFailed(ComityError):
     """A fetcher, extractor or chooser of the caller's own raised an error, or answered what cannot be used."""
 
 
-class MissingExtra(ComityError):
+class MissingExtra(ComityError, ImportError):
     """A library that an optional part of comity needs is not installed; the message names the extra."""
 
 

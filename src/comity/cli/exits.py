@@ -7,6 +7,7 @@ from comity.errors import (
     FetchError,
     InvalidSetting,
     InvalidURL,
+    MissingExtra,
     Postponed,
     RobotsUnreachable,
     StorageError,
@@ -29,7 +30,7 @@ class Exit(IntEnum):
 
 def code_of(error: ComityError) -> Exit:
     """The exit code for an error that ended the command."""
-    if isinstance(error, InvalidURL | InvalidSetting):
+    if isinstance(error, InvalidURL | InvalidSetting | MissingExtra):
         return Exit.USAGE
     if isinstance(error, StorageError):
         return Exit.NO_ROOM if error.args[0].startswith("no room") else Exit.OUTPUT

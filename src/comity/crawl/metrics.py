@@ -5,15 +5,14 @@ text from a site: its values are states, verdicts and kinds of answers, of which
 """
 
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
+from comity._extras import need
 from comity.crawl.crawler import Crawler
 from comity.crawl.frontier import State
 from comity.crawl.watch.snapshot import HostState, Snapshot
 from comity.crawl.watch.tally import COMMIT_BOUNDS
-from comity.errors import MissingExtra
 
 _COUNTERS = (
     ("pages", "Pages kept."),
@@ -33,12 +32,7 @@ def library() -> Any:
     Raises:
         MissingExtra: it is not installed.
     """
-    try:
-        return import_module("prometheus_client.core")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "metrics need prometheus_client, which is not installed", hint="pip install 'comity[metrics]'"
-        ) from error
+    return need("prometheus_client.core", "metrics", "the endpoint for metrics")
 
 
 def collector(crawler: Crawler) -> "CrawlCollector":

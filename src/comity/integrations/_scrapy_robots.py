@@ -2,9 +2,14 @@
 
 from typing import Self
 
-from scrapy.crawler import Crawler
-from scrapy.http import Response
-from scrapy.robotstxt import RobotParser
+from comity._extras import missing
+
+try:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+except ModuleNotFoundError as error:
+    raise missing(error, "scrapy", __name__) from None
 
 import comity
 from comity.integrations._robots_request import LONGEST, Body

@@ -7,11 +7,15 @@ where it has arrived. Nothing here sends anything.
 import html
 import json
 
-from playwright import async_api, sync_api
-
 import comity
 from comity import urls
+from comity._extras import missing
 from comity.gate.robots_request import REDIRECTS
+
+try:
+    from playwright import async_api, sync_api
+except ModuleNotFoundError as error:
+    raise missing(error, "playwright", __name__) from None
 
 MOST_REDIRECTS = 20  # as browsers have it
 # What a page shows but its scripts cannot read: another site's answer may stand in for a redirect to it.

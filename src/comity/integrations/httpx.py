@@ -6,7 +6,12 @@ client = httpx.Client(transport=ComityTransport(comity.Policy(agent="MyBot/1.0")
 
 from typing import Any, Self
 
-import httpx
+from comity._extras import missing
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise missing(error, "httpx", __name__) from None
 
 from comity import Policy
 from comity.gate import FetchRobots

@@ -7,8 +7,13 @@ await context.route("**/*", AsyncComityRoutes(client))  # client: an open comity
 from collections import deque
 from contextlib import suppress
 
-from playwright import async_api, sync_api
-from playwright.async_api import Error  # the same class for both
+from comity._extras import missing
+
+try:
+    from playwright import async_api, sync_api
+    from playwright.async_api import Error  # the same class for both
+except ModuleNotFoundError as error:
+    raise missing(error, "playwright", __name__) from None
 
 import comity
 from comity.gate import FetchRobots

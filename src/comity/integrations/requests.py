@@ -7,9 +7,14 @@ session.mount("http://", adapter)
 
 from collections.abc import Iterator, Mapping
 
-import requests
-import urllib3
-from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, HTTPAdapter
+from comity._extras import missing
+
+try:
+    import requests
+    import urllib3
+    from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, HTTPAdapter
+except ModuleNotFoundError as error:
+    raise missing(error, "requests", __name__) from None
 
 from comity import Policy
 from comity.gate import FetchRobots

@@ -8,14 +8,19 @@ from functools import partial
 from typing import Self
 from weakref import WeakKeyDictionary
 
-from scrapy import Request, signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
-from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import is_asyncio_available
-from twisted.internet.defer import CancelledError
-from twisted.web.client import HTTPConnectionPool
+from comity._extras import missing
+
+try:
+    from scrapy import Request, signals
+    from scrapy.crawler import Crawler
+    from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
+    from scrapy.http import Response
+    from scrapy.http.request import NO_CALLBACK
+    from scrapy.utils.asyncio import is_asyncio_available
+    from twisted.internet.defer import CancelledError
+    from twisted.web.client import HTTPConnectionPool
+except ModuleNotFoundError as error:
+    raise missing(error, "scrapy", __name__) from None
 
 from comity import Policy, Postponed, RobotsDisallowed
 from comity.gate import FetchRobots, Go

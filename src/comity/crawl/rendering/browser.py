@@ -11,11 +11,11 @@ import shutil
 import signal
 import tempfile
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity.errors import InvalidSetting, MissingExtra, RenderingFailed
+from comity._extras import need
+from comity.errors import InvalidSetting, RenderingFailed
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
@@ -157,14 +157,7 @@ def _limited(path: str, folder: Path) -> str:
 
 
 def _playwright() -> Any:
-    try:
-        return import_module("playwright.async_api")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "playwright":
-            raise
-        raise MissingExtra(
-            "rendering pages needs Playwright, which is not installed", hint="pip install 'comity[playwright]'"
-        ) from error
+    return need("playwright.async_api", "playwright", "rendering pages")
 
 
 def _is_root() -> bool:

@@ -41,7 +41,7 @@ class Sink(Protocol):
         """
         ...
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
         """Take one record: plain values that `json.dumps` accepts, and the answer it was made from if there is one."""
         ...
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from comity._extras import need
 from comity.crawl.durable import sync_folder
 from comity.crawl.sinks import CHANNELS, Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
 from comity.crawl.sinks.columns import COLUMNS, Kind, record_of, values
-from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
 from comity.crawl.sinks.stored import CHECKED, Stored, from_lines, is_intact
 
@@ -45,8 +45,8 @@ class Parquet:
     """
 
     def __init__(self, *, roll: int = ROLL, group: int = GROUP) -> None:
-        self._arrow = need("pyarrow", "parquet")
-        self._parquet = need("pyarrow.parquet", "parquet")
+        self._arrow = need("pyarrow", "parquet", "the format parquet")
+        self._parquet = need("pyarrow.parquet", "parquet", "the format parquet")
         self._roll = roll
         self._group = group
         self._folder = Path()
@@ -64,7 +64,7 @@ class Parquet:
             self._remove_uncommitted(channel, part)
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
         self._channels[channel].journal.add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:
@@ -178,7 +178,7 @@ def read_back(folder: Path) -> Iterator[Stored]:
     Raises:
         InvalidSetting: pyarrow is not installed.
     """
-    parquet = need("pyarrow.parquet", "parquet")
+    parquet = need("pyarrow.parquet", "parquet", "the format parquet")
     for channel in CHECKED:
         for part in sorted(folder.glob(f"{channel}-*.parquet")):
             yield from _rows(parquet, channel, part)

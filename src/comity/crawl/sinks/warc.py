@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from comity._extras import need
 from comity.crawl.sinks import Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
-from comity.crawl.sinks.extras import need
 from comity.crawl.sinks.jsonl import line
 from comity.crawl.sinks.stored import CHECKED, Stored, absent
 from comity.net.settings import secret
@@ -52,7 +52,7 @@ class Warc:
     """
 
     def __init__(self, *, roll: int = ROLL) -> None:
-        self._writer = need("warcio.warcwriter", "warc").WARCWriter
+        self._writer = need("warcio.warcwriter", "warc", "the format warc").WARCWriter
         self._roll = roll
         self._file: AppendedFile | None = None
         self._number = 1
@@ -73,7 +73,7 @@ class Warc:
                 path.unlink()
         self._start_file(committed["length"] if committed else 0)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
         url = record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
@@ -181,7 +181,7 @@ def read_back(folder: Path) -> Iterator[Stored]:
     Raises:
         InvalidSetting: warcio is not installed.
     """
-    iterate = need("warcio.archiveiterator", "warc").ArchiveIterator
+    iterate = need("warcio.archiveiterator", "warc", "the format warc").ArchiveIterator
     files = sorted(folder.glob("crawl-*.warc.gz"))
     if not files:
         yield absent("crawl-00001.warc.gz")
