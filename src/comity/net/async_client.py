@@ -340,17 +340,19 @@ class AsyncClient:
         headers: Mapping[str, str] = NO_HEADERS,
         redirects: tuple[str, ...] = (),
         max_body: int | None = None,
+        credentials: bool = True,
     ) -> Response:
         """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
 
         Args:
             max_body: bytes of this body, instead of what the settings say.
+            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
         self._open()
-        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0)
+        return await self._try(method, url, headers, redirects, tries=1, most=max_body or 0, credentials=credentials)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
@@ -388,7 +390,14 @@ class AsyncClient:
         return target, headers
 
     async def _try(
-        self, method: str, url: str, headers: Mapping[str, str], redirects: tuple[str, ...], tries: int, most: int = 0
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        redirects: tuple[str, ...],
+        tries: int,
+        most: int = 0,
+        credentials: bool = True,
     ) -> Response:
         """One call: a request, and where that may help, the same again."""
         cache = self._cache
@@ -407,7 +416,9 @@ class AsyncClient:
                 tries -= 1
                 go = await self._turns.permission(url)
                 try:
-                    response = await self._sender.send(go, method, url, headers, redirects, most=most)
+                    response = await self._sender.send(
+                        go, method, url, headers, redirects, most=most, credentials=credentials
+                    )
                 except FetchError as error:
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):

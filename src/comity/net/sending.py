@@ -58,8 +58,12 @@ class Sender:
         redirects: tuple[str, ...],
         *,
         most: int = 0,
+        credentials: bool = True,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
+
+        Args:
+            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -69,7 +73,7 @@ class Sender:
         exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
         try:
             with self._deadlines(go).within(settings.timeout):
-                answer, fetched_at = await self._open(go, method, url, headers, exchange)
+                answer, fetched_at = await self._open(go, method, url, headers, exchange, credentials=credentials)
                 try:
                     self.check_type(answer)
                     body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
@@ -101,11 +105,18 @@ class Sender:
         )
 
     async def _open(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        exchange: Exchange | None,
+        *,
+        credentials: bool = True,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._turns.sending, self._clock
-        if self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
+        if credentials and self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
             headers = {"Authorization": _basic(*pair), **headers}
         try:
             if self._settings.head_timeout is None:
