@@ -1,12 +1,14 @@
 """Pages whose scripts are run: what is kept, what is sent for them, and that nothing leaves the browser otherwise."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -374,6 +376,49 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) 
     assert [page["rendered"] for page in pages] == [True] * 4
     assert prove(tmp_path).findings == []
     assert gone(before)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    request: pytest.FixtureRequest,
+) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix="t"))  # Chromium's socket there must have a short path
+    request.addfinalizer(temporary.rmdir)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    killed: list[int] = []
+
+    async def kill(_: web.Request) -> web.Response:
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                mine = (entry / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+                if mine and b"run-driver" in (entry / "cmdline").read_bytes() and not killed:
+                    killed.append(int(entry.name))
+                    os.kill(killed[0], signal.SIGKILL)
+        return web.Response(text="document.title = 'shown'", content_type=JS)
+
+    site.set("/robots.txt", "")
+    site.set("/", "<script src=/kill.js></script>")
+    site.set("/kill.js", kill)
+    _, pages = crawl(site, tmp_path / "out")
+    gc.collect()
+    assert killed
+    assert pages["/"]["title"] == "shown"
+    assert list(temporary.iterdir()) == []
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+    assert os.environ["TMPDIR"] == str(temporary)
+
+
+def test_a_page_that_goes_to_a_blob_of_its_own_is_kept_as_it_was_served(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "")
+    site.set("/", "<title>served</title><script>location = URL.createObjectURL(new Blob(['blob']))</script>")
+    _, pages = crawl(site, tmp_path)
+    assert (pages["/"]["title"], pages["/"]["rendered"]) == ("served", False)
+    assert "made way for blob:" in pages["/"]["render_note"]
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
