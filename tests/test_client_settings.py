@@ -155,6 +155,12 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"content_types": "html"}, "content_types: 'html' is not a media type"),
         ({"proxy": "proxy.example"}, "proxy"),
         ({"auth": {"https://a.example": ("a:b", "c")}}, "auth"),
+        ({"ca_file": "/nope"}, "ca_file: /nope cannot be read: No such file"),
+        ({"ca_file": __file__}, "holds no certificate in PEM form"),
+        ({"resolve": {"a.example": "b.example"}}, "resolve: 'b.example', for a.example, is not an IP address"),
+        ({"resolve": {"http://a.example": "1.1.1.1"}}, "is not a host name"),
+        ({"resolve": {"a.example:80": "1.1.1.1"}}, "is not a host name"),
+        ({"resolve": {"": "1.1.1.1"}}, "is not a host name"),
         ({"headers": {"Authorization": "Basic x"}}, "would be sent to every host"),
         ({"headers": {"Cookie": "a=b"}}, "would be sent to every host"),
         ({"headers": {"X y": "z"}}, "headers: 'X y'"),
@@ -276,6 +282,30 @@ def test_credentials_and_cookies_stay_with_their_origin(site: Site) -> None:
         assert site.seen[-1].path == "/here"
         assert site.seen[-1].headers["Cookie"] == "a=b", "only what the caller sent, and no cookie of the site's own"
         assert not any("session" in seen.headers.get("Cookie", "") for seen in site.seen)
+
+
+def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(site: Site, tmp_path: Path) -> None:
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        if "Authorization" not in request.headers:
+            return web.Response(status=401)
+        return web.Response(status=302, headers={"Location": other.url("/rules.txt")})
+
+    with Site("127.0.0.2") as other:
+        site.set("/robots.txt", guarded)
+        other.set("/rules.txt", "User-agent: *\nDisallow: /private\n")
+        auth = {site.url("/"): ("me", "secret"), other.url("/"): ("other", "secret")}
+        cache = str(tmp_path / "cache")
+        with Client(QUICK, ClientSettings(cache=cache)) as client:
+            assert client.check(site.url("/private")).may_fetch, "without credentials it is unavailable"
+        with Client(QUICK, ClientSettings(auth=auth, cache=cache)) as client:
+            with pytest.raises(comity.RobotsDisallowed):
+                client.get(site.url("/private"))
+        assert site.paths() == ["/robots.txt"] * 2
+        assert site.seen[1].headers["Authorization"].startswith("Basic ")
+        assert other.paths() == ["/rules.txt"]
+        assert "Authorization" not in other.seen[0].headers, "what it answers governs the other origin"
+        with Client(QUICK, ClientSettings(cache=cache)) as client:
+            assert client.check(site.url("/private")).may_fetch, "what credentials opened is kept for nobody else"
 
 
 def test_a_proxy_is_used(site: Site) -> None:

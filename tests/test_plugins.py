@@ -372,7 +372,7 @@ def test_a_format_whose_library_is_missing_names_the_extra(
     for name in [name for name in sys.modules if name.partition(".")[0] in ("warcio", "pyarrow")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(InvalidSetting, match=rf"pip install 'comity\[{form}\]'"):
+    with pytest.raises(MissingExtra, match=rf"pip install 'comity\[{form}\]'"):
         crawl(tmp_path, "http://127.0.0.1:9/", sink=form)
 
 

@@ -1,4 +1,4 @@
-"""What a session holds and a robots.txt must not get: credentials, cookies. What it must get: TLS settings."""
+"""What of a session a robots.txt must not get: cookies, another origin's credentials. What it must: TLS settings."""
 
 import asyncio
 import copy
@@ -107,15 +107,27 @@ def get(request: pytest.FixtureRequest) -> Get:
     return request.param  # type: ignore[no-any-return]
 
 
-def test_credentials_do_not_go_where_robots_txt_redirects(get: Get, site: Site, other: Site) -> None:
+def test_credentials_go_with_robots_txt_but_not_where_it_redirects(get: Get, site: Site, other: Site) -> None:
     site.set("/robots.txt", status=302, headers={"Location": other.url("/rules.txt")})
     other.set("/rules.txt", "")
     site.set("/page", "page")
     assert get(site.url("/page"), True) == 200
     assert "Authorization" in site.seen[-1].headers
     assert other.paths() == ["/rules.txt"]
-    for seen in (site.seen[0], other.seen[0]):
-        assert not {"Authorization", "Cookie"} & seen.headers.keys(), seen.path
+    assert site.seen[0].headers["Authorization"] == site.seen[-1].headers["Authorization"]
+    assert "Cookie" not in site.seen[0].headers
+    assert not {"Authorization", "Cookie"} & other.seen[0].headers.keys()
+
+
+def test_rules_behind_a_password_hold_for_who_has_it(get: Get, site: Site) -> None:
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        if "Authorization" not in request.headers:
+            return web.Response(status=401)
+        return web.Response(text="User-agent: *\nDisallow: /private\n")
+
+    site.set("/robots.txt", guarded)
+    assert get(site.url("/private"), True) == "RobotsDisallowed"
+    assert site.paths() == ["/robots.txt"]
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from aiohttp import web
+from raw import RawSite, answer
 from sites import Site
 from wrapped import ALL, FAILED, POSTPONED, REFUSED, Fetch
 
 import comity
+from comity import urls
 
 AGENT = "MyBot/1.0 (+https://example.org/bot)"
 FAST = comity.Policy(agent=AGENT, min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
@@ -149,3 +151,24 @@ def test_comity_itself_imports_no_library_that_it_wraps() -> None:
         "import sys, comity; print(sorted({'httpx', 'requests', 'scrapy', 'playwright', 'aiohttp'} & {*sys.modules}))"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+ODD_PATHS = ["/secret?", "/a/%2e%2e/secret", "/a/%2E%2e/b", "/%7eu?", "/x?a=|b'%7e", "/a//b??", "/[x]^y?#f", "/a/../b?"]
+
+
+# covers: W1
+def test_what_is_decided_about_is_what_each_library_sends(fetch: Fetch) -> None:
+    rules = b"User-agent: *\nDisallow: /secret$\nDisallow: /a/%2e\nDisallow: /a/%2E\n"
+    with RawSite() as raw:
+        raw.pages["/robots.txt"] = answer(rules)
+        for number, target in enumerate(("/secret?", "/c/%2e%2e/secret", "/d?")):
+            raw.pages[f"/redirect{number}"] = answer(b"", f"Location: {target}", status="302 Found")
+        paths = [*ODD_PATHS, *(f"/redirect{number}" for number in range(3))]
+        outcomes = fetch(FAST, [raw.url(path) for path in paths], False)
+        robots, asked = comity.parse(rules), raw.targets()
+        assert 2 <= outcomes.count(REFUSED) <= 4, "some leave out an empty query: they ask for /secret"
+        assert set(outcomes) == {200, REFUSED}
+        assert "/robots.txt" in asked
+        for target in asked:
+            assert robots.allowed(raw.url(target), AGENT), f"{target} was sent, though it is disallowed"
+            assert urls.normalise(raw.url(target)) == raw.url(target), f"{target} is not what was decided about"

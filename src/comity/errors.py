@@ -118,7 +118,8 @@ class TooManyRedirects(FetchError):
 
 
 class UnwantedType(FetchError):
-    """The response is of a content type that the settings do not accept; its body was not read."""
+    """The response is of a content type that the settings do not accept, or in a content coding that was not asked for;
+    its body was not read."""
 
 
 class Postponed(ComityError):

@@ -28,6 +28,7 @@ from comity.errors import (
     RenderingFailed,
     RobotsDisallowed,
     TooLarge,
+    UnwantedType,
 )
 from comity.net import AsyncClient, Response
 from comity.policy import Decision
@@ -128,7 +129,7 @@ class Visitor:
             raise
         except RobotsDisallowed as error:
             self._refused(host, entry, error.decision)
-        except (AddressBlocked, TooLarge, PluginError) as error:
+        except (AddressBlocked, TooLarge, UnwantedType, PluginError) as error:
             self._outcome.failed(entry, str(error))
         except FetchError as error:
             return self._fail_or_retry(host, entry, str(error))

@@ -21,10 +21,19 @@ from comity.errors import InvalidSetting, Postponed
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.refusals import error_of, no_turn, postponed, refusal
 from comity.gate.retry_after import retry_after
+from comity.net.names import in_thread
 from comity.policy import Decision, Policy, RobotsResult
 
 MAX_WAIT = 600.0  # seconds
 LONGEST_SLEEP = 86_400.0  # seconds: clocks of the operating system take no number of any size
+
+
+async def _found(host: str) -> str:
+    """As `_address`, without keeping the event loop's few threads from other work."""
+    try:
+        return min(await in_thread(host.strip("[]")))
+    except OSError:
+        return host
 
 
 def _address(host: str) -> str:
@@ -286,7 +295,7 @@ class AsyncDriver(_Gated):
             case FetchRobots():
                 await self._fetch_robots(step, robots)
             case Resolve(host=host):
-                self._gate.resolved(host, await asyncio.to_thread(_address, host))
+                self._gate.resolved(host, await _found(host))
             case Wait(until=None, key=key):
                 report = self._reports.setdefault(key, asyncio.Event())
                 with suppress(TimeoutError):

@@ -8,22 +8,32 @@ import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from comity import urls
 from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.gate.robots_request import RobotsRequest
-from comity.net.decoding import ACCEPTED, Decoder
+from comity.net.decoding import ACCEPTED, decoder_for
 from comity.policy import Policy, RobotsResult
 
 LONGEST = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt with all its redirects
 
 
+REUSABLE = ("basic ", "bearer ")  # schemes whose credentials are not those of one URL (RFC 7617, RFC 6750)
 MAX_RATIO = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
 
 
-def asked_with(policy: Policy) -> dict[str, str]:
-    """The headers of a request for a robots.txt: only codings that are undone here, within bounds."""
-    return {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED}
+def asked_with(policy: Policy, url: str, cause: str, authorization: str | None) -> dict[str, str]:
+    """The headers of a request for a robots.txt: only codings that are undone here, within bounds.
+
+    Args:
+        cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
+            robots.txt of its origin too; no other origin is told, and no other header goes with it.
+    """
+    headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED}
+    if authorization and authorization.lower().startswith(REUSABLE) and urls.origin(url) == urls.origin(cause):
+        headers["Authorization"] = authorization
+    return headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +105,9 @@ class Body:
     """
 
     def __init__(self, url: str, status: int, headers: Mapping[str, str]) -> None:
-        coding = next((value for name, value in headers.items() if name.lower() == "content-encoding"), "")
+        codings = [value for name, value in headers.items() if name.lower() == "content-encoding"]
         read = 200 <= status < 300  # no other body is looked at
-        plain = not read or coding.strip().lower() in ("", "identity")
-        self._decoder = None if plain else Decoder(coding, url, MAX_RATIO)
+        self._decoder = decoder_for(codings, url, MAX_RATIO) if read else None
         self._content = bytearray()
         self._received = 0
 

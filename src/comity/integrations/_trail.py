@@ -11,6 +11,7 @@ import comity
 from comity import urls
 from comity._extras import missing
 from comity.gate.robots_request import REDIRECTS
+from comity.integrations._wire import without_empty_query
 
 try:
     from playwright import async_api, sync_api
@@ -36,7 +37,7 @@ class Trail:
 
     def __init__(self, request: async_api.Request | sync_api.Request, agent: str) -> None:
         self.headers = {**request.headers, "user-agent": agent}
-        self.url = self._start = urls.normalise(request.url)
+        self.url = self._start = without_empty_query(urls.normalise(request.url))  # as `route.fetch` sends it
         if request.resource_type == "eventsource":
             raise comity.FetchError(f"{self.url} is a stream without an end: it cannot be routed", url=self.url)
         self.arrived = request.method in ("GET", "HEAD")
@@ -66,7 +67,7 @@ class Trail:
             raise comity.FetchError(f"{self.url} wants a request with a body repeated at {target}", url=self.url)
         if not self.document and not self._shown and urls.origin(target) != urls.origin(self._start):
             raise comity.FetchError(f"{target} is another site's: scripts may not read it", url=target)
-        self.url = target
+        self.url = without_empty_query(target)
         return self.arrived
 
     def bounce(self) -> str:

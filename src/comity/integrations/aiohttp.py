@@ -5,12 +5,13 @@ session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agen
 """
 
 import aiohttp
-from yarl import URL
 
-from comity import Policy
+from comity import Policy, urls
 from comity.gate import FetchRobots
 from comity.integrations._driving import MAX_WAIT, AsyncDriver
 from comity.integrations._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
+from comity.net.connections import LONGEST_LINE
+from comity.net.transport import exact
 from comity.policy import RobotsResult
 
 
@@ -41,19 +42,22 @@ class ComityMiddleware:
         policy = self._driver.policy
 
         async def robots(step: FetchRobots) -> RobotsResult:
-            # The session's connections without its cookies and credentials, which a redirect would carry elsewhere.
+            # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
             async with aiohttp.ClientSession(
                 connector=request.session.connector,
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=asked_with(policy),
                 auto_decompress=False,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
             ) as bare:
 
                 async def get(url: str) -> Answer:
-                    async with bare.get(URL(url, encoded=True), allow_redirects=False, ssl=request.ssl) as answer:
+                    headers = asked_with(policy, url, str(request.url), request.headers.get("Authorization"))
+                    asked = bare.get(exact(url), headers=headers, allow_redirects=False, ssl=request.ssl)
+                    async with asked as answer:
                         body = Body(url, answer.status, answer.headers)
                         content = await async_body_of(body, answer.content.iter_any())
                         if body.full:
@@ -62,7 +66,12 @@ class ComityMiddleware:
 
                 return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError))
 
-        async with self._driver.turn(str(request.url), robots) as turn:
+        url = exact(urls.normalise(str(request.url)))
+        if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
+            if request.headers.get("Host") == request.url.host_port_subcomponent:
+                request.headers["Host"] = str(url.host_port_subcomponent)
+            request.url = url
+        async with self._driver.turn(str(url), robots) as turn:
             request.headers["User-Agent"] = policy.agent
             response = await handler(request)
             turn.heard(response.status, response.headers.get("Retry-After"))

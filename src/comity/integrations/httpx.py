@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
     raise missing(error, "httpx", __name__) from None
 
 from comity import Policy
+from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.integrations._driving import MAX_WAIT, AsyncDriver, Driver
 from comity.integrations._robots_request import (
@@ -26,6 +27,7 @@ from comity.integrations._robots_request import (
     body_of,
     robots_result,
 )
+from comity.integrations._wire import settled
 from comity.policy import RobotsResult
 
 
@@ -74,7 +76,7 @@ class ComityTransport(httpx.BaseTransport):
         def robots(step: FetchRobots) -> RobotsResult:
             return robots_result(policy, step, get, (httpx.HTTPError,))
 
-        with self._driver.turn(str(request.url), robots) as turn:
+        with self._driver.turn(_settled(request), robots) as turn:
             request.headers["User-Agent"] = policy.agent
             response = self._wrapped.handle_request(request)
             turn.heard(response.status_code, response.headers.get("Retry-After"))
@@ -122,7 +124,7 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         async def robots(step: FetchRobots) -> RobotsResult:
             return await async_robots_result(policy, step, get, (httpx.HTTPError,))
 
-        async with self._driver.turn(str(request.url), robots) as turn:
+        async with self._driver.turn(_settled(request), robots) as turn:
             request.headers["User-Agent"] = policy.agent
             response = await self._wrapped.handle_async_request(request)
             turn.heard(response.status_code, response.headers.get("Retry-After"))
@@ -140,12 +142,35 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         await self._wrapped.aclose()
 
 
+def _settled(request: httpx.Request) -> str:
+    """The URL that is sent, which the request is given where its own would be sent in another form.
+
+    Raises:
+        comity.FetchError: the request's `target` extension names something else.
+    """
+    own = _sent(request.url)
+    url = settled(own, lambda url: _sent(httpx.URL(url)))
+    if url != own:
+        host, request.url = request.url.netloc, httpx.URL(url)
+        if request.headers.get("Host", "").encode() == host:
+            request.headers["Host"] = request.url.netloc.decode()
+    target = request.extensions.get("target", request.url.raw_path)
+    if target != request.url.raw_path:
+        raise FetchError(f"{url} is to be sent with the target {target!r}: put that into the URL", url=url)
+    return url
+
+
+def _sent(url: httpx.URL) -> str:
+    return f"{url.scheme}://{url.netloc.decode()}{url.raw_path.decode()}"
+
+
 def _robots_request(url: str, policy: Policy, cause: httpx.Request) -> httpx.Request:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
-    return httpx.Request("GET", url, headers=asked_with(policy), extensions={"timeout": timeouts})
+    headers = asked_with(policy, url, str(cause.url), cause.headers.get("Authorization"))
+    return httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
 
 
 def _answer(response: httpx.Response, body: bytes) -> Answer:

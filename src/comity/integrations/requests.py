@@ -13,6 +13,7 @@ try:
     import requests
     import urllib3
     from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, HTTPAdapter
+    from requests.utils import urldefragauth
 except ModuleNotFoundError as error:
     raise missing(error, "requests", __name__) from None
 
@@ -20,6 +21,7 @@ from comity import Policy
 from comity.gate import FetchRobots
 from comity.integrations._driving import MAX_WAIT, Driver
 from comity.integrations._robots_request import TIMEOUT, Answer, Body, asked_with, body_of, robots_result
+from comity.integrations._wire import settled
 from comity.policy import RobotsResult
 
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
@@ -71,7 +73,11 @@ class ComityAdapter(HTTPAdapter):
         send = super().send
 
         def get(url: str, deadline: float) -> Answer:
-            asking = requests.Request("GET", url, headers=asked_with(policy)).prepare()
+            authorization = request.headers.get("Authorization")
+            if isinstance(authorization, bytes):
+                authorization = authorization.decode("latin-1")
+            headers = asked_with(policy, url, request.url or "", authorization)
+            asking = requests.Request("GET", url, headers=headers).prepare()
             most = _robots_timeout(timeout)
             with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
                 body = body_of(Body(url, answer.status_code, answer.headers), _parts(answer), deadline)
@@ -80,12 +86,23 @@ class ComityAdapter(HTTPAdapter):
         def robots(step: FetchRobots) -> RobotsResult:
             return robots_result(policy, step, get, (requests.RequestException, urllib3.exceptions.HTTPError))
 
-        with self._driver.turn(request.url or "", robots) as turn:
+        own = request.url or ""
+        url = settled(own, _sent)
+        if urldefragauth(own) != url:
+            request.url = url
+        with self._driver.turn(url, robots) as turn:
             request.headers["User-Agent"] = policy.agent
             response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             turn.heard(response.status_code, response.headers.get("Retry-After"))
         response.comity = turn.decision  # type: ignore[attr-defined]
         return response
+
+
+def _sent(url: str) -> str:
+    """What requests and urllib3 make of a URL in normal form."""
+    asked = requests.PreparedRequest()
+    asked.url = url
+    return str(urllib3.util.parse_url(url[: url.index("/", 8)] + asked.path_url).url)
 
 
 def _robots_timeout(timeout: _Timeout) -> _Timeout:

@@ -23,10 +23,12 @@ except ModuleNotFoundError as error:
     raise missing(error, "scrapy", __name__) from None
 
 from comity import Policy, Postponed, RobotsDisallowed
+from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.integrations._driving import MAX_WAIT, AsyncDriver, Turn
 from comity.integrations._robots_request import LONGEST, TIMEOUT, Answer, asked_with, async_robots_result
 from comity.integrations._scrapy_robots import ComityRobotParser, decoded, headers_of
+from comity.integrations._wire import settled, without_empty_query
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
@@ -70,19 +72,26 @@ class ComityMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    async def process_request(self, request: Request) -> None:
-        """Wait for the request's turn.
+    async def process_request(self, request: Request) -> Request | None:
+        """Wait for the request's turn. One that would be sent in another form than the one that is decided about is
+        given back in that form.
 
         Raises:
             IgnoreRequest: it is refused, or its turn would come too late.
         """
         if not request.url.startswith(("http:", "https:")):
-            return
+            return None
         request.headers["User-Agent"] = self._driver.policy.agent
         if _ROBOTS in request.meta:
-            return
+            return None
         try:
-            go = await self._driver.permission(request.url, partial(self._robots, request.meta.get("proxy")))
+            url = settled(request.url, lambda url: _sent(request.replace(url=url)))
+        except (FetchError, InvalidURL) as error:
+            raise IgnoreRequest(str(error)) from error
+        if url != _sent(request):
+            return request.replace(url=url, dont_filter=True)
+        try:
+            go = await self._driver.permission(url, partial(self._robots, request))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
             if self._crawler.stats is not None:
@@ -94,6 +103,7 @@ class ComityMiddleware:
             raise IgnoreRequest(str(error)) from error
         request.meta["comity"] = go.decision
         self._under_way[request] = go
+        return None
 
     def process_response(self, request: Request, response: Response) -> Response:
         """The request's turn is over; read what the page asks of us."""
@@ -126,22 +136,29 @@ class ComityMiddleware:
             turn.heard(status, retry)
         self._driver.ended(go, turn)
 
-    async def _robots(self, proxy: str | None, step: FetchRobots) -> RobotsResult:
+    async def _robots(self, cause: Request, step: FetchRobots) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await async_robots_result(self._driver.policy, step, partial(self._get, proxy), (Exception,))
+        return await async_robots_result(self._driver.policy, step, partial(self._get, cause), (Exception,))
 
-    async def _get(self, proxy: str | None, url: str) -> Answer:
+    async def _get(self, cause: Request, url: str) -> Answer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
         meta["download_maxsize"] = _LARGEST
-        if proxy is not None:
-            meta["proxy"] = proxy
-        request = Request(url, headers=asked_with(self._driver.policy), priority=1000, meta=meta, callback=NO_CALLBACK)
+        if cause.meta.get("proxy") is not None:
+            meta["proxy"] = cause.meta["proxy"]
+        authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
+        headers = asked_with(self._driver.policy, url, cause.url, authorization)
+        request = Request(url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
         return Answer(response.status, headers_of(response), response.body)
+
+
+def _sent(request: Request) -> str:
+    """What Twisted sends: without fragment."""
+    return without_empty_query(request.url.partition("#")[0])
 
 
 def _seconds(value: object) -> float | None:

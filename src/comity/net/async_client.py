@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import ComityError, FetchError, TooLarge, TooManyRedirects, UnwantedType
+from comity.errors import ComityError, FetchError, Postponed, TooLarge, TooManyRedirects, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
@@ -24,7 +24,7 @@ from comity.net.many import Progress, arriving
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.sending import Sender
 from comity.net.settings import SHARED, ClientSettings, checked_headers
-from comity.net.transport import Transport
+from comity.net.transport import MOST_GONE, ConnectionGone, Transport
 from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
@@ -253,10 +253,12 @@ class AsyncClient:
     ) -> AsyncIterator[StreamedResponse]:
         """As `get`, but the body is read while it arrives, inside the `async with` block; failures are not tried again.
 
-        `timeout` holds for each head; the body may take longer, `read_timeout` bounds its parts.
+        `timeout` holds for each head. The body may take longer, but each part of it no longer than `read_timeout` or,
+        where that is not set, `timeout`.
         """
         url = self._prepared(url, headers, params)
         passed: list[Head] = []
+        gone = 0
         while True:
             go = await self._turns.permission(url)
             exchange = None
@@ -265,7 +267,13 @@ class AsyncClient:
             good: bool | None = False
             failure: BaseException | None = None
             try:
-                answer, fetched_at = await self._sender.head_of(go, url, headers, exchange)
+                try:
+                    answer, fetched_at = await self._sender.head_of(go, url, headers, exchange)
+                except ConnectionGone as error:
+                    if gone == MOST_GONE:
+                        raise
+                    gone, good, failure = gone + 1, None, error
+                    continue
                 try:
                     response = StreamedResponse(
                         url=url,
@@ -289,8 +297,10 @@ class AsyncClient:
                     answer.close()
             except BaseException as error:
                 failure = error
-                if isinstance(error, asyncio.CancelledError):
+                if isinstance(error, asyncio.CancelledError | Postponed):
                     good = None
+                if isinstance(error, Postponed):  # nothing was sent
+                    exchange = None
                 raise
             finally:
                 self._sender.over(exchange, error=failure)
@@ -411,6 +421,7 @@ class AsyncClient:
         gate, clock = self._gate, self._clock
         go: Go | None = None
         good: bool | None = None  # what the call says about its host
+        gone = 0
         try:
             while True:
                 tries -= 1
@@ -420,6 +431,10 @@ class AsyncClient:
                         go, method, url, headers, redirects, most=most, credentials=credentials
                     )
                 except FetchError as error:
+                    if isinstance(error, ConnectionGone) and gone < MOST_GONE:
+                        gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed
+                        tries += 1
+                        continue
                     good = isinstance(error, TooLarge | UnwantedType)
                     if good or not self._once_more(go, tries):
                         raise

@@ -4,6 +4,9 @@ A request is told of its end a little late (a twentieth of its time-out, a quart
 """
 
 import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final
 
@@ -59,6 +62,21 @@ class Deadlines:
         if self._timer is None or now + tick < self._next:
             self._start(now, tick)
         return Deadline(self, now + seconds)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time that passes in the block counts for none of the running task's deadlines."""
+        task = asyncio.current_task()
+        since = self._loop.time()
+        held = [(deadline, deadline.when) for deadline in self._open if deadline._task is task]
+        for deadline, _ in held:
+            deadline.when = math.inf
+        try:
+            yield
+        finally:
+            passed = self._loop.time() - since
+            for deadline, when in held:
+                deadline.when = when + passed
 
     def _start(self, now: float, tick: float) -> None:
         if self._timer is not None:

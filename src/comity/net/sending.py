@@ -5,11 +5,10 @@ It asks nobody for permission and tries nothing again: that is the client's work
 
 import asyncio
 import random
-from base64 import b64encode
 from collections.abc import Mapping
 
 from comity import urls
-from comity.errors import UnwantedType
+from comity.errors import Postponed, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.retry_after import retry_after
@@ -18,7 +17,7 @@ from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, timed_out
+from comity.net.transport import Answer, ConnectionGone, timed_out
 from comity.net.turns import Turns
 
 
@@ -44,7 +43,7 @@ class Sender:
         """The head of a stream, in time."""
         try:
             with self._deadlines(go).within(self._settings.timeout):
-                return await self._open(go, "GET", url, headers, exchange)
+                return await self._open(go, "GET", url, headers, exchange, streamed=True)
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
             raise timed_out(url, self._settings.timeout) from None
@@ -85,6 +84,8 @@ class Sender:
             late = timed_out(url, settings.timeout)
             self.over(exchange, error=late)
             raise late from None
+        except Postponed:
+            raise
         except BaseException as error:
             self.over(exchange, error=error)
             raise
@@ -113,24 +114,29 @@ class Sender:
         exchange: Exchange | None,
         *,
         credentials: bool = True,
+        streamed: bool = False,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock = self._turns.sending, self._clock
-        if credentials and self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": _basic(*pair), **headers}
+        if credentials and self._settings.auth:
+            headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
             if self._settings.head_timeout is None:
-                answer = await transport.open(method, url, headers=headers or None)
+                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
             else:
                 try:
                     with transport.deadlines.within(self._settings.head_timeout):
-                        answer = await transport.open(method, url, headers=headers or None)
+                        answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
                 except TimeoutError:
                     raise timed_out(url, self._settings.head_timeout) from None
-        except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up
+        except (asyncio.CancelledError, ConnectionGone):  # by the caller, or by a time-out, told apart further up
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())
+            self._turns.report(go.key)
+            raise
+        except Postponed:  # for want of a connection: nothing was sent
+            self._gate.withdrawn(go)
             self._turns.report(go.key)
             raise
         except BaseException:
@@ -173,8 +179,3 @@ class Sender:
             raise UnwantedType(
                 f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
             )
-
-
-def _basic(name: str, password: str) -> str:
-    """RFC 7617."""
-    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")

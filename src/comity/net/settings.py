@@ -2,8 +2,10 @@
 
 import math
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Final
 
 from comity import urls
@@ -23,7 +25,8 @@ class ClientSettings:
     """Limits and habits of the HTTP client.
 
     Attributes:
-        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head.
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
+            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
         connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
             set both or none.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
@@ -36,13 +39,15 @@ class ClientSettings:
         max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
-        connections: connections open at the same time.
+        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
+            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.
+        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
+            refuses URLs that hold an address or a name of the proxy's own machine.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
-        auth: origin -> user name and password, sent to that origin and to no other.
+        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None for none.
@@ -73,6 +78,13 @@ class ClientSettings:
     nameservers: tuple[str, ...] = ()
     cache: str | None = None
     cache_pages: bool = False
+
+    def credentials(self, origin: str) -> dict[str, str]:
+        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
+        pair = self.auth.get(origin) if self.auth else None
+        if pair is None:
+            return {}
+        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
 
     def __post_init__(self) -> None:
         for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
@@ -105,6 +117,9 @@ class ClientSettings:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
         object.__setattr__(self, "content_types", _types(self.content_types))
         object.__setattr__(self, "auth", _auth(self.auth))
+        object.__setattr__(self, "resolve", _addresses(self.resolve))
+        if self.ca_file is not None:
+            _certificates(self.ca_file)
         checked_headers("headers", self.headers)
         for name in self.headers:
             if name.lower() in PERSONAL:
@@ -157,6 +172,34 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         if len(pair) != 2 or isinstance(pair, str) or ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
     return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+
+
+def _addresses(values: Mapping[str, str]) -> dict[str, str]:
+    """Names in the form they have in a URL in normal form."""
+    found = {}
+    for name, address in values.items():
+        try:
+            if set(name) & set("/\\:@?#"):
+                raise ValueError
+            host = urls.host(f"http://{name}").rstrip(".")
+        except ValueError:
+            raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
+        try:
+            found[host] = str(ip_address(address))
+        except ValueError:
+            raise InvalidSetting(f"resolve: {address!r}, for {name}, is not an IP address") from None
+    return found
+
+
+def _certificates(file: str) -> None:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except ssl.SSLError:
+        raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
 
 
 def _web_address(field: str, value: str) -> str:

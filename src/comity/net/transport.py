@@ -2,65 +2,34 @@
 that is the client's work. Every connection passes the address guard at the moment of connecting.
 """
 
-import contextvars
-import socket
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Final
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
 from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
+from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import Deadlines
-from comity.net.decoding import ACCEPTED, Decoder
+from comity.net.decoding import ACCEPTED, decoder_for
+from comity.net.names import Names
 from comity.net.settings import ClientSettings
 
-
-class _RefusedAddress(OSError):
-    pass
-
-
-_REFUSED = "refused by the address guard"
-_HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
+_TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
-class _Resolver(AbstractResolver):
-    """The operator's own answers first, then DNS."""
-
-    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
-        self._own = {name.lower().rstrip("."): address for name, address in own.items()}
-        self._dns: AbstractResolver
-        if nameservers:
-            self._dns = _from_nameservers(nameservers)
-        else:
-            self._dns = aiohttp.ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        address = self._own.get(host.lower().rstrip("."))
-        if address is None:
-            return await self._dns.resolve(host, port, family)
-        version = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=socket.AI_NUMERICHOST)
-        ]
-
-    async def close(self) -> None:
-        await self._dns.close()
+MOST_GONE: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
 
 
-def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
-    try:
-        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
-    except (ImportError, RuntimeError):
-        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
+class ConnectionGone(FetchError):
+    """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
+    answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
 
 
 class Answer:
@@ -139,10 +108,9 @@ class Answer:
         if self._taken:
             raise RuntimeError(f"the body of {self.url} can be read once, and was: keep the parts")
         self._taken = True
-        coding = self.headers.get("Content-Encoding", "").strip().lower()
         decoder = None
-        if coding not in ("", "identity") and self.status not in (204, 304):
-            decoder = Decoder(coding, self.url, self._settings.max_ratio)
+        if self.status not in (204, 304):
+            decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
         room = limit
         whole = False
         try:
@@ -183,23 +151,20 @@ class Transport:
         self._settings = settings
         self._guard = guard
         self.deadlines = Deadlines()
-        self._resolver = _Resolver(settings.resolve, settings.nameservers)
-        connector = aiohttp.TCPConnector(
-            limit=settings.connections,
-            resolver=self._resolver,
-            socket_factory=self._socket,
-            ssl=_tls(settings),
-            keepalive_timeout=30,
-            ttl_dns_cache=300,
+        self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
+        connecting, reading = settings.connect_timeout, settings.read_timeout
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
+        self._streaming = aiohttp.ClientTimeout(
+            total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=Connections(settings, guard, self._names, self.deadlines),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
-            ),
+            timeout=timeout,
             auto_decompress=False,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
             trust_env=False,
             proxy=settings.proxy,
         )
@@ -210,46 +175,56 @@ class Transport:
     async def close(self) -> None:
         self.deadlines.close()
         await self._session.close()
+        await self._names.close()
 
-    async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+    async def open(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
+    ) -> Answer:
         """Send one request; gives the answer as soon as its head is there.
+
+        Args:
+            streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
 
         Raises:
             AddressBlocked, Timeout, FetchError
         """
-        if self._guard.has_names:
-            _HOST.set(urls.host(url))
+        if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(urls.host(url))) is not None:
+            raise _blocked(url, refusal)
+        attempt = Attempt(url)
+        ATTEMPT.set(attempt)
         try:
             response = await self._session.request(
-                method, URL(url, encoded=True), headers=headers, allow_redirects=False
+                method,
+                exact(url),
+                headers=headers,
+                allow_redirects=False,
+                timeout=self._streaming if streamed else self._session.timeout,
             )
         except _ERRORS as error:
-            raise explained(error, url) from error
+            raise explained(error, url, attempt) from error
         return Answer(url, response, self._settings)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where it has none."""
         try:
-            found = await self._resolver.resolve(host.strip("[]"), 0, socket.AF_UNSPEC)
+            return min(await self._names.addresses(host.strip("[]")))
         except OSError:
             return host
-        return min((each["host"] for each in found), default=host)
-
-    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, address = info
-        refusal = self._guard.refusal(address[0], _HOST.get())
-        if refusal is not None:
-            raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
-        return socket.socket(family=family, type=kind, proto=protocol)
 
 
-def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
-    if settings.ca_file is None or not settings.verify_tls:
-        return settings.verify_tls
-    try:
-        return ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:
-        raise FetchError(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
+def exact(url: str) -> URL:
+    """A URL in normal form as aiohttp takes it, which then sends it octet for octet.
+
+    Raises:
+        FetchError: it would be sent in another form than the one that was decided about.
+    """
+    root = url.find("/", 8)
+    scheme, _, authority = url[:root].partition("://")
+    # The query goes with the path: yarl would leave out one that is empty.
+    found = URL.build(scheme=scheme, authority=authority, path=url[root:], encoded=True)
+    if str(found) != url or found.raw_path_qs != url[root:] or not _TARGET.fullmatch(url, root):
+        raise FetchError(f"{url!a} is not in the form that is sent: nobody decided about it", url=url)
+    return found
 
 
 def timed_out(url: str, seconds: float) -> Timeout:
@@ -258,17 +233,18 @@ def timed_out(url: str, seconds: float) -> Timeout:
     )
 
 
-def explained(error: Exception, url: str) -> ComityError:
-    """The library's error as one of ours, in words for people."""
+def explained(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
+    """The library's error as one of ours, in words for people.
+
+    Args:
+        attempt: of a request whose head did not arrive. What the guard refused stands there: a server can write what
+            it likes into the error's own text.
+    """
     text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
-    if _REFUSED in text:
-        start = text.find(":", text.find(_REFUSED)) + 1
-        reason = text[start:].strip(" ]'")
-        return AddressBlocked(
-            f"{url} leads to an address that is not to be reached: {reason}",
-            url=url,
-            hint="allow its network with allow_addresses (--allow-address) if it is yours",
-        )
+    if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
+        return _blocked(url, attempt.refusal)
+    if attempt is not None and not attempt.fresh and _is_gone(error):
+        return ConnectionGone(f"{url}: the server closed the connection that was kept for it", url=url)
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -288,3 +264,17 @@ def explained(error: Exception, url: str) -> ComityError:
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _blocked(url: str, refusal: str) -> AddressBlocked:
+    return AddressBlocked(
+        f"{url} leads to an address that is not to be reached: {refusal}",
+        url=url,
+        hint="allow its network with allow_addresses (--allow-address) if it is yours",
+    )
+
+
+def _is_gone(error: Exception) -> bool:
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # else it is the part of a head that came
+    return isinstance(error, aiohttp.ClientOSError) and not isinstance(error, aiohttp.ClientConnectorError)

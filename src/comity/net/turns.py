@@ -208,7 +208,8 @@ class Turns:
     async def _fetch_robots(self, step: FetchRobots, limit: float | None) -> None:
         clock, gate = self._clock, self._gate
         key = gate.key(urls.host(step.url))
-        kept = None if self.cache is None else self.cache.robots(step.origin, self._policy)
+        cache = self.cache if step.origin not in self._settings.auth else None  # what credentials open is for us alone
+        kept = None if cache is None else cache.robots(step.origin, self._policy)
         if kept is not None and kept.fetched_at <= clock.wall() < kept.expires_at:
             gate.robots_withdrawn(step)
             gate.robots_known(kept, clock.monotonic(), age=clock.wall() - kept.fetched_at)
@@ -238,8 +239,8 @@ class Turns:
         finally:
             for url in (step.url, asked[-1]):
                 self.report(gate.key(urls.host(url)))
-        if self.cache is not None:
-            self.cache.keep_robots(in_force)
+        if cache is not None:
+            cache.keep_robots(in_force)
         self._tell(in_force)
 
     async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> FetchRobots:

@@ -1,7 +1,8 @@
 """URLs without what only tracks a visitor or names a session: so that one page is not fetched under many addresses.
 
-It takes parameters away and never adds or reorders any. What it takes is named here one by one, or by the site itself
-in robots.txt (`Clean-param`); a name that has other uses goes only where its value looks like a session's.
+It takes parameters away, and the mark of a query that holds none; it never adds or reorders any. What it takes is named
+here one by one, or by the site itself in robots.txt (`Clean-param`); a name that has other uses goes only where its
+value looks like a session's.
 """
 
 import re
@@ -73,7 +74,7 @@ class Cleaning:
                 # What is left of `..;jsessionid=1` is a dot segment.
                 return self.clean(urls.normalise(cleaned + mark + query))
         if not query:
-            return url
+            return path if mark else url  # `/a?` is `/a` for nearly every server
         idle = self._idle(url)
         parameters = query.split("&")
         kept = [parameter for parameter in parameters if not _is_noise(parameter, idle)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from comity.errors import StorageError
 
+LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 2 if sys.byteorder == "little" else 3
 
@@ -126,6 +127,8 @@ def explained(path: Path) -> Iterator[None]:
             raise StorageError(
                 f"no room left for {path}, or its disk fails ({text})", hint="see to it, then run again with --resume"
             ) from error
+        if "unable to open" in text and (lack := no_descriptor(path)) is not None:
+            raise lack from error
         if "readonly" in text or "unable to open" in text:
             raise StorageError(f"{path} cannot be written", hint="check the folder and its permissions") from error
         raise StorageError(f"{path}: {text}") from error
@@ -139,8 +142,26 @@ def explained_files(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise no_room(path) from error
+        if error.errno in LACKING:
+            raise _lacking(path, error) from error
         raise StorageError(f"{path}: {error.strerror or error}", hint="check the folder and its permissions") from error
 
 
 def no_room(path: Path) -> StorageError:
     return StorageError(f"no room left for {path}", hint="free some, then run again with --resume")
+
+
+def no_descriptor(path: Path) -> StorageError | None:
+    """The error where a file cannot be opened because this process may open no more, which SQLite does not tell."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return _lacking(path, error) if error.errno in LACKING else None
+    return None
+
+
+def _lacking(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{path} cannot be opened: {error.strerror}",
+        hint="raise this process's limit on open files (ulimit -n), then run again with --resume",
+    )

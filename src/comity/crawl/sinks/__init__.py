@@ -7,7 +7,7 @@ back to the marker last stored. What a sink wrote after that marker never happen
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union, runtime_checkable
 
 if TYPE_CHECKING:  # what reads a crawl needs no network
     from comity.net import Response
@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # what reads a crawl needs no network
 
 Channel = Literal["pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes"]
 CHANNELS: tuple[Channel, ...] = ("pages", "refusals", "traps", "failures", "redirects", "robots", "records", "changes")
-Answer: TypeAlias = "Response | RobotsResult"  # what a record was made from, for formats that keep it as received
+# What a record was made from, for formats that keep it as received; a Union, so that `Answer | None` can be written.
+Answer: TypeAlias = Union["Response", "RobotsResult"]
 
 
 @runtime_checkable
@@ -41,7 +42,7 @@ class Sink(Protocol):
         """
         ...
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         """Take one record: plain values that `json.dumps` accepts, and the answer it was made from if there is one."""
         ...
 

@@ -50,7 +50,7 @@ class Files:
             sync_folder(parent)
         self._index.open(folder, committed)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         if channel == "pages":
             body = answer.body if answer is not None else _body(record)
             name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))

@@ -143,7 +143,7 @@ class GuardedSink:
         with self._explaining("say what is pending"):
             return self._sink.pending
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         with self._explaining("take a record"):
             self._sink.add(channel, record, answer)
 

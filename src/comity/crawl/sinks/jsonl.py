@@ -44,7 +44,7 @@ class JsonLines:
             if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
                 self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         if channel not in self._files:
             self._files[channel] = AppendedFile(self._folder / f"{channel}.jsonl")
         self._files[channel].add(line(record, channel))

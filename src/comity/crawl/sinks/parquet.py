@@ -64,7 +64,7 @@ class Parquet:
             self._remove_uncommitted(channel, part)
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         self._channels[channel].journal.add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:

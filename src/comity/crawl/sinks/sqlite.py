@@ -53,7 +53,7 @@ class Sqlite:
         except sqlite3.Error as error:
             raise self._explained(error) from error
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         row = values(channel, record)
         self._rows[channel].append(row)
         self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)

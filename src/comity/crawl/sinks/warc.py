@@ -73,7 +73,7 @@ class Warc:
                 path.unlink()
         self._start_file(committed["length"] if committed else 0)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: "Answer | None" = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
         url = record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
