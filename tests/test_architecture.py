@@ -28,6 +28,7 @@ FLOORS = {
     "bulk": 5,
     "integrations": 5,
     "retrieve": 5,
+    "clients": 6,
     "configuration": 6,
     "cli": 6,
     "web": 6,

@@ -727,7 +727,7 @@ def test_a_client_that_is_closed_leaves_no_thread_waiting(site: Site) -> None:
         time.sleep(0.3)
     thread.join(5)
     assert [str(error) for error in ended] == ["the client was closed during the call"]
-    with pytest.raises(RuntimeError, match="use the client as a context manager"):
+    with pytest.raises(RuntimeError, match="the client is closed"):
         client.get(site.url("/a"))
 
 
@@ -739,7 +739,7 @@ def test_a_client_can_be_opened_again_and_a_call_to_a_closed_one_spoils_nothing(
         for _ in range(2):
             async with client:
                 assert (await asyncio.wait_for(client.get(site.url("/a")), 5)).ok
-            with pytest.raises(RuntimeError, match="not open"):
+            with pytest.raises(RuntimeError, match="the client is closed"):
                 await client.get(site.url("/a"))
 
     asyncio.run(use())

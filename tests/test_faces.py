@@ -297,7 +297,7 @@ def test_protego_s_other_names() -> None:
     assert parser.preferred_host == "e.com"
     assert Protego.parse("").preferred_host is None
     assert Protego().can_fetch("/", "x")
-    with pytest.raises(ValueError, match="expects str"):
+    with pytest.raises(TypeError, match="expects str"):
         Protego.parse(b"User-agent: *")  # type: ignore[arg-type]
 
 

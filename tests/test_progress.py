@@ -553,6 +553,38 @@ def test_a_line_of_the_log_is_one_line_whoever_wrote_it() -> None:
     assert line.endswith("error    x 1\\n\\x1b[2J: ValueError: a\\nb")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_log_on_a_full_disk_says_so_once_and_the_crawl_goes_on(tmp_path: Path, site: Site) -> None:
+    site.link("/", "/a", "/b")
+    answer = comity(*crawl_words(site, tmp_path / "out", "-q", "--log", "/dev/full"))
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines() == [
+        "comity: /dev/full cannot be written: No space left on device; nothing more is logged"
+    ]
+    assert "pages" in answer.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(
+    "words", [("settings",), ("settings", "--json"), ("crawl", "--demo", "--max-pages", "3", "-q")]
+)
+def test_a_full_standard_output_is_one_line_and_no_traceback(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-m", "comity", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert answer.returncode == 74
+    assert answer.stderr.splitlines()[-1:] == ["comity: standard output cannot be written: No space left on device"]
+    assert "Traceback" not in answer.stderr
+    assert "ignored" not in answer.stderr
+
+
 def test_a_log_that_cannot_be_written_says_so(tmp_path: Path, site: Site) -> None:
     answer = comity(*crawl_words(site, tmp_path / "out", "--log", str(tmp_path / "no" / "log")))
     assert answer.returncode == 73

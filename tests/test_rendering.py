@@ -1,12 +1,14 @@
 """Pages whose scripts are run: what is kept, what is sent for them, and that nothing leaves the browser otherwise."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,12 +18,13 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import Handler, Site
 from wrapped import chromium
 
 import comity
 from comity.crawl import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
 from comity.crawl.prove import prove
+from comity.crawl.rendering.sharing import to_be_asked_about
 
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)
@@ -376,6 +379,49 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) 
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    request: pytest.FixtureRequest,
+) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix="t"))  # Chromium's socket there must have a short path
+    request.addfinalizer(temporary.rmdir)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    killed: list[int] = []
+
+    async def kill(_: web.Request) -> web.Response:
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                mine = (entry / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+                if mine and b"run-driver" in (entry / "cmdline").read_bytes() and not killed:
+                    killed.append(int(entry.name))
+                    os.kill(killed[0], signal.SIGKILL)
+        return web.Response(text="document.title = 'shown'", content_type=JS)
+
+    site.set("/robots.txt", "")
+    site.set("/", "<script src=/kill.js></script>")
+    site.set("/kill.js", kill)
+    _, pages = crawl(site, tmp_path / "out")
+    gc.collect()
+    assert killed
+    assert pages["/"]["title"] == "shown"
+    assert list(temporary.iterdir()) == []
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+    assert os.environ["TMPDIR"] == str(temporary)
+
+
+def test_a_page_that_goes_to_a_blob_of_its_own_is_kept_as_it_was_served(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "")
+    site.set("/", "<title>served</title><script>location = URL.createObjectURL(new Blob(['blob']))</script>")
+    _, pages = crawl(site, tmp_path)
+    assert (pages["/"]["title"], pages["/"]["rendered"]) == ("served", False)
+    assert "made way for blob:" in pages["/"]["render_note"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 @pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]], ids=len)
 def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     shop: Site, tmp_path: Path, signals: list[signal.Signals]
@@ -472,6 +518,130 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
     assert pages["/"]["title"] == "mine nothing nothing shared"
     assert "hidden" not in pages["/"]["body"]
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
+
+
+def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_another_page(
+    site: Site, other: Site, tmp_path: Path
+) -> None:
+    """`other` is ours and needs a password; pages of `site` would like to read it."""
+    for each in (site, other):
+        each.set("/robots.txt", "")
+    script(other, "/secret.js", "window.secret = 'secret'")
+    script(other, "/own.js", "window.own = 'own'")
+    other.set("/data", "data")
+    other.set("/inner", f"<script src='{site.url('/through.js')}'></script><script src='/framed.js'></script>")
+    script(other, "/framed.js", "")
+    script(site, "/through.js", "")
+    site.set("/to-secret", status=302, headers={"Location": other.url("/redirected.js")})
+    script(other, "/redirected.js", "")
+    other.set("/back", status=302, headers={"Location": site.url("/back")})
+    site.set("/back", status=302, headers={"Location": other.url("/tainted.js")})
+    script(other, "/tainted.js", "")
+    other.set(
+        "/",
+        "<script src=/secret.js></script><script src=/own.js></script><script src=/back></script>"
+        "<iframe src=/inner></iframe><script>fetch('/data')</script>",
+    )
+    site.set(
+        "/",
+        f"""<script src='{other.url("/secret.js")}'></script><script src=/to-secret></script>
+        <iframe src='{other.url("/inner")}'></iframe>
+        <script>fetch('{other.url("/data")}', {{mode: 'no-cors'}})</script><a href='{other.url("/")}'>other</a>""",
+    )
+    settings = CrawlSettings(render=True, sitemaps=False, scope="any", max_pages=3)
+    client = comity.ClientSettings(auth={other.url("/"): ("me", "secret")})
+    crawl(site, tmp_path, settings=settings, client_settings=client)
+    with_credentials = [seen.path for seen in other.seen if "Authorization" in seen.headers]
+    without = [seen.path for seen in other.seen if "Authorization" not in seen.headers and seen.path != "/robots.txt"]
+    assert sorted(set(without)) == ["/data", "/framed.js", "/inner", "/redirected.js", "/secret.js", "/tainted.js"]
+    assert sorted(set(with_credentials) - {"/robots.txt"}) == [
+        *("/", "/back", "/data", "/framed.js", "/inner", "/own.js", "/secret.js")
+    ]
+    assert not [seen for seen in site.seen if "Authorization" in seen.headers]
+
+
+def test_headers_of_a_script_s_choice_go_to_another_site_only_if_it_agrees(
+    site: Site, other: Site, tmp_path: Path
+) -> None:
+    asked: list[tuple[str, str, dict[str, str]]] = []
+
+    def agreeing(*names: str) -> Handler:
+        async def answer(request: web.Request) -> web.Response:
+            asked.append((request.method, request.path, dict(request.headers)))
+            headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": ", ".join(names)}
+            return web.Response(text=request.path, headers=headers)
+
+        return answer
+
+    for each in (site, other):
+        each.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    other.set("/agreed", agreeing("X-Key", "authorization"))
+    other.set("/star", agreeing("*"))
+    other.set("/star-is-not-authorization", agreeing("*"))
+    other.set("/refused", agreeing("X-Other"))
+    other.set("/private", agreeing("X-Key"))
+    other.set("/plain", agreeing())
+    other.set("/no-cors", agreeing())
+    site.set("/own", agreeing())
+    site.set(
+        "/",
+        f"""<title>x</title><script>
+        const key = {{'X-Key': '1'}}, login = {{Authorization: 'Bearer 1'}}, there = '{other.url("")}'
+        const get = (url, headers, more) => fetch(url, {{headers, ...more}}).then(r => r.text(), () => '-')
+        ;(async () => {{
+            const all = [
+                await get('/own', {{...key, ...login}}), await get(there + '/agreed', {{...key, ...login}}),
+                await get(there + '/agreed', {{...key, ...login}}), await get(there + '/star', key),
+                await get(there + '/star-is-not-authorization', login), await get(there + '/refused', key),
+                await get(there + '/private', key),
+                await get(there + '/plain', {{Accept: 'a/b'}}, {{cache: 'no-store'}}),
+                await get(there + '/no-cors', key, {{mode: 'no-cors'}}),
+            ]
+            document.title = all.join(' ')
+        }})()</script>""",
+    )
+    _, pages = crawl(site, tmp_path, settings=CrawlSettings(render=True, sitemaps=False, max_pages=1))
+    assert pages["/"]["title"].rstrip() == "/own /agreed /agreed /star - - - /plain"
+    assert [(method, path) for method, path, _ in asked] == [
+        ("GET", "/own"),
+        ("OPTIONS", "/agreed"),
+        ("GET", "/agreed"),
+        ("GET", "/agreed"),
+        ("OPTIONS", "/star"),
+        ("GET", "/star"),
+        ("OPTIONS", "/star-is-not-authorization"),
+        ("OPTIONS", "/refused"),
+        ("GET", "/plain"),
+        ("GET", "/no-cors"),
+    ]
+    _, _, preflight = asked[1]
+    assert preflight["Origin"] == site.url("")
+    assert preflight["Access-Control-Request-Method"] == "GET"
+    assert preflight["Access-Control-Request-Headers"] == "authorization,x-key"
+    for method, path, headers in asked:
+        if method == "OPTIONS" or path in ("/plain", "/no-cors"):
+            assert not {"X-Key", "Authorization"} & headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "safe"),
+    [
+        ("accept", "text/html, */*;q=0.8", True),
+        ("accept", "a(b)", False),
+        ("accept", "x" * 129, False),
+        ("accept-language", "de, en;q=0.5", True),
+        ("content-language", "de:en", False),
+        ("content-type", "text/plain; charset=utf-8", True),
+        ("content-type", "application/json", False),
+        ("range", "bytes=0-9", True),
+        ("range", "bytes=-9", False),
+        ("cache-control", "no-cache", True),
+        ("x-key", "", False),
+        ("authorization", "Basic eA==", False),
+    ],
+)
+def test_headers_that_need_no_preflight_are_those_of_the_fetch_standard(header: str, value: str, safe: bool) -> None:
+    assert to_be_asked_about({header: value}) == (() if safe else (header,))
 
 
 def test_what_a_page_asks_of_robots_holds_though_a_script_took_it_away(site: Site, tmp_path: Path) -> None:

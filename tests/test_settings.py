@@ -225,12 +225,43 @@ def test_what_is_shown_is_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> N
     assert settings["purposes"].value == ("search", "train-ai")
 
 
+def test_delay_is_another_name_of_the_least_interval(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nowhere / "comity.toml").write_text("delay = 3\n")
+    setting = load().settings["min_interval"]
+    assert (setting.value, setting.origin) == (3.0, "comity.toml")
+    monkeypatch.setenv("COMITY_DELAY", "4")
+    loaded = load()
+    setting = loaded.settings["min_interval"]
+    assert (setting.value, setting.origin, loaded.unknown) == (4.0, "COMITY_DELAY", ())
+    assert load(delay=5).policy.min_interval == 5
+    monkeypatch.setenv("COMITY_DELAY", "x")
+    with pytest.raises(InvalidSetting, match="COMITY_DELAY: min_interval"):
+        load()
+    monkeypatch.delenv("COMITY_DELAY")
+    (nowhere / "comity.toml").write_text("delay = 3\nmin_interval = 4\n")
+    with pytest.raises(InvalidSetting, match="two names of one setting"):
+        load()
+
+
 def test_no_password_is_shown(nowhere: Path) -> None:
-    (nowhere / "comity.toml").write_text('auth = {"https://example.com" = ["me", "secret"]}')
+    (nowhere / "comity.toml").write_text(
+        'auth = {"https://example.com" = ["me", "secret"]}\nproxy = "http://me:secret@p/secret@proxy.test:3128"\n'
+        '[headers]\n"X-Api" = "secret"\n[params]\nkey = "secret"\n'
+    )
     for form in ((), ("--json",)):
         shown = comity("settings", *form).stdout
-        assert "example.com" in shown
+        for name in ("example.com", "proxy.test:3128", "X-Api", "key"):
+            assert name in shown
         assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "proxy", ["me:secret@proxy.test:3128", "ftp://me:secret@proxy.test", "http://me:secret@:99999"]
+)
+def test_no_password_is_shown_in_what_is_wrong_with_a_proxy(proxy: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"proxy: .*\*\*\*@(?!.*secret)") as caught:
+        load(proxy=proxy)
+    assert "secret" not in repr(caught.value)
 
 
 @pytest.mark.parametrize(

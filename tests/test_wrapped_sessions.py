@@ -1,8 +1,16 @@
 """What of a session a robots.txt must not get: cookies, another origin's credentials. What it must: TLS settings."""
 
 import asyncio
+import copy
+import pickle
 import ssl
+import subprocess
+import sys
+import textwrap
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -11,6 +19,9 @@ from sites import Site
 from wrapped import need
 
 import comity
+
+if TYPE_CHECKING:
+    import requests
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False)
 SECRET = {"Authorization": "Bearer secret", "Cookie": "session=secret"}
@@ -130,3 +141,70 @@ def test_tls_settings_hold_for_robots_txt_too(get: Get, secure: Site) -> None:  
 def test_an_untrusted_certificate_makes_robots_txt_unreachable(get: Get, secure: Site) -> None:
     assert get(secure.url("/page"), True) == "RobotsUnreachable"
     assert secure.paths() == []
+
+
+# Copies
+
+
+def _session(policy: comity.Policy) -> "requests.Session":
+    need("requests")
+    import requests
+
+    from comity.integrations.requests import ComityAdapter
+
+    session = requests.Session()
+    session.mount("http://", adapter := ComityAdapter(policy, max_wait=60))
+    session.mount("https://", adapter)
+    return session
+
+
+def test_a_session_of_requests_can_be_pickled(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    session = _session(FAST)
+    session.get(site.url("/a"))
+    copied = pickle.loads(pickle.dumps(session))
+    assert copied.get(site.url("/a")).status_code == 404
+    with pytest.raises(comity.RobotsDisallowed):
+        copied.get(site.url("/no"))
+    assert copied.get_adapter("http://x") is copied.get_adapter("https://x")
+    assert site.paths().count("/robots.txt") == 2, "another process has to ask for itself"
+
+
+def test_deep_copies_of_a_session_of_requests_keep_one_pace(site: Site) -> None:
+    session = _session(FAST.with_changes(min_interval=0.1))
+    copied = copy.deepcopy(session)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda each: each.get(site.url("/a")), (session, copied, session, copied)))
+    assert site.paths().count("/robots.txt") == 1
+    assert all(interval >= 0.1 for interval in site.intervals()[1:])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_session_of_requests_goes_on_in_a_forked_process(site: Site) -> None:
+    """Even where it was forked in the middle of a call, which never ends there."""
+    script = """
+    import os, sys, threading, comity, requests
+    from comity.integrations.requests import ComityAdapter
+    session = requests.Session()
+    session.mount("http://", ComityAdapter(comity.Policy(min_interval=0), max_wait=20))
+    url, slow = sys.argv[1:]
+    threading.Thread(target=session.get, args=[slow], daemon=True).start()
+    sys.stdin.readline()
+    if os.fork() == 0:
+        print(session.get(url).status_code)
+        os._exit(0)
+    os.wait()
+    """
+    begun = threading.Event()
+
+    async def slow(_: web.Request) -> web.StreamResponse:
+        begun.set()
+        await asyncio.sleep(300)
+        return web.Response()
+
+    site.set("/robots.txt", slow)
+    command = [sys.executable, "-u", "-c", textwrap.dedent(script), site.url("/a"), site.url("/slow")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert begun.wait(60)
+        site.set("/robots.txt", "")
+        assert process.communicate("go\n", timeout=120)[0].strip() == "404"

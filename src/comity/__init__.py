@@ -7,6 +7,7 @@ from comity import _compiled
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
+    from comity.clients import AsyncClient, Client
     from comity.configuration import load as load_settings
     from comity.crawl import (
         CrawledPage,
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     )
     from comity.errors import (
         AddressBlocked,
+        BadStatus,
         CircuitOpen,
         ComityError,
         FetchError,
+        InvalidJSON,
         InvalidRecord,
         InvalidSetting,
         InvalidURL,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
         TooManyRedirects,
         UnwantedType,
     )
-    from comity.net import AsyncClient, Client, ClientSettings, Response
+    from comity.net import ClientSettings, Response
     from comity.policy import Decision, Policy
     from comity.robots import Dialect, Match, Robots, parse
 
@@ -48,9 +51,11 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "comity.errors": (
         "AddressBlocked",
+        "BadStatus",
         "CircuitOpen",
         "ComityError",
         "FetchError",
+        "InvalidJSON",
         "InvalidRecord",
         "InvalidSetting",
         "InvalidURL",
@@ -75,9 +80,11 @@ _PUBLIC = {
         "Decision",
         "Policy",
     ),
-    "comity.net": (
+    "comity.clients": (
         "AsyncClient",
         "Client",
+    ),
+    "comity.net": (
         "ClientSettings",
         "Response",
     ),
@@ -100,6 +107,7 @@ _RENAMED = {"load_settings": ("comity.configuration", "load")}
 __all__ = [
     "AddressBlocked",
     "AsyncClient",
+    "BadStatus",
     "CircuitOpen",
     "Client",
     "ClientSettings",
@@ -112,6 +120,7 @@ __all__ = [
     "Expanded",
     "Expander",
     "FetchError",
+    "InvalidJSON",
     "InvalidRecord",
     "InvalidSetting",
     "InvalidURL",

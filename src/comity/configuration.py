@@ -32,6 +32,9 @@ TABLES: Final = {
 }
 """Settings that are mappings, each with an example as TOML has it."""
 
+ALIASES: Final = {"delay": "min_interval"}
+"""Other names under which people look for a setting."""
+
 SWITCHED: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 KINDS_IN_WORDS: Final = {
     bool: "true or false",
@@ -102,7 +105,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         found |= _from_file(path)
     if variables:
         found |= _from_environment()
-    for name, value in arguments.items():
+    for name, value in _by_own_names(arguments, "arguments").items():
         if name not in DEFAULTS:
             raise InvalidSetting(f"{name}: there is no such setting", hint="comity settings lists them")
         found[name] = Setting(name, value, "argument")
@@ -117,7 +120,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     settings = {
         name: dataclasses.replace(each, value=in_force.get(name, each.value)) for name, each in settings.items()
     }
-    known = {PREFIX + name.upper() for name in DEFAULTS}
+    known = {PREFIX + name.upper() for name in (*DEFAULTS, *ALIASES)}
     return Configuration(
         cast(Policy, made[0]),
         cast(ClientSettings, made[1]),
@@ -145,10 +148,11 @@ def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
 
 def _from_environment() -> dict[str, Setting]:
     found = {}
-    for name, hint in _hints().items():
-        variable = PREFIX + name.upper()
-        if variable in os.environ:
-            found[name] = _checked(Setting(name, _from_text(os.environ[variable], hint), variable), hint)
+    hints = _hints()
+    given = {name: PREFIX + name.upper() for name in (*hints, *ALIASES) if PREFIX + name.upper() in os.environ}
+    for name, variable in _by_own_names(given, "variables").items():
+        hint = hints[name]
+        found[name] = _checked(Setting(name, _from_text(os.environ[variable], hint), variable), hint)
     return found
 
 
@@ -160,6 +164,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
     except ValueError as error:  # tomllib's, with the line; or of text that is not UTF-8
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     hints = _hints()
+    values = _by_own_names(values, str(path))
     for name in values:
         if name not in hints:
             raise InvalidSetting(f"{path}: {name!r} is no setting", hint="comity settings lists them")
@@ -167,6 +172,18 @@ def _from_file(path: Path) -> dict[str, Setting]:
         name: _checked(Setting(name, _from_toml(value, hints[name]), str(path)), hints[name])
         for name, value in values.items()
     }
+
+
+def _by_own_names(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Values by the names that settings have here.
+
+    Raises:
+        InvalidSetting: one is given under both of its names.
+    """
+    for alias, name in ALIASES.items():
+        if alias in values and name in values:
+            raise InvalidSetting(f"{where}: {alias} and {name} are two names of one setting", hint="leave one out")
+    return {ALIASES.get(name, name): value for name, value in values.items()}
 
 
 def _hints() -> dict[str, Any]:

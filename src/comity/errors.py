@@ -20,6 +20,14 @@ class ComityError(Exception):
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what has keyword arguments of its own could not be made again from `args` alone."""
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[ComityError], args: tuple[Any, ...]) -> ComityError:
+    return kind.__new__(kind, *args)
+
 
 class InvalidURL(ComityError, ValueError):
     """The text is not an absolute http or https URL with a host."""
@@ -58,7 +66,7 @@ class Timeout(FetchError):
 
 
 class BadStatus(FetchError):
-    """The page itself was answered with an HTTP status that brings no page.
+    """The answer has an HTTP status that brings no page; see `Response.raise_for_status`.
 
     Attributes:
         status: the HTTP status.
@@ -67,6 +75,10 @@ class BadStatus(FetchError):
     def __init__(self, message: str, *, url: str, status: int, hint: str = "") -> None:
         super().__init__(message, url=url, hint=hint)
         self.status = status
+
+
+class InvalidJSON(ComityError, ValueError):
+    """The body of a response is not JSON; see `Response.json`."""
 
 
 class UnsupportedContent(ComityError):

@@ -2,6 +2,8 @@
 traceback.
 """
 
+import errno
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -368,6 +370,7 @@ def main() -> None:
     """Entry point of the `comity` command."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
         complain(str(error))
         code = code_of(error)
@@ -384,6 +387,10 @@ def main() -> None:
     except BrokenPipeError:  # `comity ... | head`
         sys.stderr.close()
         code = Exit.DONE
+    except OSError as error:  # `comity ... > /dev/full`; what concerns a file of ours is a StorageError
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written either
+        complain(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
+        code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     sys.exit(code or 0)
 
 

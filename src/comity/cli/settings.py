@@ -9,6 +9,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.configuration import PREFIX, Configuration, Setting
+from comity.net.settings import concealed
 from comity.robots import Dialect
 
 
@@ -40,14 +41,9 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
     return Exit.DONE
 
 
-SECRET = "***"
-
-
 def _concealed(setting: Setting) -> Any:
     """The value as it may be seen by others."""
-    if setting.name == "auth":
-        return {origin: (pair[0], SECRET) for origin, pair in setting.value.items()}
-    return setting.value
+    return concealed(setting.name, setting.value)
 
 
 def _shown(value: object) -> str:

@@ -23,7 +23,8 @@ class CrawledPage:
         status: of HTTP, 200 to 299.
         content_type: the media type in lower case, without parameters.
         body: as it came, decoded from any content coding; of a rendered page the document after its scripts ran.
-        encoding: character encoding of the body, by the Encoding standard's name.
+        encoding: character encoding of the body, by the name of Python's codec: `body.decode(encoding, "replace")` is
+            what `text` gives.
         title, canonical, links: of an HTML page; links are in document order, those that ask not to be followed
             included.
         noindex: whether the page asks to be kept out of indexes.
@@ -69,7 +70,9 @@ class CrawledPage:
             status=response.status,
             content_type=response.content_type,
             body=response.body,
-            encoding=read.encoding if read is not None else encodings.detect(response.body, kind),
+            encoding=encodings.python_codec(
+                read.encoding if read is not None else encodings.detect(response.body, kind)
+            ),
             title=read.title if read is not None else None,
             canonical=read.canonical if read is not None else None,
             links=tuple(link.url for link in read.links) if read is not None else (),

@@ -53,8 +53,8 @@ def add_body(record: dict[str, Any], response: Response) -> None:
     if "body" in record:  # that of a rendered page
         return
     if "encoding" in record or response.content_type.startswith(_TEXT):
-        encoding = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
-        record["encoding"] = encoding
+        found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
+        encoding = record["encoding"] = encodings.python_codec(found)
         record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")

@@ -33,12 +33,15 @@ class RobotsRequest:
         cached = self._step.cached
         return cached.validators if cached is not None and cached.url == self.url else {}
 
-    def answered(self, status: int, headers: Mapping[str, str], body: bytes, *, at: float) -> RobotsResult | None:
+    def answered(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
+    ) -> RobotsResult | None:
         """What came of it; None: ask `url` now.
 
         Args:
             headers: of the answer, names in any case.
             at: Unix time in seconds.
+            cut: whether the body went on where reading it was left off.
         """
         headers = combined(headers)
         if status == 304 and self.headers and self._step.cached is not None:
@@ -67,6 +70,7 @@ class RobotsRequest:
             headers=headers,
             redirects=tuple(self._passed),
             error=problem,
+            cut=cut,
         )
 
     def failed(self, error: Exception, *, at: float) -> RobotsResult:

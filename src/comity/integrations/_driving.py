@@ -6,13 +6,16 @@ connection and decides nothing.
 
 import asyncio
 import math
+import os
 import socket
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any, Final, Self
 
 from comity import urls
 from comity.errors import InvalidSetting, Postponed
@@ -68,14 +71,37 @@ class Turn:
 class _Gated:
     """What both drivers know: the gate, and how long a call may wait for its turn."""
 
-    def __init__(self, policy: Policy | None, max_wait: float | None) -> None:
+    def __init__(self, policy: Policy | None, max_wait: float | None = MAX_WAIT) -> None:
         if max_wait is not None and (
             isinstance(max_wait, bool) or not isinstance(max_wait, int | float) or not 0 < max_wait < math.inf
         ):
             raise InvalidSetting(f"max_wait: {max_wait!r} is neither a number of seconds above zero nor None")
         self.policy = policy or Policy()
         self.max_wait = max_wait
+        self._begin()
+        _DRIVERS.add(self)
+
+    def _begin(self) -> None:
+        """Begin with nothing known and nothing under way."""
         self._gate = Gate(self.policy, epoch=time.time() - time.monotonic())
+
+    def _forked(self) -> None:
+        """In a forked process what was under way in its parent never ends. Hosts are left alone as long as there."""
+        now = time.monotonic()
+        waits, intervals = self._gate.waits(now), self._gate.intervals()
+        self._begin()
+        self._gate.left_alone(waits, now, intervals=intervals)
+
+    def __copy__(self) -> Self:
+        """Copies of a session are to keep one pace together."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has a gate of its own."""
+        return type(self), (self.policy, self.max_wait)
 
     def _limit(self) -> float:
         """Until when a call that begins now may wait."""
@@ -106,6 +132,18 @@ class _Gated:
         self._gate.finished(go, now, good=turn.status is not None and turn.status < 500)
 
 
+_DRIVERS: Final[weakref.WeakSet[_Gated]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for each in _DRIVERS:
+        each._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Driver(_Gated):
     """For libraries that block; any thread may use it.
 
@@ -117,8 +155,8 @@ class Driver(_Gated):
         InvalidSetting
     """
 
-    def __init__(self, policy: Policy | None, max_wait: float | None = MAX_WAIT) -> None:
-        super().__init__(policy, max_wait)
+    def _begin(self) -> None:
+        super()._begin()
         self._lock = threading.Lock()  # guards the gate, and what follows
         self._lines: dict[str, _ThreadLine] = {}
         self._reported = threading.Condition(self._lock)
@@ -266,8 +304,8 @@ class _Line:
 class AsyncDriver(_Gated):
     """For libraries on an asyncio event loop; one loop uses it at a time. Arguments as for `Driver`."""
 
-    def __init__(self, policy: Policy | None, max_wait: float | None = MAX_WAIT) -> None:
-        super().__init__(policy, max_wait)
+    def _begin(self) -> None:
+        super()._begin()
         self._reports: dict[str, asyncio.Event] = {}
         self._lines: dict[str, _Line] = {}
 

@@ -43,10 +43,10 @@ class Protego:
         """Read a robots.txt.
 
         Raises:
-            ValueError: the content is not text.
+            TypeError: the content is not text.
         """
         if not isinstance(content, str):
-            raise ValueError(f"Protego.parse expects str, got {type(content).__name__}")
+            raise TypeError(f"Protego.parse expects str, got {type(content).__name__}")
         return cls(parse(content, dialect))
 
     def can_fetch(self, url: str, user_agent: str) -> bool:

@@ -29,7 +29,8 @@ _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
 
 class ComityAdapter(HTTPAdapter):
-    """Mount one adapter on both schemes, so that both share its paces. Threads may share a session's adapter.
+    """Mount one adapter on both schemes, so that both share its paces. Threads may share a session's adapter, and so do
+    deep copies of a session in one process. A pickled adapter, like one in a forked process, begins anew.
 
     A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
     asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are
@@ -40,6 +41,8 @@ class ComityAdapter(HTTPAdapter):
         max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
             raises `comity.Postponed`. None: for ever.
     """
+
+    __attrs__ = [*HTTPAdapter.__attrs__, "_driver"]  # noqa: RUF012 - what pickle and copy take along
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ async def fetch_robots(
                 if on_exchange is not None:
                     on_exchange(exchange)
             if answer is not None:
-                result = request.answered(answer.status, answer.headers, body, at=clock.wall())
+                result = request.answered(answer.status, answer.headers, body, at=clock.wall(), cut=answer.cut)
                 if result is not None:
                     return result
             hop = await turn(request.url)

@@ -66,12 +66,14 @@ class Sender:
         most: int = 0,
         any_type: bool = False,
         room: Room | None = None,
+        credentials: bool = True,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
 
         Args:
             any_type: whether it is read whatever its content type.
             room: is told of the octets of the body; while it has the rest wait, the time-out stands still.
+            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -82,7 +84,9 @@ class Sender:
         try:
             with self._deadlines(go).within(settings.timeout):
                 body_to_come: Body | None = None if method == "HEAD" else "read"
-                answer, fetched_at = await self._open(go, method, url, headers, exchange, body_to_come)
+                answer, fetched_at = await self._open(
+                    go, method, url, headers, exchange, body_to_come, credentials=credentials
+                )
                 try:
                     if not any_type:
                         self.check_type(answer)
@@ -127,10 +131,12 @@ class Sender:
         headers: Mapping[str, str],
         exchange: Exchange | None,
         body: Body | None,
+        *,
+        credentials: bool = True,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
         transport, clock, streamed = self._turns.sending, self._clock, body == "streamed"
-        if self._settings.auth:
+        if credentials and self._settings.auth:
             headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
             if self._settings.head_timeout is None:

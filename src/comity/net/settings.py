@@ -1,19 +1,23 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
 import math
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 
 MIB = 1024 * 1024
+CONCEALED: Final = "***"
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
 OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
+_SECRET: Final = re.compile("auth|cookie|credential|key|password|secret|session|token", re.IGNORECASE)
+_USERINFO: Final = re.compile(r"(?<=//).*@|^(?!.*//).*@", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +126,23 @@ class ClientSettings:
                 raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
 
 
+def secret(header: str) -> bool:
+    """Whether the value of a request header is nobody else's business, by its name."""
+    return _SECRET.search(header) is not None
+
+
+def concealed(name: str, value: Any) -> Any:
+    """A setting's value as others may see it: without passwords, and of what may be a key the name alone."""
+    match name:
+        case "auth":
+            return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
+        case "headers" | "params":
+            return dict.fromkeys(value, CONCEALED)
+        case "proxy" if isinstance(value, str):
+            return _USERINFO.sub(f"{CONCEALED}@", value)
+    return value
+
+
 def checked_headers(field: str, headers: Mapping[str, str]) -> None:
     """Raises InvalidSetting for a header that cannot be sent as it is."""
     for name, value in headers.items():
@@ -185,4 +206,5 @@ def _web_address(field: str, value: str) -> str:
     try:
         return urls.normalise(value)
     except InvalidURL as error:
-        raise InvalidSetting(f"{field}: {error}") from None
+        shown = concealed("proxy", value)
+        raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None

@@ -55,7 +55,19 @@ class Answer:
         cut: whether the body went on past the limit and was left there.
     """
 
-    __slots__ = ("_response", "_settings", "cut", "headers", "http_version", "reason", "sent", "status", "url")
+    __slots__ = (
+        "_closed",
+        "_response",
+        "_settings",
+        "_taken",
+        "cut",
+        "headers",
+        "http_version",
+        "reason",
+        "sent",
+        "status",
+        "url",
+    )
 
     def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
         self.url = url
@@ -66,11 +78,13 @@ class Answer:
         self.http_version = f"{major}.{minor}"
         self.sent: CIMultiDictProxy[str] = response.request_info.headers
         self.cut = False
+        self._taken = self._closed = False
         self._response = response
         self._settings = settings
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
+        self._closed = True
         self._response.close()
 
     async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
@@ -100,7 +114,7 @@ class Answer:
                 parts.append(part)
                 left -= len(part)
                 if cut and left <= 0:
-                    self.cut = self.cut or left < 0
+                    self.cut = self.cut or left < 0 or not self._response.content.at_eof()
                     break
                 if room is not None and not room.took(len(part)):
                     await room.more()
@@ -111,7 +125,15 @@ class Answer:
         return body if len(body) <= limit else body[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; limits and errors as for `read`."""
+        """The decoded body in parts as they arrive; limits and errors as for `read`.
+
+        Raises:
+            RuntimeError: the answer is closed, or its body was read before.
+        """
+        self._check_open()
+        if self._taken:
+            raise RuntimeError(f"the body of {self.url} can be read once, and was: keep the parts")
+        self._taken = True
         decoder = None
         if self.status not in (204, 304):
             decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
@@ -119,6 +141,7 @@ class Answer:
         whole = False
         try:
             async for data in self._response.content.iter_any():
+                self._check_open()
                 for piece in (data,) if decoder is None else _pieces(data):
                     part = piece if decoder is None else decoder.feed(piece, room)
                     room -= len(part)
@@ -132,14 +155,20 @@ class Answer:
                         return
                     if part:
                         yield part
+            self._check_open()
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
             whole = True
         except _ERRORS as error:
+            self._check_open()
             raise explained(error, self.url) from error
         finally:
             if not whole:
                 self._response.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
 
 
 class Transport:

@@ -35,6 +35,7 @@ class RobotsResult:
         expires_at: Unix time in seconds after which it is asked for again.
         redirects: addresses passed on the way.
         headers: response headers, names in lower case.
+        left_out: whether the answer had more body than is here: it was cut, or is no file that is read.
         unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
             it is the last good copy, standing in.
     """
@@ -51,6 +52,7 @@ class RobotsResult:
     headers: Mapping[str, str] = field(default_factory=dict)
     unreachable_since: float | None = None
     robots: Robots | None = None
+    left_out: bool = False
 
     @cached_property
     def sha256(self) -> str | None:
@@ -75,6 +77,7 @@ class RobotsResult:
         headers: Mapping[str, str] | None = None,
         redirects: tuple[str, ...] = (),
         error: str | None = None,
+        cut: bool = False,
     ) -> "RobotsResult":
         """Sort an HTTP response by RFC 9309, 2.3.1.
 
@@ -84,6 +87,7 @@ class RobotsResult:
         Args:
             headers: of the response, names in lower case.
             error: what went wrong with the redirects, for people.
+            cut: whether the body went on where reading it was left off (RFC 9309, 2.5).
         """
         headers = dict(headers or {})
         robots = None
@@ -109,6 +113,7 @@ class RobotsResult:
             headers=headers,
             unreachable_since=fetched_at if kind == "unreachable" else None,
             robots=robots,
+            left_out=cut or (robots is None and bool(body)),
         )
 
     @classmethod

@@ -143,6 +143,7 @@ class Cache:
                 "redirects": result.redirects,
                 "headers": dict(result.headers),
                 "unreachable_since": result.unreachable_since,
+                "left_out": result.left_out,
             }
         )
         self._try(
@@ -275,6 +276,7 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
             policy=policy,
             fetched_at=fetched_at,
             redirects=redirects,
+            cut=record.get("left_out") is True,
         )
     if record["unreachable_since"] is None:
         return result

@@ -181,10 +181,10 @@ def _wrong_address(record: Record) -> list[str]:
 
 
 def _wrong_method(record: Record) -> list[str]:
-    methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD")
+    methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD", "OPTIONS")
     if record["method"] in methods:
         return []
-    return [f"it was sent as {record['method'][:40]!r}; comity sends only {' and '.join(methods)}"]
+    return [f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"]
 
 
 def _wrong_pace(record: Record, policy: Policy) -> list[str]:

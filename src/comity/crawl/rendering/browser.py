@@ -10,7 +10,8 @@ import shlex
 import shutil
 import signal
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +39,7 @@ MEMORY: Final = 2 * 1024**3  # bytes that one process of the browser may hold
 HEAP: Final = 1024  # MiB of them for a page's scripts
 START: Final = 60.0  # seconds
 END: Final = 5.0
+TICK: Final = 0.1
 
 
 class Browser:
@@ -60,6 +62,7 @@ class Browser:
         self._playwright: Playwright | None = None
         self._browser: Chromium | None = None
         self._process = 0
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def alive(self) -> bool:
@@ -105,18 +108,22 @@ class Browser:
             await self._close()
 
     async def _start(self) -> None:
-        self._playwright = await self._api.async_playwright().start()
+        self._folder = tempfile.TemporaryDirectory(prefix="comity-", ignore_cleanup_errors=True)
+        manager = self._api.async_playwright()
+        with _temporary(self._folder.name):
+            self._playwright = await manager.start()
+        _excuse(manager)
         path = self._found(self._playwright.chromium.executable_path)
-        with tempfile.TemporaryDirectory(prefix="comity-browser-") as folder:  # not needed once the browser runs
-            self._browser = await self._playwright.chromium.launch(
-                executable_path=_limited(path, Path(folder)),
-                args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
-                ignore_default_args=list(UNWANTED),
-                chromium_sandbox=not _is_root(),  # which Chromium refuses to work in for root
-                handle_sigint=False,  # the crawl finishes what is under way
-                handle_sigterm=False,
-                handle_sighup=False,
-            )
+        self._browser = await self._playwright.chromium.launch(
+            executable_path=_limited(path, Path(self._folder.name)),
+            args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
+            ignore_default_args=list(UNWANTED),
+            env=dict(os.environ),  # not the driver's: the path of a socket in our folder might be too long
+            chromium_sandbox=not _is_root(),  # which Chromium refuses to work in for root
+            handle_sigint=False,  # the crawl finishes what is under way
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
         session = await self._browser.new_browser_cdp_session()
         processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
         self._process = next(each["id"] for each in processes if each["type"] == "browser")
@@ -134,6 +141,13 @@ class Browser:
         if playwright is not None:  # its driver ends what is left
             with suppress(Exception):
                 await asyncio.wait_for(playwright.stop(), END)
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            for _ in range(int(END / TICK)):  # processes that are about to end may still write there
+                folder.cleanup()
+                if not Path(folder.name).exists():
+                    break
+                await asyncio.sleep(TICK)
 
     def _found(self, own: str) -> str:
         path = self._path or next((name for name in NAMES if shutil.which(name)), own)
@@ -144,6 +158,30 @@ class Browser:
                 hint="apt-get install chromium, or playwright install chromium, or name it with render_browser",
             )
         return found
+
+
+@contextmanager
+def _temporary(folder: str) -> Iterator[None]:
+    """What is started in the block has its temporary files in a folder of ours: a driver that is killed cannot remove
+    them.
+    """
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before
+
+
+def _excuse(manager: Any) -> None:
+    """Have asyncio not complain of an error that Playwright tells nobody of: that its driver is gone. We notice it."""
+    client = getattr(manager, "_client", None) or getattr(manager, "_connection", None)
+    lost = getattr(getattr(client, "_transport", None), "on_error_future", None)
+    if isinstance(lost, asyncio.Future):
+        lost.add_done_callback(lambda future: future.cancelled() or future.exception())
 
 
 def _limited(path: str, folder: Path) -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import urls
+from comity.crawl.rendering import sharing
 from comity.crawl.rendering.scripts import KINDS, Scripts
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
 from comity.net import AsyncClient, Response
@@ -84,6 +85,7 @@ class Parts:
         self._over = True
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetches: set[asyncio.Task[Response]] = set()
+        self._agreed: set[tuple[str, str, tuple[str, ...]]] = set()  # origin that asks, URL, headers
 
     @property
     def begun(self) -> bool:
@@ -180,22 +182,48 @@ class Parts:
     async def _fetched(self, request: "Request") -> Response:
         headers = _sent(request.headers)
         url = urls.normalise(request.url)
+        credentials = self._is_own(request, url)
+        asker = headers.get("origin", "")
+        if request.resource_type in READ_BY_SCRIPTS:
+            return await self._fetch(url, request.method, headers, credentials, asker=asker or _origin(request))
         if request.resource_type not in KINDS or request.method != "GET":
-            return await self._fetch(url, request.method, headers)
-        key = url, headers.get("origin", "")
+            return await self._fetch(url, request.method, headers, credentials)
+        key = url, asker, credentials
         if not self._scripts.known(key):
-            return await self._scripts.get(key, lambda: self._fetch(url, "GET", headers))
-        response = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers))
+            return await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
+        response = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
         self.counts["reused"] += 1
         return response
 
-    async def _fetch(self, url: str, method: str, headers: dict[str, str]) -> Response:
-        """Ask for a URL and follow its redirects, each hop decided anew."""
+    def _is_own(self, request: "Request", url: str) -> bool:
+        """Whether a part is of the page's origin, and so is every document between the page and the part: what is sent
+        with credentials is for no other site's eyes.
+        """
+        page = urls.origin(self._response.url)
+        if urls.origin(url) != page or request.headers.get("origin", page) != page:
+            return False
+        frame = _frame(request)
+        if frame is not None and request.is_navigation_request():  # the frame itself shows something else as yet
+            frame = frame.parent_frame
+        while frame is not None and frame is not self._main:
+            if not urls.is_http(frame.url) or urls.origin(urls.normalise(frame.url)) != page:
+                return False
+            frame = frame.parent_frame
+        return frame is not None
+
+    async def _fetch(
+        self, url: str, method: str, headers: dict[str, str], credentials: bool, asker: str | None = None
+    ) -> Response:
+        """Ask for a URL and follow its redirects, each hop decided anew.
+
+        Args:
+            credentials: whether the settings' credentials are sent, as long as no redirect leaves the origin.
+            asker: the origin of the script that asks and has a say in the headers; None: they are the browser's own.
+        """
         for _ in range(self._client.settings.max_redirects + 1):
-            if self._sent >= self._most:
-                raise _TooMany(url)
-            self._sent += 1
-            response = await self._client.fetch(url, method=method, headers=headers)
+            if asker is not None and urls.origin(url) != asker:
+                await self._agree(url, method, headers, asker)
+            response = await self._send(url, method, headers, credentials)
             if response.from_cache:
                 self._copied(response)
             self.counts["fetched"] += 1
@@ -204,8 +232,31 @@ class Parts:
                 return response
             if urls.origin(target) != urls.origin(url):
                 headers = {name: value for name, value in headers.items() if name in SHARED}
+                credentials = False
             url = target
         raise TooManyRedirects(f"{url}: too many redirects", url=url)
+
+    async def _send(self, url: str, method: str, headers: dict[str, str], credentials: bool) -> Response:
+        if self._sent >= self._most:
+            raise _TooMany(url)
+        self._sent += 1
+        return await self._client.fetch(url, method=method, headers=headers, credentials=credentials)
+
+    async def _agree(self, url: str, method: str, headers: dict[str, str], asker: str) -> None:
+        """Ask another origin whether it takes the headers that a script has chosen, where a browser would.
+
+        Playwright says yes to each such question of the browser's by itself.
+
+        Raises:
+            FetchError: it does not.
+        """
+        names = sharing.to_be_asked_about(headers)
+        if not names or (asker, url, names) in self._agreed:
+            return
+        answer = await self._send(url, "OPTIONS", sharing.question(asker, method, names), False)
+        if not sharing.agreed(answer, asker, names):
+            raise FetchError(f"{url} does not let {asker} send {', '.join(names):.200}", url=url)
+        self._agreed.add((asker, url, names))
 
     def _wanted(self, url: str) -> None:
         with suppress(ComityError):
@@ -252,5 +303,11 @@ def _may_see(request: "Request", response: Response) -> bool:
     if urls.origin(response.url) == asked or request.resource_type in KINDS:
         return True
     asker = request.headers.get("origin", asked)
-    shared = response.headers.get("Access-Control-Allow-Origin", "").strip()
-    return request.resource_type in READ_BY_SCRIPTS and shared in ("*", asker)
+    return request.resource_type in READ_BY_SCRIPTS and sharing.is_shared(response, asker)
+
+
+def _origin(request: "Request") -> str:
+    """The origin of the document that a request is for; `null` where it has none of its own."""
+    frame = _frame(request)
+    known = frame is not None and urls.is_http(frame.url)
+    return urls.origin(urls.normalise(frame.url)) if known else "null"

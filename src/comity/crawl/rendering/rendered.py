@@ -61,6 +61,7 @@ class Rendered:
         fields: dict[str, Any] = {"rendered": self.body is not None}
         if self.body is not None:
             fields["rendered_sha256"] = sha256(self.body).hexdigest()
-            fields["encoding"] = encodings.detect(response.body, response.headers.get("Content-Type"))
+            served = encodings.detect(response.body, response.headers.get("Content-Type"))
+            fields["encoding"] = encodings.python_codec(served)
             fields["body"] = self.body.decode("utf-8")
         return fields | {"render_note": self.note, "render_parts": dict(self.parts)}

@@ -15,7 +15,8 @@ KINDS: Final = ("script", "stylesheet")
 MOST: Final = 64 * 1024 * 1024  # bytes
 _OVERHEAD: Final = 2000  # bytes of an answer beside its body, about
 
-Key = tuple[str, str]  # URL; the origin that asks, where it says so: the answer may differ
+Key = tuple[str, str, bool]
+"""URL; the origin that asks, where it says so; whether credentials are sent: the answer may differ."""
 
 
 class Scripts:

@@ -6,13 +6,13 @@ be read comes back as a problem in words.
 
 import base64
 import binascii
+import codecs
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-
-import webencodings
 
 from comity.crawl.lines import read
 from comity.crawl.sinks import Channel
@@ -87,13 +87,16 @@ def is_intact(record: Mapping[str, Any]) -> bool | None:
 def _is_spelt(text: str, encoding: object, sha256: object) -> bool | None:
     """Whether a text is that of a body, which was served in some encoding."""
     bodies = [text.encode("utf-8", "surrogatepass")]
-    known = webencodings.lookup(encoding) if isinstance(encoding, str) else None
-    if known is not None and known.name != "utf-8":
+    codec = None
+    if isinstance(encoding, str):
+        with suppress(LookupError, ValueError):
+            codec = codecs.lookup(encoding).name
+    if isinstance(encoding, str) and codec not in (None, "utf-8"):
         try:
-            bodies.append(known.codec_info.encode(text, "strict")[0])
-        except UnicodeError:
+            bodies.append(text.encode(encoding))
+        except (LookupError, UnicodeError):  # LookupError: of a codec that is for no text
             return None
     if any(hashlib.sha256(mark + body).hexdigest() == sha256 for body in bodies for mark in _MARKS):
         return True
-    exact = known is not None and known.name in ("utf-8", "utf-16le", "utf-16be")  # one way to spell a text
+    exact = codec in ("utf-8", "utf-16-le", "utf-16-be")  # one way to spell a text
     return False if exact and _MALFORMED not in text else None

@@ -24,6 +24,7 @@ from comity.crawl.sinks import Answer, Channel
 from comity.crawl.sinks.appended import AppendedFile
 from comity.crawl.sinks.jsonl import line
 from comity.crawl.sinks.stored import CHECKED, Stored, absent
+from comity.net.settings import secret
 from comity.policy import RobotsResult
 
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
@@ -246,9 +247,7 @@ def _head_of_answer(answer: Answer) -> tuple[bytes, dict[str, str]]:
     else:
         version, reason, pairs = "1.1", _phrase(status), list(answer.headers.items())
     about: dict[str, str] = {}
-    stated = {name.lower(): value for name, value in pairs}
-    length = stated.get("content-length", "")
-    if "content-encoding" not in stated and length.isascii() and length.isdigit() and int(length) > len(answer.body):
+    if isinstance(answer, RobotsResult) and answer.left_out:
         about["WARC-Truncated"] = "length" if answer.body else "unspecified"
     kept = [(f"X-Crawler-{name}" if name.lower() in _BELIED else name, value) for name, value in pairs]
     kept.append(("Content-Length", str(len(answer.body))))
@@ -256,6 +255,8 @@ def _head_of_answer(answer: Answer) -> tuple[bytes, dict[str, str]]:
 
 
 def _head_of_request(url: str, headers: Mapping[str, str]) -> bytes:
+    """Request line and headers, without those that are secrets: archives are passed on."""
+    headers = {name: value for name, value in headers.items() if not secret(name)}
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query or url.endswith("?") else "")
     return _head(f"GET {target} HTTP/1.1", headers.items())
