@@ -129,8 +129,16 @@ HOSTILE = {
 }
 
 
+SLOW = {  # seconds of processor time each
+    *("deep headers", "deep inline", "deep lists", "deep navigation", "deep tables", "many hidden", "many items"),
+    *("many rows", "many tables", "misnested", "nested aria-hidden", "ten megabytes"),
+}
+
+
 # covers: W14, W15
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in HOSTILE]
+)
 def test_a_hostile_page_is_read_within_bounds_or_refused(name: str) -> None:
     started = time.process_time()
     try:

@@ -13,6 +13,8 @@ from comity.signals import content_type, encodings, links
 from comity.signals.link_header import parse_link_headers
 from comity.signals.links import Alternate, Page, read_page
 
+pytestmark = pytest.mark.both_forms
+
 URL = "https://example.com/dir/page.html"
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from commands import ALLOW, comity, complaint
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from sites import Site
-from test_command import ALLOW, comity, complaint
 
 from comity import Policy
 from comity.cli.metrics import place

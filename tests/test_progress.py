@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import ALLOW, comity, complaint
 from rich.text import Text
 from sites import Site
-from test_command import ALLOW, comity, complaint
 
 from comity import ClientSettings, Policy
 from comity.cli import progress

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity, complaint
 from jsonschema import Draft202012Validator
 from sites import Site
-from test_command import ALLOW, comity, complaint
 
 from comity.retrieve import json_schema
 

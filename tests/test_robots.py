@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from comity.robots import DIALECTS, Robots, parse
 
+pytestmark = pytest.mark.both_forms
+
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 

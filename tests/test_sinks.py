@@ -188,6 +188,7 @@ def cut_again_and_again(
     return folder, sorted(committed)
 
 
+@pytest.mark.long
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
     count = 240

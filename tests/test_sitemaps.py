@@ -588,6 +588,7 @@ print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is measured as Linux counts it")
 def test_the_largest_sitemap_and_an_index_of_a_thousand_files_fit_in_64_mb() -> None:
     command = [sys.executable, "-c", MEASURE, str(BENCHMARKS)]

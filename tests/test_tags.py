@@ -11,6 +11,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from comity.signals._tags import tags, unescape
 
+pytestmark = pytest.mark.both_forms
+
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
 ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href")
 HTML_INSIDE = {

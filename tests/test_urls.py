@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
 
+pytestmark = pytest.mark.both_forms
+
 
 @pytest.mark.parametrize(
     ("written", "normal"),
