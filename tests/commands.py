@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+from sites import HANGS
+
 ALLOW = ("--allow-address", "127.0.0.0/8")
-HANGS = 300  # seconds after which a command is taken to hang
 
 
 def comity(

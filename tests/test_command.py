@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import ALLOW, comity, complaint, process
-from sites import Site
+from sites import HANGS, Site
 
 
 @pytest.mark.both_forms
@@ -124,7 +124,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANGS,
     )
     assert full.returncode == 74, full.stderr
     assert "no room" in complaint(full)
@@ -157,11 +157,11 @@ def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -
         site.link(f"/{number}")
     words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
     process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANGS
     while len(site.seen) < 8 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=HANGS)
     assert process.returncode == 130
     assert "--resume" in said
     assert "Traceback" not in said

@@ -20,7 +20,7 @@ from aiohttp import web
 from clocks import FakeClock
 from commands import comity, complaint, process
 from killing import finished, killed
-from sites import Site
+from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.frontier.database import lock
@@ -1155,7 +1155,7 @@ def test_the_client_tells_of_every_hop_and_every_retry(site: Site) -> None:
 
 def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
     async def slow(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(1)
+        await asyncio.sleep(HANGS)
         return web.Response()
 
     site.set("/slow", slow)

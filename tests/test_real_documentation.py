@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from commands import process
+from sites import HANGS
 
 DELAY = 0.02
 FORBIDDEN = "/c-api/"
@@ -82,7 +83,7 @@ def test_the_whole_documentation_is_crawled_politely(nginx: str, html_documentat
 
 
 def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANGS
     while time.monotonic() < deadline:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from killing import finished, killed
 from outputs import READERS, answered
-from sites import Site
+from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy, StorageError
 from comity.crawl.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
@@ -524,7 +524,7 @@ def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(s
         site.set(f"/new-{number}", page)
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), *LOCAL, "--concurrency", "4"]
-    first = subprocess.run([*command, site.url("/0")], capture_output=True, text=True, check=False, timeout=60)
+    first = subprocess.run([*command, site.url("/0")], capture_output=True, text=True, check=False, timeout=HANGS)
     assert first.returncode == 0, first.stderr
     version = 2
     kills = killed(command, site, begin=["--refresh"], times=6, after=lambda: 40)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 from wrapped import chromium
 
 import comity
@@ -307,6 +307,7 @@ def served(name: str) -> str:
     return f"<title>{name}</title><body><script>{HOSTILE[name][0]}</script><a href=/after-{name}>after</a>"
 
 
+@pytest.mark.long
 def test_a_hostile_page_costs_its_own_time_and_nothing_else(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.link("/", *(f"/{name}" for name in HOSTILE), "/last")
@@ -343,7 +344,7 @@ def processes() -> set[int]:
     return found
 
 
-def gone(before: set[int], seconds: float = 20.0) -> bool:
+def gone(before: set[int], seconds: float = HANGS) -> bool:
     """Whether all browsers but those of before have ended, at the latest after some time."""
     end = time.monotonic() + seconds
     while left := processes() - before:
@@ -353,6 +354,7 @@ def gone(before: set[int], seconds: float = 20.0) -> bool:
     return not left
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) -> None:
     before = processes()
@@ -394,13 +396,13 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     crawling = subprocess.Popen(
         [*command, shop.url("/")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    assert slow.wait(30)
+    assert slow.wait(HANGS)
     for number in signals:
         os.killpg(crawling.pid, number)  # as a terminal does: the browser's driver hears it too
         time.sleep(0.3)
-    crawling.communicate(timeout=30)
+    crawling.communicate(timeout=HANGS)
     assert gone(before)
-    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=60, check=False).returncode == 0
+    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=HANGS, check=False).returncode == 0
     pages = {page["url"].removeprefix(shop.url("")): page for page in rows(tmp_path / "out", "pages")}
     assert {"/", "/a", "/b", "/c"} == set(pages)
     assert [page["rendered"] for page in pages.values()] == [True] * 4
@@ -415,6 +417,7 @@ def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path:
     assert stats.pages == len(pages) == 2
 
 
+@pytest.mark.long
 def test_a_page_waits_for_the_browser_without_holding_up_other_hosts(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.link("/", *(f"/{number}" for number in range(4)))
@@ -605,6 +608,7 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         CrawlSettings(**wrong)
 
 
+@pytest.mark.long
 def test_a_refresh_compares_what_was_served_and_follows_what_scripts_name_now(shop: Site, tmp_path: Path) -> None:
     crawl(shop, tmp_path)
     shop.set("/api/c", json.dumps({"title": "Page c", "links": ["/d"]}), content_type="application/json")

@@ -209,4 +209,4 @@ def test_time_is_linear_whatever_is_nested_or_left_open(piece: str) -> None:
     tags(text)
     tags(b"<svg>" + b"<g>" * 5_000 + text)
     tags(b"<template>" * 20_000 + text + b"</template>" * 20_000)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 30

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from conftest import missing
+from sites import HANGS
 
 import comity
 
@@ -189,7 +190,7 @@ def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **sett
     told = {name: getattr(policy, name) for name in names}
     question = json.dumps([told, list(urls), at_once, settings])
     answer = subprocess.run(
-        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert answer.returncode == 0, answer.stderr
     outcomes, refused = json.loads(answer.stdout.splitlines()[-1])
