@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -26,11 +27,16 @@ from comity.crawl.prove import prove
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)
 JS = "text/javascript"
+REST = ("files", "sqlite", "parquet")
 
 
 @pytest.fixture(autouse=True)
-def browser() -> str:
-    return chromium()
+def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The folder that this test's browsers have their profiles in, by which they are told from others'."""
+    chromium()
+    with tempfile.TemporaryDirectory(prefix="comity-", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield folder
 
 
 @pytest.fixture
@@ -332,38 +338,38 @@ def test_a_hostile_page_costs_its_own_time_and_nothing_else(site: Site, tmp_path
     assert site.paths().count("/tick") == 10
 
 
-def processes() -> set[int]:
-    """Those of browsers."""
+def processes(browser: str) -> set[int]:
+    """Those of this test's browsers."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if b"chromium" in (entry / "cmdline").read_bytes().split(b"\0")[0]:
+            program, *words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"chromium" in program and any(browser.encode() in word for word in words):
                 found.add(int(entry.name))
         except OSError:
             continue
     return found
 
 
-def gone(before: set[int], seconds: float = HANGS) -> bool:
-    """Whether all browsers but those of before have ended, at the latest after some time."""
-    end = time.monotonic() + seconds
-    while left := processes() - before:
+def gone(browser: str) -> bool:
+    """Whether all browsers have ended, at the latest after some time."""
+    end = time.monotonic() + HANGS
+    while processes(browser):
         if time.monotonic() > end:
             return False
         time.sleep(0.1)
-    return not left
+    return True
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) -> None:
-    before = processes()
+def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, browser: str) -> None:
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER)
     killed: set[int] = set()
 
     def kill(_: CrawledPage) -> None:
         if not killed:
-            killed.update(processes() - before)
+            killed.update(processes(browser))
             for one in killed:
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
@@ -374,15 +380,21 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) 
     pages = rows(tmp_path, "pages")
     assert [page["rendered"] for page in pages] == [True] * 4
     assert prove(tmp_path).findings == []
-    assert gone(before)
+    assert gone(browser)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]], ids=len)
+@pytest.mark.parametrize(
+    "signals",
+    [
+        pytest.param([signal.SIGINT], id="interrupted", marks=pytest.mark.long),
+        pytest.param([signal.SIGINT, signal.SIGINT], id="interrupted twice", marks=pytest.mark.long),
+        pytest.param([signal.SIGKILL], id="killed"),
+    ],
+)
 def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
-    shop: Site, tmp_path: Path, signals: list[signal.Signals]
+    shop: Site, tmp_path: Path, browser: str, signals: list[signal.Signals]
 ) -> None:
-    before = processes()
     slow = threading.Event()
 
     async def api(request: web.Request) -> web.Response:
@@ -401,7 +413,7 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
         os.killpg(crawling.pid, number)  # as a terminal does: the browser's driver hears it too
         time.sleep(0.3)
     crawling.communicate(timeout=HANGS)
-    assert gone(before)
+    assert gone(browser)
     assert subprocess.run([*command, "--resume"], capture_output=True, timeout=HANGS, check=False).returncode == 0
     pages = {page["url"].removeprefix(shop.url("")): page for page in rows(tmp_path / "out", "pages")}
     assert {"/", "/a", "/b", "/c"} == set(pages)
@@ -409,7 +421,7 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     assert len(rows(tmp_path / "out", "pages")) == 4
     if signals != [signal.SIGKILL]:
         assert prove(tmp_path / "out").findings == []
-    assert gone(before)
+    assert gone(browser)
 
 
 def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path: Path) -> None:
@@ -501,13 +513,12 @@ def test_links_are_read_from_where_scripts_moved_the_page_to(site: Site, tmp_pat
     assert set(pages) == {"/", "/shop/one"}
 
 
-def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: Path) -> None:
+def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: Path, browser: str) -> None:
     site.set("/robots.txt", "")
     site.set("/", '<link rel=stylesheet href=/s.css><p id="x">plain <a href=/text>x</a>')
     site.set("/text", "<script>", content_type="text/plain")
-    before = processes() if Path("/proc/self").exists() else set()
     crawler = Crawler([site.url("/")], tmp_path, policy=POLICY, settings=RENDER)
-    crawler.on_page = lambda _: started.update(processes() - before)
+    crawler.on_page = lambda _: started.update(processes(browser))
     started: set[int] = set()
     asyncio.run(crawler.run())
     assert site.paths() == ["/robots.txt", "/", "/text"]
@@ -532,7 +543,7 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
     assert all("Page" in page.text and page.encoding == "utf-8" for page in pages)
 
 
-@pytest.mark.parametrize("form", ["warc", "files", "sqlite", "parquet"])
+@pytest.mark.parametrize("form", ["warc", *(pytest.param(form, marks=pytest.mark.long) for form in REST)])
 def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_path: Path, form: str) -> None:
     settings = CrawlSettings(render=True, sitemaps=False, max_pages=1)
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, sink=form)
