@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def site() -> Iterator[Site]:
     """An empty web site on a loopback port."""
     with Site() as site:
         yield site
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _browsers() -> Iterator[None]:
+    """Ends those that tests share."""
+    yield
+    if "wrapped" in sys.modules:
+        sys.modules["wrapped"].close()
 
 
 @pytest.fixture
