@@ -169,9 +169,9 @@ def test_work_stops_at_the_deadline() -> None:
 @pytest.mark.long
 def test_what_is_cut_is_said_to_be() -> None:
     assert not read("<p>a" * 10, URL).truncated
-    assert read("<p>a" * (MAX_TAGS + 1), URL).truncated
-    assert read("<div>" * (MAX_DEPTH + 9) + "text", URL).truncated
-    assert read("a" * (MAX_HTML + 1), URL).truncated
+    assert read("<p>a" * (MAX_TAGS + 1), URL, seconds=HANGS).truncated
+    assert read("<div>" * (MAX_DEPTH + 9) + "text", URL, seconds=HANGS).truncated
+    assert read("a" * (MAX_HTML + 1), URL, seconds=HANGS).truncated
 
 
 PIECES = (
