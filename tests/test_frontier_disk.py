@@ -142,10 +142,11 @@ def test_power_is_lost_and_with_it_everything_not_synced(root: Path, disk: Path)
         shutil.rmtree(image)
 
 
-def test_the_disk_is_full_at_any_moment(root: Path, disk: Path) -> None:
+@pytest.mark.parametrize("times", [5, pytest.param(15, marks=pytest.mark.long)])
+def test_the_disk_is_full_at_any_moment(root: Path, disk: Path, times: int) -> None:
     rng = random.Random(2)
     stopped = 0
-    for number in range(15):
+    for number in range(times):
         folder = root / str(number)
         variables = {"COMITY_DISK_ROOM": str(rng.randrange(1, 900_000)), "COMITY_DISK_FOLDER": str(folder)}
         process = start(folder, **variables, LD_PRELOAD=str(disk))
@@ -156,7 +157,7 @@ def test_the_disk_is_full_at_any_moment(root: Path, disk: Path) -> None:
             assert said.startswith(b"no room left"), said
         finish(folder)
         shutil.rmtree(folder)
-    assert stopped > 5
+    assert stopped > times / 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit on the size of files")

@@ -450,6 +450,7 @@ def test_a_page_waits_for_the_browser_without_holding_up_other_hosts(site: Site,
     assert max(others) < max(stuck), "four pages have the browser one after the other, 3 s each"
 
 
+@pytest.mark.long
 def test_scripts_are_fetched_once_and_data_each_time(shop: Site, tmp_path: Path) -> None:
     _, pages = crawl(shop, tmp_path)
     assert shop.paths().count("/app.js") == 1
@@ -527,6 +528,7 @@ def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: P
     assert "rendered" not in rows(tmp_path, "pages")[0]
 
 
+@pytest.mark.long
 def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: Path) -> None:
     seen: list[bytes] = []
 
