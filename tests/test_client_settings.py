@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from multidict import CIMultiDict
-from sites import Site
+from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
@@ -97,17 +97,17 @@ def test_a_wait_that_is_too_long_is_an_error_and_not_a_hang(site: Site) -> None:
 
 
 # covers: L12
-def test_an_open_circuit_sends_nothing(site: Site) -> None:
+def test_an_open_circuit_sends_nothing(site: Site, clock: FakeClock) -> None:
     statuses(site, "/a", 500)
-    policy = QUICK.with_changes(breaker_failures=3, breaker_recovery=0.3, backoff=0.0)
-    with Client(policy) as client:
+    policy = QUICK.with_changes(breaker_failures=3, breaker_recovery=30.0, backoff=0.0)
+    with Client(policy, clock=clock) as client:
         for _ in range(3):
             assert client.get(site.url("/a")).status == 500
         asked = len(site.seen)
         with pytest.raises(comity.CircuitOpen):
             client.get(site.url("/a"))
         assert len(site.seen) == asked
-        time.sleep(0.35)
+        clock.now += 31
         statuses(site, "/a", 200)
         assert client.get(site.url("/a")).status == 200
         assert client.get(site.url("/a")).status == 200
@@ -129,18 +129,16 @@ def test_an_open_circuit_sends_nothing(site: Site) -> None:
 def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: dict[str, Any], where: str) -> None:
     async def slow(request: web.Request) -> web.StreamResponse:
         if where == "head":
-            await asyncio.sleep(5)
+            await asyncio.sleep(2 * HANGS)
         response = web.StreamResponse(headers={"Content-Length": "10"})
         await response.prepare(request)
         await response.write(b"x")
-        await asyncio.sleep(5)
+        await asyncio.sleep(2 * HANGS)
         return response
 
     site.set("/slow", slow)
-    started = time.monotonic()
     with Client(QUICK, ClientSettings(max_retries=0, **settings)) as client, pytest.raises(comity.Timeout):
         client.get(site.url("/slow"))
-    assert time.monotonic() - started < 3
 
 
 # covers: L14
@@ -413,7 +411,7 @@ def test_a_refused_url_waits_for_nobody(site: Site) -> None:
             waiting.cancel()
             return time.monotonic() - started
 
-    assert asyncio.run(use()) < 1
+    assert asyncio.run(use()) < 20
 
 
 # The file for later runs and other processes
@@ -506,7 +504,7 @@ def test_many_processes_share_the_file(site: Site, tmp_path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(HANGS)
     assert [process.exitcode for process in processes] == [0] * 4
     assert 1 <= len(site.seen) <= 4, "each process at most once, and only if all began at the same moment"
 
@@ -541,37 +539,39 @@ def test_pages_are_asked_for_on_condition_that_they_changed(site: Site, tmp_path
 # What a hostile reader found
 
 
-def test_a_probe_that_fails_opens_the_circuit_again_and_a_healthy_host_closes_it(site: Site) -> None:
+def test_a_probe_that_fails_opens_the_circuit_again_and_a_healthy_host_closes_it(site: Site, clock: FakeClock) -> None:
     statuses(site, "/p", 503)
-    with Client(QUICK.with_changes(breaker_failures=1, breaker_recovery=0.2, backoff=0.0)) as client:
+    policy = QUICK.with_changes(breaker_failures=1, breaker_recovery=20.0, backoff=0.0)
+    with Client(policy, clock=clock) as client:
         assert client.get(site.url("/p")).status == 503
-        time.sleep(0.25)
+        clock.now += 21
         assert client.get(site.url("/p")).status == 503, "the probe, which is not tried again"
         with pytest.raises(comity.CircuitOpen):
             client.get(site.url("/p"))
-        time.sleep(0.25)
+        clock.now += 21
         statuses(site, "/p", 200)
         assert client.get(site.url("/p")).status == 200
         assert client.get(site.url("/p")).status == 200
 
 
-def test_a_stream_that_fails_counts_for_the_circuit(site: Site) -> None:
+def test_a_stream_that_fails_counts_for_the_circuit(site: Site, clock: FakeClock) -> None:
     async def drop(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         request.transport.abort()
         return web.Response()
 
     site.set("/boom", drop)
-    with Client(QUICK.with_changes(breaker_failures=2, breaker_recovery=0.2, backoff=0.0)) as client:
+    policy = QUICK.with_changes(breaker_failures=2, breaker_recovery=20.0, backoff=0.0)
+    with Client(policy, clock=clock) as client:
         for _ in range(2):
             with pytest.raises(comity.FetchError), client.stream(site.url("/boom")):
                 pass
         with pytest.raises(comity.CircuitOpen), client.stream(site.url("/boom")):
             pass
-        time.sleep(0.25)
+        clock.now += 21
         with pytest.raises(comity.FetchError), client.stream(site.url("/boom")):
             pass
-        time.sleep(0.25)
+        clock.now += 21
         site.set("/well", "here")
         assert client.get(site.url("/well")).ok
 
@@ -725,7 +725,7 @@ def test_a_client_that_is_closed_leaves_no_thread_waiting(site: Site) -> None:
         thread = threading.Thread(target=get, daemon=True)
         thread.start()
         time.sleep(0.3)
-    thread.join(5)
+    thread.join(HANGS)
     assert [str(error) for error in ended] == ["the client was closed during the call"]
     with pytest.raises(RuntimeError, match="the client is closed"):
         client.get(site.url("/a"))
@@ -738,7 +738,7 @@ def test_a_client_can_be_opened_again_and_a_call_to_a_closed_one_spoils_nothing(
         client = AsyncClient(Policy(min_interval=0.05, allow_addresses=LOOPBACK))
         for _ in range(2):
             async with client:
-                assert (await asyncio.wait_for(client.get(site.url("/a")), 5)).ok
+                assert (await asyncio.wait_for(client.get(site.url("/a")), HANGS)).ok
             with pytest.raises(RuntimeError, match="the client is closed"):
                 await client.get(site.url("/a"))
 
@@ -918,7 +918,7 @@ def test_a_body_that_is_given_up_leaves_the_turn_to_the_next(site: Site) -> None
 
 def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:
     async def slow(_: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(3)
+        await asyncio.sleep(2 * HANGS)
         return web.Response()
 
     site.set("/slow", slow)
@@ -935,7 +935,7 @@ def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:
             waiting.cancel()
             return time.monotonic() - started
 
-    assert asyncio.run(use()) < 1.5
+    assert asyncio.run(use()) < HANGS
 
 
 def test_another_process_s_new_file_is_not_set_aside(site: Site, tmp_path: Path) -> None:
@@ -960,4 +960,4 @@ def test_a_fresh_page_from_the_file_waits_for_no_turn(site: Site, tmp_path: Path
         client.get(site.url("/a"))
         started = time.monotonic()
         assert client.get(site.url("/a")).from_cache
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20

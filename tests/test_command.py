@@ -9,34 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from sites import Site
-
-ALLOW = ("--allow-address", "127.0.0.0/8")
-
-
-def comity(*words: str, timeout: float = 60, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-    return subprocess.run(
-        [sys.executable, "-m", "comity", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env=environment,
-        cwd=cwd,
-    )
+from commands import ALLOW, comity, complaint, process
+from sites import HANGS, Site
 
 
-def complaint(answer: subprocess.CompletedProcess[str]) -> str:
-    """The one line on standard error."""
-    assert "Traceback" not in answer.stderr
-    (line,) = answer.stderr.strip().splitlines()
-    assert line.startswith("comity: ")
-    return line
-
-
+@pytest.mark.both_forms
 def test_the_version_says_which_form_runs() -> None:
-    answer = comity("--version")
+    answer = process("--version")
     assert answer.returncode == 0
     form = "interpreted" if os.environ.get("COMITY_NO_EXTENSIONS") else "compiled"
     if os.environ.get("COMITY_REQUIRE_EXTENSIONS") or form == "interpreted":
@@ -44,11 +23,12 @@ def test_the_version_says_which_form_runs() -> None:
     assert answer.stdout.startswith("comity 0.")
 
 
+@pytest.mark.both_forms
 def test_check_answers_with_its_exit_code(site: Site) -> None:
     site.set("/robots.txt", "User-agent: MyBot\nDisallow: /no\n")
     allowed, refused = site.url("/yes"), site.url("/no")
-    assert comity("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
-    answer = comity("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
+    assert process("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
+    answer = process("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
     assert answer.returncode == 2
     first, second = answer.stdout.splitlines()
     assert first.startswith("allowed")
@@ -57,6 +37,7 @@ def test_check_answers_with_its_exit_code(site: Site) -> None:
     assert comity("check", refused, "--agent", "OtherBot", *ALLOW).returncode == 0
 
 
+@pytest.mark.both_forms
 def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
     robots.write_text("User-agent: *\nDisallow: /private/\n")
@@ -67,6 +48,7 @@ def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path
     assert decision["rule"] == {"line": 2, "text": "Disallow: /private/"}
 
 
+@pytest.mark.both_forms
 def test_explain_names_the_rule_and_what_it_beat(tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
     robots.write_text("User-agent: *\nDisallow: /shop/\nAllow: /shop/public\n")
@@ -142,7 +124,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANGS,
     )
     assert full.returncode == 74, full.stderr
     assert "no room" in complaint(full)
@@ -152,12 +134,13 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
     assert sorted(pages) == sorted({site.url("/")} | {site.url(f"/{number}") for number in range(30)})
 
 
+@pytest.mark.both_forms
 def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     site.link("/", "/a", "/no", "/gone")
     site.link("/a")
     words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW)
-    answer = comity(*words)
+    answer = process(*words)
     assert answer.returncode == 2, "a page failed"
     for words_expected in ("pages", "refused by rule", "failed", "waited to be polite", "pages.jsonl"):
         assert words_expected in answer.stdout
@@ -174,11 +157,11 @@ def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -
         site.link(f"/{number}")
     words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
     process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANGS
     while len(site.seen) < 8 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=HANGS)
     assert process.returncode == 130
     assert "--resume" in said
     assert "Traceback" not in said
@@ -296,6 +279,12 @@ def test_a_wrong_use_names_the_right_help(words: tuple[str, ...], said: str, tmp
     assert said in complaint(answer)
 
 
+def test_a_process_of_its_own_answers_a_mistake_alike(tmp_path: Path) -> None:
+    for words in (("crawl", "--speed"), ("check", "http://"), ("crawl", "--resume"), ("nonsense",)):
+        here, there = comity(*words, cwd=tmp_path), process(*words, cwd=tmp_path)
+        assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
+
+
 def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, site: Site) -> None:
     site.link("/", "/a")
     limited = crawled(tmp_path, site.url("/"), "--max-pages", "1")
@@ -348,14 +337,7 @@ def test_urls_may_come_from_a_file_and_wrong_lines_are_named(tmp_path: Path, sit
 def test_urls_may_come_from_standard_input(tmp_path: Path, site: Site) -> None:
     site.link("/a")
     words = ("crawl", "--urls", "-", "-o", str(tmp_path / "out"), "--json", *ALLOW)
-    answer = subprocess.run(
-        [sys.executable, "-m", "comity", *words],
-        input=site.url("/a"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    answer = process(*words, said=site.url("/a"))
     assert json.loads(answer.stdout)["pages"] == 1
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sites import HANGS
 
 import comity
 from comity.gate import FetchRobots, Step
@@ -48,7 +49,7 @@ def test_a_refusal_takes_no_time() -> None:  # covers: L7
     started = time.monotonic()
     with pytest.raises(comity.RobotsDisallowed, match="line 2"), driver.turn("https://example.com/no", rules):
         pass
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25
 
 
 def test_threads_of_one_host_take_turns() -> None:
@@ -70,7 +71,7 @@ def test_threads_of_one_host_take_turns() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(HANGS)
     assert asked == [STEP]
     assert [count for count, _ in seen] == [1] * 8
     times = [moment for _, moment in seen]
@@ -108,7 +109,7 @@ def test_when_the_fetching_task_is_cancelled_a_waiting_one_fetches() -> None:
         second = asyncio.create_task(ask(async_rules))
         await asyncio.sleep(0.01)
         first.cancel()
-        assert await asyncio.wait_for(second, 5)
+        assert await asyncio.wait_for(second, HANGS)
 
     asyncio.run(run())
 
@@ -124,7 +125,7 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
         hanging = asyncio.create_task(hang())
         await asyncio.sleep(0.01)
         hanging.cancel()
-        async with asyncio.timeout(5), driver.turn(PAGE, async_rules):
+        async with asyncio.timeout(HANGS), driver.turn(PAGE, async_rules):
             pass
 
     asyncio.run(run())
@@ -170,7 +171,7 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(body_of(Body(STEP.url, 200, {}), parts(), time.monotonic() + 5)) == _robots_request.LONGEST
+    assert len(body_of(Body(STEP.url, 200, {}), parts(), time.monotonic() + HANGS)) == _robots_request.LONGEST
     assert taken == 16
 
 
@@ -212,7 +213,7 @@ def test_a_turn_that_comes_too_late_is_not_waited_for() -> None:
         with pytest.raises(comity.Postponed, match="raise max_wait") as caught, driver.turn(PAGE, delayed):
             pass
         assert caught.value.seconds > 600
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for_on_asyncio() -> None:
@@ -223,7 +224,7 @@ def test_a_turn_that_comes_too_late_is_not_waited_for_on_asyncio() -> None:
             async with driver.turn(PAGE, async_delayed):
                 raise AssertionError("it was let through")
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS):
             outcomes = await asyncio.gather(*(ask() for _ in range(5)), return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [comity.Postponed] * 5
 
@@ -434,7 +435,7 @@ def test_a_refusal_does_not_wait_in_line() -> None:  # covers: L7
             waiting = asyncio.create_task(driver.permission(PAGE, async_rules))
             await asyncio.sleep(0.01)
             with pytest.raises(comity.RobotsDisallowed):
-                async with asyncio.timeout(5), driver.turn("https://example.com/no", async_rules):
+                async with asyncio.timeout(HANGS), driver.turn("https://example.com/no", async_rules):
                     pass
             waiting.cancel()
 
@@ -445,13 +446,13 @@ def test_a_compressed_robots_txt_is_read() -> None:
     text = b"User-agent: *\nDisallow: /no\n"
     for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text)), ("identity", text)):
         body = Body(STEP.url, 200, {"content-encoding": coding})
-        assert body_of(body, (packed[at : at + 1] for at in range(len(packed))), time.monotonic() + 5) == text
+        assert body_of(body, (packed[at : at + 1] for at in range(len(packed))), time.monotonic() + HANGS) == text
 
 
 def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
     body = Body(STEP.url, 200, {"Content-Encoding": "gzip"})
     bomb = gzip.compress(b"#" * 50_000_000)
-    content = body_of(body, [bomb], time.monotonic() + 5)
+    content = body_of(body, [bomb], time.monotonic() + HANGS)
     assert len(content) == _robots_request.LONGEST
 
 

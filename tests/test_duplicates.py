@@ -201,6 +201,7 @@ def test_duplicates_are_marked_across_a_resume_and_kept(site: Site, tmp_path: Pa
     assert crawl(tmp_path / "off", site.url("/"), duplicates="off").stats.duplicates == 0
 
 
+@pytest.mark.long
 def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site, tmp_path: Path) -> None:
     count, contents = 160, 40
 

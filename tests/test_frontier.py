@@ -18,6 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, runs, seen
 from comity.errors import StorageError
 
+pytestmark = pytest.mark.both_forms
+
 HOSTS = ("a.example", "b.example", "c.example")
 
 

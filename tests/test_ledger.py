@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import comity, complaint, process
 from killing import finished, killed
-from sites import Site
-from test_command import comity, complaint
+from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.frontier.database import lock
@@ -592,7 +592,7 @@ def test_a_crawl_that_is_still_running_is_not_judged(folder: Path) -> None:
     try:
         with pytest.raises(StillRunning, match="still running"):
             prove(folder)
-        said = comity("prove", str(folder))
+        said = process("prove", str(folder))
         assert (said.returncode, said.stdout) == (3, "")
         assert complaint(said).startswith(f"comity: {folder}: the crawl is still running")
     finally:
@@ -1052,6 +1052,7 @@ def test_a_stopped_crawl_and_its_continuation_are_one_chain(site: Site, tmp_path
     assert [record["kind"] for record in read(tmp_path)].count("seal") == 2
 
 
+@pytest.mark.long
 def test_a_killed_crawl_resumes_with_a_ledger_that_can_be_proved(site: Site, tmp_path: Path) -> None:
     count = 150
 
@@ -1166,7 +1167,7 @@ def test_the_client_tells_of_every_hop_and_every_retry(site: Site) -> None:
 
 def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
     async def slow(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(1)
+        await asyncio.sleep(HANGS)
         return web.Response()
 
     site.set("/slow", slow)

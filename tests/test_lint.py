@@ -4,13 +4,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from commands import comity as command
 from hypothesis import given
 from hypothesis import strategies as st
-from test_command import comity as command
 from test_robots import file
 
 from comity.robots import DIALECTS, parse
 from comity.robots.lint import CODES
+
+pytestmark = pytest.mark.both_forms
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -100,6 +102,7 @@ def test_nothing_raises_on_any_octets(dialect: str, body: bytes) -> None:
         assert finding.suggestion
 
 
+@pytest.mark.long
 def test_the_corpus_is_linted_without_a_fault_of_ours(corpus: Path) -> None:
     counts = Counter(
         finding.code for path in (corpus / "robots").iterdir() for finding in parse(path.read_bytes()).lint()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import ALLOW, comity, process
 from sites import Site
-from test_command import ALLOW, comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawl import Expanded
@@ -85,7 +85,7 @@ def test_the_example_of_a_sink_goes_back_to_what_was_committed(tmp_path: Path, m
 def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path: Path) -> None:
     articles(site)
     words = ["-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW]
-    begun = comity(
+    begun = process(
         "crawl",
         site.url("/"),
         *words,
@@ -98,7 +98,7 @@ def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path:
         cwd=EXAMPLES,
     )
     assert begun.returncode == 0, begun.stderr
-    done = comity("crawl", "--resume", *words, cwd=EXAMPLES)
+    done = process("crawl", "--resume", *words, cwd=EXAMPLES)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out" / "records.csv").read_text().splitlines()
     assert len(lines) == 1 + 3, "the resumed crawl had the same plug-ins"

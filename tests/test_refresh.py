@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import comity, complaint
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import finished, killed
 from outputs import READERS, answered
-from sites import Site
-from test_command import comity, complaint
+from sites import HANGS, Site
 
 from comity import Crawler, Policy, StorageError
 from comity.crawl.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
@@ -511,6 +511,7 @@ def test_in_an_archive_an_unchanged_page_is_a_revisit_of_the_response_kept(site:
     assert sorted(profiles) == [("/", "identical-payload-digest")] * 2 + [("/a", "server-not-modified")] * 2
 
 
+@pytest.mark.long
 def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(site: Site, tmp_path: Path) -> None:
     count = 300
     version = 1
@@ -537,7 +538,7 @@ def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(s
         site.set(f"/new-{number}", page)
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), *LOCAL, "--concurrency", "4"]
-    first = subprocess.run([*command, site.url("/0")], capture_output=True, text=True, check=False, timeout=60)
+    first = subprocess.run([*command, site.url("/0")], capture_output=True, text=True, check=False, timeout=HANGS)
     assert first.returncode == 0, first.stderr
     version = 2
     kills = killed(command, site, begin=["--refresh"], times=6, after=lambda: 40)

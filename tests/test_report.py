@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from clocks import FakeClock
+from commands import comity, complaint
 from sites import Site
-from test_command import comity, complaint
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawl.frontier.database import lock

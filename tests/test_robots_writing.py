@@ -8,6 +8,8 @@ from test_robots import file
 from comity import InvalidSetting
 from comity.robots import DIALECTS, GroupText, add_rule, build, compare, diff, parse, remove_rule
 
+pytestmark = pytest.mark.both_forms
+
 FILE = (
     "# ours\r\nUser-agent: a\r\nUser-agent: b # two\r\nDisallow: /x\r\nAllow: /x/y\r\n\r\nUser-agent: *\r\nDisallow: /z"
 )

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import comity
 from conftest import missing
 from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
-from test_command import comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
 from comity.crawl.admit.scope import BREADTHS, Scope

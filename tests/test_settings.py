@@ -4,10 +4,10 @@ import dataclasses
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
 
 from comity import InvalidSetting, Policy
@@ -127,13 +127,7 @@ def test_no_setting_has_two_meanings() -> None:
 
 
 def comity(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "comity", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": "", **environment},
-    )
+    return commands.comity(*arguments, environment={"PATH": "", **environment})
 
 
 def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -> None:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from killing import finished, killed
 from outputs import READERS, answered
 from power import Disk, PowerCut
-from sites import Site
+from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, StorageError
 from comity.crawl import Sink
@@ -189,6 +189,7 @@ def cut_again_and_again(
     return folder, sorted(committed)
 
 
+@pytest.mark.long
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
     count = 240
@@ -231,11 +232,11 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
     command = [sys.executable, "-m", "comity", *words]
     limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "_", *command, site.url("/")]
-    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
+    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
     assert full.returncode in (73, 74), full.stderr
     assert str(tmp_path) in full.stderr
     assert len(full.stderr.splitlines()) == 1, full.stderr
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
 

@@ -12,6 +12,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from comity.signals import _tags
 from comity.signals._tags import tags, unescape
 
+pytestmark = pytest.mark.both_forms
+
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
 ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href", "http-equiv")
 HTML_INSIDE = {
@@ -65,10 +67,11 @@ def titles(text: bytes) -> list[str]:
 
 
 @pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")
-def test_real_pages_have_the_tags_that_lexbor_finds_in_the_same_order() -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_real_pages_have_the_tags_that_lexbor_finds_in_the_same_order(every: int) -> None:
     pages = sorted(DOCUMENTATION.rglob("*.html"))
     assert len(pages) > 100
-    for page in pages:
+    for page in pages[::every]:
         text = page.read_bytes()
         assert found(text) == lexbor(text), page
         title = LexborHTMLParser(text).css_first("title")
@@ -209,7 +212,7 @@ def test_time_is_linear_whatever_is_nested_or_left_open(piece: str) -> None:
     tags(b"<svg>" + b"<g>" * 5_000 + text)
     tags(b"<template>" * 20_000 + text + b"</template>" * 20_000)
     _tags.text(text + b"<div>words " * 40_000, 100_000)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 30
 
 
 def words_of(page: bytes) -> list[str]:

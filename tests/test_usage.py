@@ -697,7 +697,9 @@ def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> N
     prepared = time.process_time()
     for number in range(1_000):
         asked_often.for_url(f"https://example.com/{number}", crawlable=True)
-    assert time.process_time() - prepared < max(0.2, prepared - start)
+    assert time.process_time() - prepared < max(2.0, 50 * (prepared - start)), (
+        "a reading for each URL would be a thousand"
+    )
 
 
 def test_the_documentation_shows_what_really_happens() -> None:

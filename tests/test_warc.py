@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from conftest import missing
 from outputs import answered
-from sites import Site
+from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy
 from comity.policy import RobotsResult
@@ -257,7 +257,7 @@ def run(program: str, *words: str) -> str:
     if found is None:
         missing(program, f"pip install {program}")
     assert found is not None
-    done = subprocess.run([found, *words], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([found, *words], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

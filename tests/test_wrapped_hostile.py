@@ -6,7 +6,7 @@ import time
 
 import pytest
 from aiohttp import web
-from sites import Handler, Site
+from sites import HANGS, Handler, Site
 from wrapped import ALL, REFUSED, Fetch, need
 
 import comity
@@ -71,7 +71,7 @@ def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, m
     site.set("/robots.txt", trickling(times))
     started = time.monotonic()
     assert fetch_by(name)(FAST, [site.url("/page")], False) == [REFUSED]
-    assert 0.5 <= time.monotonic() - started < 5
+    assert 0.5 <= time.monotonic() - started < HANGS
     assert times, "it was on its way"
 
 

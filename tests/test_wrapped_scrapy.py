@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 from wrapped import REFUSED, need, run_scrapy
 
 import comity
@@ -84,7 +84,7 @@ def test_the_parser_alone_serves_scrapys_own_check(site: Site) -> None:
         site.set(path, "page")
     urls = [site.url(path) for path in paths]
     output = subprocess.run(
-        [sys.executable, "-c", PARSER, *urls], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PARSER, *urls], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert set(output.stdout.splitlines()) == {f"got {site.url('/a/open')}", f"got {site.url('/b.pdf?x')}"}
     assert sorted(site.paths()) == ["/a/open", "/b.pdf?x", "/robots.txt"]
@@ -108,7 +108,7 @@ def test_what_is_not_on_the_web_is_not_asked_about(url: str, site: Site) -> None
         '"LOG_LEVEL"', '"DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950}, "LOG_LEVEL"'
     )
     output = subprocess.run(
-        [sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program, url], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert output.stdout.startswith("got ")
 

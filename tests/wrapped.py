@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any
 
 from conftest import missing
+from sites import HANGS
 
 import comity
 
@@ -189,7 +192,7 @@ def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **sett
     told = {name: getattr(policy, name) for name in names}
     question = json.dumps([told, list(urls), at_once, settings])
     answer = subprocess.run(
-        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert answer.returncode == 0, answer.stderr
     outcomes, refused = json.loads(answer.stdout.splitlines()[-1])
@@ -208,35 +211,93 @@ def _aborted(error: Exception) -> Outcome:
     return POSTPONED if "ERR_TIMED_OUT" in str(error) else FAILED
 
 
-def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+_at_the_end: list[Callable[[], object]] = []
+
+
+def close() -> None:
+    """End the browsers that the tests of this process share: a start takes seconds."""
+    while _at_the_end:
+        _at_the_end.pop()()
+
+
+@cache
+def _browser() -> tuple[ThreadPoolExecutor, Any]:
+    """A Chromium, and the thread in which it is spoken to."""
     path = chromium()
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import sync_playwright
+
+    thread = ThreadPoolExecutor(1)
+    playwright = thread.submit(sync_playwright().start).result()
+    browser = thread.submit(playwright.chromium.launch, executable_path=path).result()
+
+    def ended() -> None:
+        thread.submit(browser.close).result()
+        thread.submit(playwright.stop).result()
+        thread.shutdown()
+
+    _at_the_end.append(ended)
+    return thread, browser
+
+
+def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    thread, browser = _browser()
+    from playwright.sync_api import Error
 
     from comity.integrations.playwright import ComityRoutes
 
-    outcomes: list[Outcome] = []
-    with (
-        comity.Client(policy) as client,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path) as browser,
-    ):
-        context = browser.new_context(user_agent=policy.agent, service_workers="block")
-        context.route("**/*", ComityRoutes(client))
-        for url in urls:
-            page = context.new_page()
-            try:
-                response = page.goto(url)
-                assert response is not None
-                outcomes.append(response.status)
-            except Error as error:
-                outcomes.append(_aborted(error))
-            page.close()
-    return outcomes
+    def run() -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        with (
+            comity.Client(policy) as client,
+            browser.new_context(user_agent=policy.agent, service_workers="block") as context,
+        ):
+            context.route("**/*", ComityRoutes(client))
+            for url in urls:
+                page = context.new_page()
+                try:
+                    response = page.goto(url)
+                    assert response is not None
+                    outcomes.append(response.status)
+                except Error as error:
+                    outcomes.append(_aborted(error))
+                page.close()
+        return outcomes
+
+    return thread.submit(run).result()
+
+
+@cache
+def _async_browser() -> tuple[asyncio.AbstractEventLoop, Any]:
+    """A Chromium, and the event loop in which it is spoken to."""
+    path = chromium()
+    from playwright.async_api import async_playwright
+
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> tuple[Any, Any]:
+        playwright = await async_playwright().start()
+        return playwright, await playwright.chromium.launch(executable_path=path)
+
+    async def end() -> None:
+        await browser.close()
+        await playwright.stop()
+
+    def ended() -> None:
+        asyncio.run_coroutine_threadsafe(end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    playwright, browser = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    _at_the_end.append(ended)
+    return loop, browser
 
 
 def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
-    path = chromium()
-    from playwright.async_api import BrowserContext, Error, async_playwright
+    loop, browser = _async_browser()
+    from playwright.async_api import BrowserContext, Error
 
     from comity.integrations.playwright import AsyncComityRoutes
 
@@ -254,16 +315,14 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
     async def run() -> list[Outcome]:
         async with (
             comity.AsyncClient(policy) as client,
-            async_playwright() as playwright,
-            await playwright.chromium.launch(executable_path=path) as browser,
+            await browser.new_context(user_agent=policy.agent, service_workers="block") as context,
         ):
-            context = await browser.new_context(user_agent=policy.agent, service_workers="block")
             await context.route("**/*", AsyncComityRoutes(client))
             if at_once:
                 return await asyncio.gather(*(fetch(context, url) for url in urls))
             return [await fetch(context, url) for url in urls]
 
-    return asyncio.run(run())
+    return asyncio.run_coroutine_threadsafe(run(), loop).result()
 
 
 ALL: dict[str, Fetch] = {
