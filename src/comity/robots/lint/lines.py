@@ -222,7 +222,7 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         yield rewritten("path-without-slash", f"{path!r} matches nothing", f"/{path.lstrip('.')}")
     if not path.strip("*"):
         yield rewritten("disallow-star", f"{label}: {path} is {label}: /", "/", same_paths=True)
-    elif path.endswith("*"):
+    elif path.endswith("*") and not path.rstrip("*").endswith("$"):  # there it keeps '$' from ending the pattern
         yield rewritten("trailing-wildcard", "'*' at the end matches nothing more", path.rstrip("*"), same_paths=True)
     if "**" in path:
         yield rewritten("double-wildcard", "asterisks in a row", re.sub(r"[*]+", "*", path), same_paths=True)
