@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comity.crawl.frontier import Batch, Found, Frontier, Kind, State, runs, seen
-from comity.crawl.sinks.guarded import GuardedSink
+from comity.crawler.sinks.guarded import GuardedSink
 from comity.errors import StorageError
+from comity.frontier import Batch, Found, Frontier, Kind, State, runs, seen
 
 STEPS = 40
 FOUND = 30

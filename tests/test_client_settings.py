@@ -20,8 +20,8 @@ from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
+from comity.net.cache import Cache
 from comity.policy import RobotsResult
-from comity.store import Cache
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0.0, backoff=0.01, allow_addresses=LOOPBACK)

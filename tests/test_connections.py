@@ -20,7 +20,7 @@ from raw import RawSite, answer
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.crawl.frontier.database import explained, explained_files, open_for_writing
+from comity.frontier.database import explained, explained_files, open_for_writing
 from comity.net.exchange import Exchange
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -14,7 +14,7 @@ from killing import finished, killed
 from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
-from comity.crawl.prove import prove
+from comity.audit.prove import prove
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
@@ -309,7 +309,7 @@ def test_a_page_that_defeats_us_does_not_end_the_crawl(site: Site, tmp_path: Pat
 
 
 def test_a_folder_in_use_is_refused(site: Site, tmp_path: Path) -> None:
-    from comity.crawl.frontier import Frontier
+    from comity.frontier import Frontier
 
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         frontier.remember("seeds", [])

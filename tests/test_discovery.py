@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, Policy, parse, urls
-from comity.crawl.admit import discovery
-from comity.crawl.frontier import Kind
+from comity.crawler.admit import discovery
+from comity.frontier import Kind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
 

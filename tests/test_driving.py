@@ -16,9 +16,9 @@ from sites import HANGS
 import comity
 from comity.gate import FetchRobots, Step
 from comity.gate.robots_request import RobotsRequest
-from comity.integrations import _robots_request
-from comity.integrations._driving import AsyncDriver, Driver
-from comity.integrations._robots_request import Answer, Body, body_of, robots_result
+from comity.middleware import _robots_request
+from comity.middleware._driving import AsyncDriver, Driver
+from comity.middleware._robots_request import Answer, Body, body_of, robots_result
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)

@@ -16,10 +16,10 @@ from killing import finished, killed
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawl import duplicates, simhash
-from comity.crawl.duplicates import Duplicate, Duplicates
-from comity.crawl.simhash import NEAR, NearTable
-from comity.crawl.sinks.jsonl import JsonLines
+from comity.crawler import duplicates, simhash
+from comity.crawler.duplicates import Duplicate, Duplicates
+from comity.crawler.simhash import NEAR, NearTable
+from comity.crawler.sinks.jsonl import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"
@@ -232,7 +232,7 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
 def test_a_slow_disk_lets_no_duplicate_slip_through(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_SIZE", 2)
+    monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 2)
 
     class Slow(JsonLines):
         def flush(self, *, final: bool) -> dict[str, int]:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from sites import Site
 
 import comity
-from comity.integrations import robotstxt
-from comity.integrations.protego import Protego
-from comity.integrations.reppy import AllowAll, AllowNone
-from comity.integrations.reppy import Robots as Reppy
-from comity.integrations.robotparser import RequestRate, RobotFileParser
+from comity.compat import robotstxt
+from comity.compat.protego import Protego
+from comity.compat.reppy import AllowAll, AllowNone
+from comity.compat.reppy import Robots as Reppy
+from comity.compat.robotparser import RequestRate, RobotFileParser
 from comity.robots.rates import RequestRate as Rate
 from comity.robots.rates import VisitTime, request_rate, visit_time
 

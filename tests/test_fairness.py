@@ -9,10 +9,10 @@ import pytest
 from sites import Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
-from comity.crawl import reading, waking
-from comity.crawl.frontier import Batch, Frontier
-from comity.crawl.outcome import Outcome
-from comity.crawl.prove import prove
+from comity.audit.prove import prove
+from comity.crawler import reading, waking
+from comity.crawler.outcome import Outcome
+from comity.frontier import Batch, Frontier
 from comity.policy import RobotsResult, Ruling, ruling
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -91,7 +91,7 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
     monkeypatch.setattr(Frontier, "commit", noting)
     monkeypatch.setattr(waking, "LONGEST", 0.0)
     monkeypatch.setattr(reading, "MOST_FOUND", 50)
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_SIZE", 50)
+    monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500
     assert max(batches) <= 60

@@ -7,7 +7,7 @@ import pytest
 from commands import ALLOW, comity, complaint, process
 from sites import Site
 
-from comity.crawl.frontier import Batch, Found, Frontier, Kind, State
+from comity.frontier import Batch, Found, Frontier, Kind, State
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ from killing import finished, killed
 from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawl.frontier.database import lock
-from comity.crawl.prove import Proof, StillRunning, prove
-from comity.crawl.report.figures import gather
-from comity.crawl.report.page import html
+from comity.audit.prove import Proof, StillRunning, prove
+from comity.audit.report.figures import gather
+from comity.audit.report.page import html
 from comity.errors import Timeout
+from comity.frontier.database import lock
 from comity.net.exchange import Exchange
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -21,8 +21,8 @@ from sites import HANGS, Site
 
 from comity import Policy
 from comity.cli.metrics import place
-from comity.crawl import Crawler, CrawlSettings, HostState
-from comity.crawl.metrics import collector
+from comity.crawler import Crawler, CrawlSettings, HostState
+from comity.crawler.metrics import collector
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
 

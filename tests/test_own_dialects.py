@@ -11,7 +11,7 @@ from sites import Site
 from test_command import ALLOW, comity
 
 from comity import Client, Crawler, InvalidSetting, Policy, load_settings, parse
-from comity.crawl.prove import prove
+from comity.audit.prove import prove
 from comity.robots import DIALECTS, Dialect
 
 LOOPBACK = ("127.0.0.0/8",)

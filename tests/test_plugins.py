@@ -16,10 +16,10 @@ from commands import ALLOW, comity, process
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
-from comity.crawl import Expanded
-from comity.crawl.frontier import Frontier
-from comity.crawl.plugins import load
+from comity.crawler import Expanded
+from comity.crawler.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
+from comity.frontier import Frontier
 from comity.net.settings import MIB
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -191,7 +191,7 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     failures = {failure["url"][-1]: failure["why"] for failure in pages(tmp_path, "failures")}
     assert "KeyError: 'price'" in failures["1"]
     assert "not JSON serializable" in failures["3"]
-    assert "gave list, not comity.crawl.Expanded" in failures["4"]
+    assert "gave list, not comity.crawler.Expanded" in failures["4"]
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
 
 

@@ -15,7 +15,7 @@ from wrapped import ALL, REFUSED, Fetch, need
 
 import comity as library
 from comity import Client, InvalidSetting, Policy, parse
-from comity.integrations import protego, reppy, robotparser, robotstxt
+from comity.middleware import protego, reppy, robotparser, robotstxt
 from comity.robots import DIALECTS
 from comity.signals import robots_meta
 
@@ -140,8 +140,8 @@ def test_the_client_obeys_the_group_for_its_name(site: Site, given: dict[str, st
 def test_a_crawl_obeys_the_group_for_its_name_and_its_evidence_says_so(
     site: Site, tmp_path: Path, given: dict[str, str]
 ) -> None:
-    from comity.crawl import Crawler
-    from comity.crawl.prove import prove
+    from comity.audit.prove import prove
+    from comity.crawler import Crawler
 
     site.set("/robots.txt", FORBIDDEN)
     site.link("/", "/no", "/yes", "/unwanted")
@@ -194,7 +194,7 @@ def test_drop_ins_obey_the_group_for_our_name() -> None:
 SCRAPY_SETTINGS = """
 import json, sys
 from scrapy.settings import Settings
-from comity.integrations.scrapy import _policy
+from comity.middleware.scrapy import _policy
 policy = _policy(Settings(json.loads(sys.argv[1])))
 print(json.dumps([policy.agent, policy.product]))
 """

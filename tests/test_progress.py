@@ -23,12 +23,12 @@ from sites import HANGS, Site
 from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
-from comity.crawl import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawl.hosts import Host
-from comity.crawl.watch.shown import shown
-from comity.crawl.watch.snapshot import take
-from comity.crawl.watch.tally import MOST_RULES, OTHERS, Rule, Tally
-from comity.crawl.watch.watching import Watch
+from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
+from comity.crawler.hosts import Host
+from comity.crawler.watch.shown import shown
+from comity.crawler.watch.snapshot import take
+from comity.crawler.watch.tally import MOST_RULES, OTHERS, Rule, Tally
+from comity.crawler.watch.watching import Watch
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"

@@ -22,11 +22,11 @@ from outputs import READERS, answered
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, StorageError
-from comity.crawl.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
-from comity.crawl.frontier import Visit
-from comity.crawl.prove import prove
-from comity.crawl.report import write as write_report
-from comity.crawl.sinks.guarded import FORMATS
+from comity.audit.prove import prove
+from comity.audit.report import write as write_report
+from comity.crawler.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
+from comity.crawler.sinks.guarded import FORMATS
+from comity.frontier import Visit
 from comity.signals import sitemaps
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

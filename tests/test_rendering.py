@@ -22,9 +22,9 @@ from sites import HANGS, Handler, Site
 from wrapped import chromium
 
 import comity
-from comity.crawl import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
-from comity.crawl.prove import prove
-from comity.crawl.rendering.sharing import to_be_asked_about
+from comity.audit.prove import prove
+from comity.crawler import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
+from comity.crawler.rendering.sharing import to_be_asked_about
 
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)
@@ -774,7 +774,7 @@ def test_a_crawl_that_does_not_render_imports_nothing_for_it(site: Site, tmp_pat
     site.set("/robots.txt", "")
     site.set("/", "<script></script>")
     code = f"""import asyncio, sys, pathlib, comity
-from comity.crawl import Crawler
+from comity.crawler import Crawler
 policy = comity.Policy(agent="x", min_interval=0, allow_addresses=("127.0.0.0/8",))
 asyncio.run(Crawler([{site.url("/")!r}], pathlib.Path({str(tmp_path)!r}), policy=policy).run())
 assert not [name for name in sys.modules if "playwright" in name or "rendering" in name]"""

@@ -14,7 +14,7 @@ from test_command import comity, complaint
 
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
-from comity.crawl.prove import prove
+from comity.audit.prove import prove
 
 LOCAL = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, allow_addresses=LOCAL)

@@ -18,8 +18,8 @@ from sites import HANGS, Site
 
 import comity
 from comity import CrawlSettings, InvalidSetting, InvalidURL, Policy, StorageError
-from comity.crawl import CrawledPage, Crawler, crawl_index_page, crawl_page, crawl_pages, simple
-from comity.crawl import crawl as crawl_function
+from comity.crawler import CrawledPage, Crawler, crawl_index_page, crawl_page, crawl_pages, simple
+from comity.crawler import crawl as crawl_function
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 ROBOTS = "User-agent: *\nDisallow: /no\n"
@@ -247,18 +247,18 @@ def test_what_ends_a_crawl_is_raised_where_it_is_read(here: Site, tmp_path: Path
 
 
 def test_the_package_can_be_called_and_is_still_a_package() -> None:
-    import comity.crawl as package
+    import comity.crawler as package
 
     assert package.Crawler is Crawler
     assert package.crawl is crawl_function
     assert callable(package)
-    assert sys.modules["comity.crawl"] is package
+    assert sys.modules["comity.crawler"] is package
 
 
 def test_comity_crawl_can_be_called_without_importing_the_package() -> None:
     if "crawl" not in comity.__all__:
         pytest.skip("the public face does not name crawl yet")
-    code = "import comity; print(type(comity.crawl('http://a.example/')).__name__); from comity.crawl import Crawler"
+    code = "import comity; print(type(comity.crawl('http://a.example/')).__name__); from comity.crawler import Crawler"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
     assert done.stdout == "async_generator\n"
 

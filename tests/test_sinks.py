@@ -26,10 +26,10 @@ from power import Disk, PowerCut
 from sites import HANGS, Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
-from comity.crawl import Sink
-from comity.crawl.frontier import Frontier
-from comity.crawl.sinks import jsonl
-from comity.crawl.sinks.guarded import FORMATS, GuardedSink, make
+from comity.crawler import Sink
+from comity.crawler.sinks import jsonl
+from comity.crawler.sinks.guarded import FORMATS, GuardedSink, make
+from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "parquet": "pyarrow"}

@@ -9,7 +9,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawl import schedule
+from comity.crawler import schedule
 from comity.net import ClientSettings
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))

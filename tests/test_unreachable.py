@@ -6,9 +6,9 @@ from typing import Any
 
 from clocks import FakeClock
 
-from comity.crawl.again.unreachable import Unreachable
-from comity.crawl.frontier import Batch, Entry, Frontier, Kind
-from comity.crawl.watch.watching import UNREACHABLE
+from comity.crawler.again.unreachable import Unreachable
+from comity.crawler.watch.watching import UNREACHABLE
+from comity.frontier import Batch, Entry, Frontier, Kind
 from comity.policy import Policy, RobotsResult, decide
 
 HOSTS = 2_000

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import comity.robots
 from comity.errors import InvalidSetting
-from comity.signals import usage
+from comity.robots import paths
+from comity.signals import rsl, rsl_licence, tdmrep, usage
 from comity.signals.links import read_page
-from comity.signals.usage import Statement, Usage, aipref, content_signal, paths, rsl, rsl_licence, tdmrep
+from comity.usage import Statement, Usage, aipref, content_signal
 
 AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
 URL = "https://example.com/a/page.html"

@@ -23,7 +23,7 @@ pytest.importorskip("warcio", reason="pip install 'comity[warc]'")
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
-from comity.crawl.sinks.warc import Warc
+from comity.crawler.sinks.warc import Warc
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 

@@ -123,13 +123,13 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "    async with client:\n"
     "        await client.check('http://a.test/')\n"
     "asyncio.run(main())\n",
-    "httpx": "import comity.integrations.httpx",
+    "httpx": "import comity.middleware.httpx",
     "retrieve": "import markdownify",
     "metrics": "import prometheus_client.core",
     "parquet": crawl_as("parquet"),
-    "playwright": "import comity.integrations.playwright",
-    "requests": "import comity.integrations.requests",
-    "scrapy": "import comity.integrations.scrapy, comity.integrations._scrapy_robots",
+    "playwright": "import comity.middleware.playwright",
+    "requests": "import comity.middleware.requests",
+    "scrapy": "import comity.middleware.scrapy, comity.middleware._scrapy_robots",
     "speed": "import orjson, uvloop",
     "warc": crawl_as("warc"),
 }

@@ -34,7 +34,7 @@ def browser() -> Iterator["Browser"]:
 @pytest.fixture
 def page(request: pytest.FixtureRequest, browser: "Browser") -> Iterator["Page"]:
     """A page whose requests all ask first; its marker `policy` says with which policy."""
-    from comity.integrations.playwright import ComityRoutes
+    from comity.middleware.playwright import ComityRoutes
 
     with (
         comity.Client(getattr(request, "param", FAST)) as client,

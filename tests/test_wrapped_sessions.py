@@ -59,7 +59,7 @@ def by_httpx(url: str, verify: bool) -> int | str:
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import ComityTransport
+    from comity.middleware.httpx import ComityTransport
 
     transport = ComityTransport(FAST, httpx.HTTPTransport(verify=verify))
     with httpx.Client(transport=transport, headers=SECRET, auth=("name", "secret")) as client:
@@ -73,7 +73,7 @@ def by_requests(url: str, verify: bool) -> int | str:
     need("requests")
     import requests
 
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
 
     with requests.Session() as session:
         session.headers.update(SECRET)
@@ -89,7 +89,7 @@ def by_requests(url: str, verify: bool) -> int | str:
 def by_aiohttp(url: str, verify: bool) -> int | str:
     import aiohttp
 
-    from comity.integrations.aiohttp import ComityMiddleware
+    from comity.middleware.aiohttp import ComityMiddleware
 
     async def run() -> int | str:
         async with aiohttp.ClientSession(headers=SECRET, middlewares=(ComityMiddleware(FAST),)) as session:
@@ -150,7 +150,7 @@ def _session(policy: comity.Policy) -> "requests.Session":
     need("requests")
     import requests
 
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
 
     session = requests.Session()
     session.mount("http://", adapter := ComityAdapter(policy, max_wait=60))
@@ -184,7 +184,7 @@ def test_a_session_of_requests_goes_on_in_a_forked_process(site: Site) -> None:
     """Even where it was forked in the middle of a call, which never ends there."""
     script = """
     import os, sys, threading, comity, requests
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
     session = requests.Session()
     session.mount("http://", ComityAdapter(comity.Policy(min_interval=0), max_wait=20))
     url, slow = sys.argv[1:]

@@ -43,7 +43,7 @@ def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import ComityTransport
+    from comity.middleware.httpx import ComityTransport
 
     with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
 
@@ -67,7 +67,7 @@ def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) ->
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import AsyncComityTransport
+    from comity.middleware.httpx import AsyncComityTransport
 
     async def fetch(client: httpx.AsyncClient, url: str) -> Outcome:
         try:
@@ -94,7 +94,7 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
     need("requests")
     import requests
 
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
 
     with requests.Session() as session:
         session.mount("http://", adapter := ComityAdapter(policy))
@@ -119,7 +119,7 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
 def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
     import aiohttp
 
-    from comity.integrations.aiohttp import ComityMiddleware
+    from comity.middleware.aiohttp import ComityMiddleware
 
     async def fetch(session: aiohttp.ClientSession, url: str) -> Outcome:
         try:
@@ -174,7 +174,7 @@ class Spider(scrapy.Spider):
 
 process = CrawlerProcess({
     "COMITY_POLICY": comity.Policy(**policy),
-    "DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950},
+    "DOWNLOADER_MIDDLEWARES": {"comity.middleware.scrapy.ComityMiddleware": 950},
     "ROBOTSTXT_OBEY": False, "DOWNLOAD_DELAY": 0, "RETRY_ENABLED": False, "LOG_LEVEL": "WARNING",
     "CONCURRENT_REQUESTS": 16 if at_once else 1, **settings,
 })
@@ -243,7 +243,7 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
     thread, browser = _browser()
     from playwright.sync_api import Error
 
-    from comity.integrations.playwright import ComityRoutes
+    from comity.middleware.playwright import ComityRoutes
 
     def run() -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -299,7 +299,7 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
     loop, browser = _async_browser()
     from playwright.async_api import BrowserContext, Error
 
-    from comity.integrations.playwright import AsyncComityRoutes
+    from comity.middleware.playwright import AsyncComityRoutes
 
     async def fetch(context: BrowserContext, url: str) -> Outcome:
         page = await context.new_page()

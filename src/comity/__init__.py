@@ -9,7 +9,7 @@ _compiled.obey_environment()
 if TYPE_CHECKING:
     from comity.clients import AsyncClient, Client
     from comity.configuration import load as load_settings
-    from comity.crawl import (
+    from comity.crawler import (
         CrawledPage,
         Crawler,
         CrawlSettings,
@@ -88,7 +88,8 @@ _PUBLIC = {
         "ClientSettings",
         "Response",
     ),
-    "comity.crawl": (
+    "comity.crawler": (
+        "crawl",
         "CrawlSettings",
         "CrawledPage",
         "Crawler",
@@ -154,10 +155,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
-    if name == "crawl":  # the subpackage, which can be called
-        from importlib import import_module
-
-        return import_module("comity.crawl")
     home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")

@@ -27,7 +27,7 @@ MODULES: tuple[str, ...] = (
     "robots._packing",
     "robots._making",
     "robots._first",
-    "crawl.frontier._words",
+    "frontier._words",
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args, get_origin, get_type_hints
 
-from comity.crawl.settings import CrawlSettings
+from comity.crawler.settings import CrawlSettings
 from comity.errors import InvalidSetting
 from comity.net.settings import ClientSettings
 from comity.policy import Policy

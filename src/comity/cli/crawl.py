@@ -23,11 +23,11 @@ from comity.cli.options import as_typed
 from comity.cli.progress import watch
 from comity.cli.summary import sum_up
 from comity.configuration import Configuration
-from comity.crawl import Crawler, CrawlSettings, Stats
-from comity.crawl.again import policies, remembered
-from comity.crawl.frontier import has_begun
-from comity.crawl.watch.shown import shown
+from comity.crawler import Crawler, CrawlSettings, Stats
+from comity.crawler.again import policies, remembered
+from comity.crawler.watch.shown import shown
 from comity.errors import InvalidSetting, StorageError
+from comity.frontier import has_begun
 from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
@@ -112,7 +112,7 @@ def crawl(
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
     code = sum_up(crawler, stats, as_json=as_json, resumable=not demo)
     if report is not None:
-        from comity.crawl.report import write
+        from comity.audit.report import write
 
         write(folder, report)
         print(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from comity.cli.exits import Exit
-from comity.crawl.frontier import Entry, HostCounts, State, View
 from comity.errors import InvalidSetting
+from comity.frontier import Entry, HostCounts, State, View
 
 
 def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:

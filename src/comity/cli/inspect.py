@@ -14,7 +14,7 @@ from comity.policy import Decision, Policy
 from comity.policy.outcome import RobotsResult
 from comity.retrieve import Manifest, llms_txt
 from comity.signals.llms import LlmsTxt
-from comity.signals.usage import PURPOSES
+from comity.usage import PURPOSES
 
 _SHOWN = 20
 

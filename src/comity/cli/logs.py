@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from comity.crawl.watch.shown import shown
+from comity.crawler.watch.shown import shown
 from comity.errors import StorageError
 
 LONGEST = 2000  # characters of a line

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from comity.audit.prove import Proof, StillRunning, prove
 from comity.cli.exits import Exit
-from comity.crawl.prove import Proof, StillRunning, prove
 
 _MOST_RUNS = 8  # that are listed
 

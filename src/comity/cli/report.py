@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from comity.audit.report import write
 from comity.cli.exits import Exit
-from comity.crawl.report import write
 
 
 def report(folder: Path, target: Path) -> Exit:

@@ -7,9 +7,9 @@ from rich.console import Console
 
 from comity.cli.exits import Exit
 from comity.cli.progress import size
-from comity.crawl import Crawler, Stats
-from comity.crawl.again import remembered
-from comity.crawl.sinks.guarded import FORMATS
+from comity.crawler import Crawler, Stats
+from comity.crawler.again import remembered
+from comity.crawler.sinks.guarded import FORMATS
 
 
 def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:

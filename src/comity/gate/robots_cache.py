@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.policy import Policy, RobotsResult, Ruling, standing
-from comity.policy.settings import DAY
+from comity.policy.presets import DAY
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000

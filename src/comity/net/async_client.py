@@ -29,7 +29,7 @@ from comity.net.turns import Turns
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
 if TYPE_CHECKING:
-    from comity.store import Cache
+    from comity.net.cache import Cache
 
 RETRIED: Final = (429, 502, 503, 504)
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -99,7 +99,7 @@ class AsyncClient:
             raise RuntimeError(CLOSED)
         guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
         if self.settings.cache is not None:
-            from comity.store import Cache
+            from comity.net.cache import Cache
 
             self._cache = self._turns.cache = Cache(Path(self.settings.cache))
         self._turns.transport = Transport(self.settings, guard, self.policy.agent)

@@ -10,7 +10,7 @@ from comity.net.response import Response
 from comity.net.settings import ClientSettings
 
 if TYPE_CHECKING:
-    from comity.store import Cache, Page
+    from comity.net.cache import Cache, Page
 
 
 def may_be_kept(settings: ClientSettings, method: str, url: str, headers: Mapping[str, str]) -> bool:
@@ -21,7 +21,7 @@ def may_be_kept(settings: ClientSettings, method: str, url: str, headers: Mappin
 
 def keep(cache: "Cache", response: Response, cached: "Page | None") -> Response:
     """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
-    from comity.store import Page
+    from comity.net.cache import Page
 
     if response.status == 304 and cached is not None:
         page = cached.renewed(response.headers, response.fetched_at)

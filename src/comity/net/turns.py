@@ -20,7 +20,7 @@ from comity.net.transport import Transport
 from comity.policy import Decision, Policy, RobotsResult
 
 if TYPE_CHECKING:
-    from comity.store import Cache
+    from comity.net.cache import Cache
 
 
 class _Line:

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Literal
 
 from comity.http_date import http_date
-from comity.policy.settings import DAY, Policy
+from comity.policy.presets import DAY
+from comity.policy.settings import Policy
 from comity.robots import Robots, parse
 from comity.signals import content_type
 

@@ -16,8 +16,9 @@ from comity.robots.explain import brief, cut
 if TYPE_CHECKING:
     from comity.robots import Robots
     from comity.robots.rates import RequestRate, VisitTime
+    from comity.robots.usage import RobotsUsage
     from comity.robots.values import Rule
-    from comity.signals.usage import RobotsUsage, Usage
+    from comity.usage import Usage
 
 
 SLOW: Final = 4_000_000
@@ -178,13 +179,13 @@ class Ruling:
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
-            from comity.signals.usage import for_agent
+            from comity.robots.usage import for_agent
 
             self._usage = for_agent(robots, policy.asked_as)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:
-            from comity.signals.usage.statements import Usage
+            from comity.usage.statements import Usage
 
             self._no_usage = Usage()
         return self._no_usage

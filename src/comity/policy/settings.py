@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, get_args
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.policy.presets import DAY, PRESETS
 from comity.robots.agents import TOKEN, product_token
 from comity.robots.dialects import Dialect, dialect
 
@@ -26,7 +27,6 @@ PaceBy = Literal["host", "domain", "address"]
 Purpose = Literal["search", "ai-input", "train-ai"]
 RobotsCharset = Literal["utf-8", "declared"]
 
-DAY = 86_400.0
 ASCII = "".join(map(chr, range(33, 127)))
 
 
@@ -145,8 +145,6 @@ class Policy:
         Raises:
             InvalidSetting: no preset has this name, or a field has a value that is not allowed.
         """
-        from comity.policy.presets import PRESETS
-
         _one_of("preset", name, tuple(PRESETS))
         _known_fields(changes)
         return cls(**{**PRESETS[name], **changes})

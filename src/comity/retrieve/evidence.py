@@ -11,7 +11,7 @@ from comity.retrieve.hidden import HiddenText
 from comity.retrieve.quality import Quality
 from comity.signals.llms import Reason, Strategy
 from comity.signals.robots_meta import PageWarning
-from comity.signals.usage import PURPOSES, Usage
+from comity.usage import PURPOSES, Usage
 
 Outcome = Literal[
     "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
@@ -163,7 +163,7 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
     from importlib.resources import files  # late: the module is heavy
 
-    schema: dict[str, Any] = json.loads(files("comity.retrieve").joinpath("retrieved.schema.json").read_text("utf-8"))
+    schema: dict[str, Any] = json.loads(files(__package__).joinpath("retrieved.schema.json").read_text("utf-8"))
     return schema
 
 

@@ -7,7 +7,7 @@ from comity.policy import Decision, Policy
 from comity.signals import robots_meta
 from comity.signals.links import Page
 from comity.signals.robots_meta import PageWarning
-from comity.signals.usage import Usage
+from comity.usage import Usage
 
 
 def about(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from comity.errors import InvalidSetting
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import Robots, parse
+from comity.robots.robots import Robots, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ paths show.
 from dataclasses import dataclass
 
 from comity.robots.agents import token
-from comity.robots.parsed import Robots
+from comity.robots.robots import Robots
 from comity.robots.values import Rule
 
 _FRESH = "\x01"  # occurs in no pattern people write

@@ -12,7 +12,7 @@ from comity.robots import kinds
 from comity.robots.agents import choose
 from comity.robots.building import agent_line, rule_line
 from comity.robots.octets import octets
-from comity.robots.parsed import Robots
+from comity.robots.robots import Robots
 from comity.robots.values import Group, Line, Rule
 
 NO_RULE = "Disallow:"  # forbids nothing

@@ -10,14 +10,14 @@ from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Match, Rule
 
 if TYPE_CHECKING:
-    from comity.robots.parsed import Robots
+    from comity.robots.parsed import Parsed
 
 
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
 MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 
-def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, str]:
+def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, str]:
     """Verdict, deciding rule and one sentence: what a decision about a fetch needs, without trying every rule."""
     dialect = robots.dialect
     path = robots._path_of(url, agent)
@@ -40,7 +40,7 @@ def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, st
     return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
 
 
-def explain(robots: "Robots", url: str, agent: str) -> Match:
+def explain(robots: "Parsed", url: str, agent: str) -> Match:
     """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
     dialect = robots.dialect
     path = robots._path_of(url, agent)

@@ -1,4 +1,4 @@
-"""Robots: a parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
+"""A parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
 when somebody asks. Immutable for its users and safe to read from several threads.
 """
 
@@ -16,51 +16,31 @@ from comity.robots._path import FORMS, path_of, unanswerable
 from comity.robots._scan import scan
 from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
-from comity.robots.dialects import dialect as dialect_of
-from comity.robots.octets import LineNumbers, byte_order_mark, octets
+from comity.robots.octets import LineNumbers, byte_order_mark
 from comity.robots.rules import comparable, position_of
-from comity.robots.values import Group, Line, Match, Record, Rule
+from comity.robots.values import Group, Line, Record, Rule
 
 if TYPE_CHECKING:
-    from comity.robots.lint import Finding
     from comity.robots.rates import RequestRate, VisitTime
-    from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
 MOST_CITED = 1000  # rules remembered as they are cited
 
 
-def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: int | None = None) -> "Robots":
-    """Read a robots.txt. Never fails, whatever the content.
-
-    Args:
-        body: the file; text is taken as UTF-8.
-        dialect: how it is read; see `Dialect`.
-        max_bytes: octets that are parsed, instead of the dialect's limit; the rest is kept but ignored
-            (RFC 9309, 2.5), and `truncated` says so.
-
-    Raises:
-        InvalidSetting: there is no such dialect.
-        TypeError: the body is neither octets nor text.
-    """
-    return Robots(octets(body), dialect_of(dialect), max_bytes)
-
-
-class Robots(Asked):
-    """A parsed robots.txt; made by `parse`.
+class Parsed(Asked):
+    """A robots.txt and what can be read off it; `Robots` adds what is said about it.
 
     Attributes:
         body: the file as it came.
         dialect: how it is read.
     """
 
-    __slots__ = ("_cited", "_index", "_limit", "_named", "_usages", "body", "dialect")
+    __slots__ = ("_cited", "_index", "_limit", "_named", "body", "dialect")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__()
         self.body = body
         self.dialect = dialect
-        self._usages: dict[str, RobotsUsage] = {}
         self._cited: dict[int, Rule] = {}  # rules that decided, by rank
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
@@ -75,30 +55,6 @@ class Robots(Asked):
 
     # Questions
 
-    def explain(self, url: str, agent: str) -> Match:
-        """Why `agent` may fetch `url`, or not: the rule that decides, what it beat, in which line."""
-        from comity.robots.explain import explain
-
-        return explain(self, url, agent)
-
-    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence: dearer than `allowed`, for it writes the sentence, and
-        cheaper than `explain`, which tries every rule."""
-        from comity.robots.explain import brief
-
-        return brief(self, url, agent)
-
-    def usage(self, url: str, agent: str) -> "Usage":
-        """How the file says that the content of a URL may be used: each statement with its line."""
-        from comity.signals.usage import for_agent
-
-        stated = self._usages.get(agent)
-        if stated is None:
-            if len(self._usages) >= MOST_MATCHERS:
-                self._usages.clear()
-            stated = self._usages[agent] = for_agent(self, agent)
-        return stated.for_url(url, crawlable=self.allowed(url, agent))
-
     def matrix(self, urls: Iterable[str], agents: Iterable[str]) -> dict[str, dict[str, bool]]:
         """URL -> agent -> whether it may be fetched."""
         names = list(agents)
@@ -110,12 +66,6 @@ class Robots(Asked):
         matcher = self._matchers.get(agent) or self._matcher_for(agent)
         rank = matcher.best(path)
         return LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
-
-    def lint(self) -> "tuple[Finding, ...]":
-        """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
-        from comity.robots.lint import lint
-
-        return lint(self)
 
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read.
@@ -193,7 +143,7 @@ class Robots(Asked):
         return f"<Robots {len(self.body)} bytes, {len(self._index)} records, dialect {self.dialect.name}>"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Robots):
+        if not isinstance(other, Parsed):
             return NotImplemented
         return (self.body, self.dialect, self._limit) == (other.body, other.dialect, other._limit)
 
@@ -201,7 +151,7 @@ class Robots(Asked):
         return hash((self.body, self.dialect, self._limit))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Robots, (self.body, self.dialect, self._limit)
+        return type(self), (self.body, self.dialect, self._limit)
 
     # How it is worked out
 

@@ -8,12 +8,12 @@ from comity.robots.lint.findings import CODES, Finding, Severity
 from comity.robots.lint.lines import about_lines
 from comity.robots.lint.removable import Rules
 from comity.robots.lint.rules import about_rules
-from comity.robots.parsed import Robots
+from comity.robots.parsed import Parsed
 
 __all__ = ["CODES", "Finding", "Severity", "lint"]
 
 
-def lint(robots: Robots) -> tuple[Finding, ...]:
+def lint(robots: Parsed) -> tuple[Finding, ...]:
     """All findings, in the order of lines."""
     rules = Rules(robots)
     return tuple(

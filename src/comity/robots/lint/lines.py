@@ -7,7 +7,7 @@ from comity.robots.dialects import KIB, Dialect
 from comity.robots.kinds import LABELS, PREFIXES
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
-from comity.robots.parsed import Robots
+from comity.robots.parsed import Parsed
 from comity.robots.rates import request_rate, visit_time
 from comity.robots.values import Line
 
@@ -24,7 +24,7 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 
 
-def about_lines(robots: Robots, rules: Rules) -> Iterator[Finding]:
+def about_lines(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     """Findings about the file as a whole and about each line."""
     yield from _about_file(robots)
     if not robots.parsable and _HTML.match(robots.body[:1024]):
@@ -49,7 +49,7 @@ def about_lines(robots: Robots, rules: Rules) -> Iterator[Finding]:
             yield from _about_record(line, rules)
 
 
-def _about_file(robots: Robots) -> Iterator[Finding]:
+def _about_file(robots: Parsed) -> Iterator[Finding]:
     if robots.body.startswith(b"\xef\xbb\xbf"):
         yield Finding(1, "byte-order-mark", "the file begins with a byte order mark", "save it as UTF-8 without one")
     if len(robots.body) > 500 * KIB:
@@ -184,7 +184,8 @@ def _about_delay(line: Line) -> Iterator[Finding]:
 
 
 def _about_usage(line: Line) -> Iterator[Finding]:
-    from comity.signals.usage import aipref, content_signal, paths
+    from comity.robots import paths
+    from comity.usage import aipref, content_signal
 
     read, yes, no = (aipref.read, "y", "n") if line.kind == "content-usage" else (content_signal.read, "yes", "no")
     known = ", ".join(sorted(_USAGE_KEYS[line.kind]))

@@ -18,7 +18,7 @@ from comity.robots._making import matcher
 from comity.robots._match import Matcher
 from comity.robots._pattern import matches
 from comity.robots.agents import folded, letters, token
-from comity.robots.parsed import Robots
+from comity.robots.parsed import Parsed
 from comity.robots.rules import ranked
 from comity.robots.values import Group, Rule
 
@@ -49,7 +49,7 @@ class Claim:
 class Rules:
     """The rules of a file, by groups and by groups that may be meant for one agent together."""
 
-    def __init__(self, robots: Robots) -> None:
+    def __init__(self, robots: Parsed) -> None:
         self.robots = robots
         self.dialect = robots.dialect
         self.groups: tuple[Group, ...] = robots.groups
@@ -296,7 +296,7 @@ class _Table:
         return number
 
 
-def _together(robots: Robots, groups: Sequence[Group]) -> list[list[int]]:
+def _together(robots: Parsed, groups: Sequence[Group]) -> list[list[int]]:
     """Groups that may be meant for one agent together, as far as can be told from their names."""
     dialect = robots.dialect
     if dialect.group_choice == "first_matching":

@@ -6,13 +6,13 @@ from comity.robots.agents import folded, token
 from comity.robots.explain import cut
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
-from comity.robots.parsed import Robots
+from comity.robots.parsed import Parsed
 from comity.robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
 
 
-def about_rules(robots: Robots, rules: Rules) -> Iterator[Finding]:
+def about_rules(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     """Findings about groups, and about rules that meet others."""
     seen: dict[str, int] = {}
     for group in rules.groups:
@@ -44,7 +44,7 @@ def _reason(code: str, because: Rule | None) -> str:
     }.get(code, f"{where} and others decide about all its paths")
 
 
-def _about_group(robots: Robots, group: Group, seen: dict[str, int]) -> Iterator[Finding]:
+def _about_group(robots: Parsed, group: Group, seen: dict[str, int]) -> Iterator[Finding]:
     for agent in dict.fromkeys(folded(token(agent)) for agent in group.agents):
         if agent in seen:
             yield Finding(
