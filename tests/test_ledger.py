@@ -22,7 +22,7 @@ from commands import comity, complaint, process
 from killing import finished, killed
 from sites import HANGS, Site
 
-from comity import AsyncClient, ClientSettings, Crawler, CrawlSettings, Policy
+from comity import AsyncClient, ClientSettings, Crawler, Policy
 from comity.crawl.frontier.database import lock
 from comity.crawl.prove import Proof, StillRunning, prove
 from comity.crawl.report.figures import gather
@@ -73,7 +73,7 @@ def crawl(
         seeds,
         folder,
         policy=policy,
-        settings=CrawlSettings(**settings),
+        settings=settings,
         client_settings=client,
         clock=clock,
         sink=sink,
@@ -479,7 +479,7 @@ def test_an_output_said_to_be_written_by_another_is_found(folder: Path, name: st
 def test_counts_count_all_runs_and_no_seal_says_fewer_than_the_one_before(site: Site, tmp_path: Path) -> None:
     furnish(site)
     crawl(tmp_path, site.url("/"), max_pages=2, retries=0)
-    crawl(tmp_path, retries=0)
+    crawl(tmp_path, max_pages=None)
     assert found(tmp_path) == []
     records = read(tmp_path)
     first, last = (record for record in records if record["kind"] == "seal")
@@ -508,7 +508,7 @@ def test_a_ledger_of_an_earlier_version_is_read_and_gone_on_with(site: Site, tmp
         database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
     database.close()
     assert found(tmp_path) == []
-    crawl(tmp_path, retries=0)
+    crawl(tmp_path, max_pages=None)
     assert found(tmp_path) == []
     assert "written" not in read(tmp_path)[-1], "nobody counted what came before"
 
@@ -1045,7 +1045,7 @@ def test_a_stopped_crawl_and_its_continuation_are_one_chain(site: Site, tmp_path
     furnish(site)
     crawl(tmp_path, site.url("/"), max_pages=2)
     assert prove(tmp_path).runs == 1
-    crawl(tmp_path)
+    crawl(tmp_path, max_pages=None)
     proof = prove(tmp_path)
     assert proof.findings == []
     assert proof.runs == 2
