@@ -94,7 +94,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         found |= _from_environment()
     for name, value in arguments.items():
         if name not in DEFAULTS:
-            raise InvalidSetting(f"{name}: there is no such setting", hint="comity settings lists them")
+            raise InvalidSetting(f"{name}: there is no such setting{meant(name)}", hint="comity settings lists them")
         found[name] = Setting(name, value, "argument")
     preset = found.get("preset", Setting("preset", DEFAULTS["preset"], "default"))
     if not isinstance(preset.value, str) or preset.value not in PRESETS:
@@ -115,6 +115,30 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         settings,
         tuple(sorted(name for name in variables if name.upper() not in known)),
     )
+
+
+# What a setting is called by people, by an option of the command, or by other programs.
+_OTHERWISE_CALLED = {
+    "delay": "min_interval",
+    "download_delay": "min_interval",
+    "crawl_delay": "min_interval",
+    "allow_address": "allow_addresses",
+    "allow_host": "allow_hosts",
+    "purpose": "purposes",
+    "user_agent": "agent",
+    "no_robots": 'mode = "ignore"',
+    "respect_robots_txt": "mode",
+    "max_redirect": "max_redirects",
+}
+
+
+def meant(name: str) -> str:
+    """What a name that is no setting probably stands for, as the end of a sentence; empty where nothing is near."""
+    from difflib import get_close_matches
+
+    plain = name.removeprefix(PREFIX).lower().replace("-", "_")
+    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, DEFAULTS, 1, 0.75)), None)
+    return "" if near is None else f"; it is called {near}"
 
 
 def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
@@ -156,7 +180,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     for name in values:
         if name not in DEFAULTS:
-            raise InvalidSetting(f"{path}: {name!r} is no setting", hint="comity settings lists them")
+            raise InvalidSetting(f"{path}: {name!r} is no setting{meant(name)}", hint="comity settings lists them")
     return {name: _typed(name, value, str(path)) for name, value in values.items()}
 
 

@@ -10,6 +10,7 @@ import click
 
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import LIMITS, WATCHING, option_of, together
+from comity.cli.terminal import complain
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ _question = together(
     click.option(
         "--robots",
         metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Judge by this robots.txt instead of asking the site.",
+        type=click.Path(path_type=Path, allow_dash=True),
+        help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
     ),
     _preset,
     _dialect,
@@ -81,7 +82,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
-    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
+    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
 
@@ -384,8 +385,3 @@ def main() -> None:
         sys.stderr.close()
         code = Exit.DONE
     sys.exit(code or 0)
-
-
-def complain(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"comity: {' '.join(message.split())}", err=True)

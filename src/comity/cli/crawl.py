@@ -19,6 +19,7 @@ from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
 from comity.cli.summary import sum_up
+from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawl import Crawler, Stats
 from comity.crawl.again import policies
@@ -76,8 +77,9 @@ def crawl(
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, again)
+        goes_on = ""
         if resume or refresh:
-            policy = _as_begun(folder, configuration)
+            policy, goes_on = _as_begun(folder, configuration)
         crawler = Crawler(
             normal,
             folder,
@@ -89,6 +91,8 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
+        if goes_on:
+            complain(goes_on)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
@@ -98,7 +102,7 @@ def crawl(
 
             served = stack.enter_context(serving(crawler, metrics))
             if not quiet:
-                print(f"comity: metrics at {served}", file=sys.stderr)
+                complain(f"metrics at {served}")
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
@@ -107,26 +111,26 @@ def crawl(
         from comity.crawl.report import write
 
         write(folder, report)
-        print(
-            f"{'report in':20}{'':>12}  {report}" if not as_json else f"comity: report in {report}",
-            file=sys.stderr if as_json else sys.stdout,
-        )
+        if as_json:
+            complain(f"report in {report}")
+        else:
+            say(f"{'report in':20}{'':>12}  {report}")
     return code
 
 
-def _as_begun(folder: Path, configuration: Configuration) -> Policy:
-    """The policy that a crawl was begun with, but for what the command line says now."""
+def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
+    """The policy that a crawl was begun with, but for what the command line says now; and what is to be said of it."""
     now = configuration.policy
     begun = policies.begun_with(folder)
     if begun is None:
-        return now
+        return now, ""
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     fields = {field.name for field in dataclasses.fields(Policy)}
     begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
-    if (begun.agent, begun.min_interval, begun.mode) != (now.agent, now.min_interval, now.mode):
-        pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-        print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
-    return begun
+    if (begun.agent, begun.min_interval, begun.mode) == (now.agent, now.min_interval, now.mode):
+        return begun, ""
+    pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
+    return begun, f"goes on as it was begun: {shown(begun.agent)}, {pace}"
 
 
 def tune() -> None:
@@ -189,7 +193,8 @@ async def _run(crawler: Crawler, console: Console | None) -> Stats:
         crawler.stop()
         loop.remove_signal_handler(signal.SIGINT)
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        print("\ncomity: finishing what is under way; once more stops at once", file=sys.stderr)
+        tell("")
+        complain("finishing what is under way; once more stops at once")
 
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGINT, interrupt)

@@ -1,12 +1,12 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
 import json
-import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from comity.cli.exits import Exit
+from comity.cli.terminal import complain, safe
 from comity.crawl.prove import Proof, StillRunning, prove
 
 _MOST_RUNS = 8  # that are listed
@@ -17,7 +17,7 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
     try:
         proof = prove(folder, noted=noted)
     except StillRunning as error:
-        print(f"comity: {error}", file=sys.stderr)
+        complain(str(error))
         return Exit.NOT_READY
     if as_json:
         print(json.dumps(proof.to_dict(), indent=2))
@@ -29,11 +29,11 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
 def _print(proof: Proof) -> None:
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     if proof.holds:
-        console.print(_headline(proof), style="yellow" if proof.unenforced else "bold green")
+        console.print(safe(_headline(proof)), style="yellow" if proof.unenforced else "bold green")
     else:
         console.print(f"not proved: {_count(proof.found, 'finding')}", style="bold red")
         for finding in proof.findings:
-            console.print(f"  {_plain(str(finding))}")
+            console.print(f"  {safe(str(finding))}")
         if proof.found > len(proof.findings):
             console.print(f"  and {proof.found - len(proof.findings):,} more")
     for name, value in (
@@ -48,7 +48,7 @@ def _print(proof: Proof) -> None:
         ("last hash", proof.hash),
     ):
         if value:
-            console.print(f"{name:10}{_plain(value)}", style="dim")
+            console.print(f"{name:10}{safe(value)}", style="dim")
 
 
 def _headline(proof: Proof) -> str:
@@ -78,8 +78,3 @@ def _from_cache(proof: Proof) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _plain(text: str) -> str:
-    """Without control characters: the files may hold anything."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType
+from comity.errors import FetchError, TooLarge, TooManyRedirects, UnwantedType, check_type
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
@@ -47,6 +47,8 @@ class AsyncClient:
     def __init__(
         self, policy: Policy | None = None, settings: ClientSettings | None = None, *, clock: Clock | None = None
     ) -> None:
+        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        check_type("settings", settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.policy = policy or Policy()
         self.settings = settings or ClientSettings()
         self._clock = clock or Clock()
@@ -306,7 +308,13 @@ class AsyncClient:
         """Where a redirect leads; what is meant for one origin stays there."""
         target = urls.join(url, location)
         if target is None or target in passed or target == url or len(passed) >= self.settings.max_redirects:
-            where = f"to {location!r:.200}" if target is None else f"after {len(passed)} hops, to {target}"
+            if target is None:
+                where = f"to {location!r:.200}, which is no URL that can be fetched"
+            elif target in passed or target == url:
+                where = f"to {target}, where it has been already"
+            else:
+                limit = self.settings.max_redirects
+                where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
             raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
         passed.append(url)
         if headers and urls.origin(target) != urls.origin(url):

@@ -14,7 +14,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from comity import urls
-from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
+from comity.errors import AddressBlocked, ComityError, FetchError, InvalidSetting, Timeout, TooLarge
 from comity.net.address import AddressGuard
 from comity.net.deadlines import Deadlines
 from comity.net.decoding import ACCEPTED, Decoder
@@ -220,7 +220,7 @@ def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=settings.ca_file)
     except OSError as error:
-        raise FetchError(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
+        raise InvalidSetting(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
 
 
 def timed_out(url: str, seconds: float) -> Timeout:

@@ -111,6 +111,8 @@ def dialect(value: "str | Dialect") -> Dialect:
     """
     if isinstance(value, Dialect):
         return value
+    if not isinstance(value, str):
+        raise TypeError(f"dialect: a name or a Dialect is expected, not {type(value).__name__}")
     found = DIALECTS.get(value)
     if found is None:
         raise InvalidSetting(f"dialect: {value!r} is not one of {', '.join(DIALECTS)}")
