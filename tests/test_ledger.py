@@ -225,8 +225,8 @@ def test_a_changed_field_is_found(folder: Path, name: str, value: Any) -> None:
         ("sha256", "0" * 64, "the ledger has no request that fits it"),
         ("host", "elsewhere.example", "its host is not 'elsewhere.example'"),
         ("purpose", "robots", "is no robots.txt of"),
-        ("method", "POST", "it was sent as 'POST'; comity sends only GET and HEAD"),
-        ("method", "get", "it was sent as 'get'; comity sends only GET and HEAD"),
+        ("method", "POST", "it was sent as 'POST'; comity sends only GET, HEAD, OPTIONS"),
+        ("method", "get", "it was sent as 'get'; comity sends only GET, HEAD, OPTIONS"),
     ],
 )
 def test_a_lie_in_a_chain_made_anew_is_found_by_what_it_contradicts(
