@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
@@ -24,7 +24,7 @@ def _run(script: str, site: Site) -> str:
         [sys.executable, "-c", textwrap.dedent(script), site.url("/a")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=False,
     )
     return ended.stdout + ended.stderr
@@ -46,7 +46,7 @@ def test_threads_that_call_while_the_block_is_left_all_come_to_an_end(site: Site
         with ThreadPoolExecutor(8) as threads:
             with Client(QUICK) as client:
                 calls = [threads.submit(call, client, calling) for _ in range(8)]
-                assert calling.wait(60)
+                assert calling.wait(HANGS)
             ends = {each.result(60) for each in calls}
         assert ends <= {"the client was closed during the call", comity.net.async_client.CLOSED}
 
@@ -86,7 +86,7 @@ def test_a_client_that_is_forgotten_leaves_no_thread_behind(site: Site) -> None:
     (thread,) = {thread for thread in threading.enumerate() if thread.name == "comity"} - before
     del client
     gc.collect()
-    thread.join(60)
+    thread.join(HANGS)
     assert not thread.is_alive()
 
 
