@@ -188,7 +188,7 @@ def test_the_time_between_two_runs_is_not_spent() -> None:
         spending.started("a", start)
         assert spending.used_up(start + 3) is None
         facts |= json.loads(json.dumps(spending.facts(start + 4)))
-    assert facts == {"spent": [0, 0, 8.0], "spent a": [0, 0, 8.0]}
+    assert facts == {"spent": [0, 0, 8.0, 0], "spent a": [0, 0, 8.0, 0]}
     spending = Spending(Budget(seconds=10), Budget(seconds=8), facts.get)
     assert spending.used_up(9_000.0) is None
     assert spending.used_up_on("a", 9_000.0) == "the limit of 8 seconds is reached"

@@ -25,7 +25,7 @@ from outputs import READERS, answered
 from power import Disk, PowerCut
 from sites import HANGS, Site
 
-from comity import Crawler, CrawlSettings, InvalidSetting, Policy, StorageError
+from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawl import Sink
 from comity.crawl.frontier import Frontier
 from comity.crawl.sinks import jsonl
@@ -51,7 +51,7 @@ def need(form: str) -> None:
 
 
 def crawl(folder: Path, *seeds: str, sink: Sink | str | None = None, **choices: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(**choices), sink=sink)
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=choices, sink=sink)
     asyncio.run(crawler.run())
     return crawler
 
@@ -258,7 +258,7 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
     crawl(tmp_path, site.url("/"), sink="sqlite", max_pages=1)
     with pytest.raises(StorageError, match="written as sqlite, not as jsonl"):
         crawl(tmp_path, sink="jsonl")
-    assert crawl(tmp_path).format == "sqlite"
+    assert crawl(tmp_path, max_pages=None).format == "sqlite"
     assert len(READERS["sqlite"](tmp_path).pages) == 2
     with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
         crawl(tmp_path / "other", site.url("/"), sink="csv")

@@ -1,9 +1,9 @@
 """How many octets of bodies a crawl holds: of those that arrive, and of those that wait to be written.
 
 A body of moderate size always passes. A larger one is read on while there is room, or where it is the oldest of them:
-so none is too large to pass, and beyond the limit there are never more than the moderate ones, first parts of others
-and a single large one. Where sites begin large bodies and hold back their ends, large bodies wait for each other; pages
-of moderate size pass them by, and none holds its place longer than its request may last.
+so none is too large to pass, and beyond the limit there are never more than the moderate ones, the first parts of
+others and a single large one. Where sites begin large bodies and hold back their ends, large bodies wait for one
+another; pages of moderate size pass them by, and none holds its place longer than its request may last.
 """
 
 import asyncio

@@ -205,6 +205,16 @@ def _run(pattern: Patterns, at: cython.Py_ssize_t) -> cython.uint:
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _counter(key: cython.uint) -> cython.uint:
+    """Which counter counts a run; quicker than `spread` and good enough."""
+    mixer: cython.uint = 0x9E3779B1
+    key = key * mixer
+    return key >> 20  # _COUNTERS of them
+
+
+@cython.cfunc
 def _pack_filed(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cython.int:
     """File patterns under a rare run of three octets that a path must hold; those without any are always tried."""
     counters: cython.p_uint = cython.cast(cython.p_uint, calloc(_COUNTERS, 4))
@@ -225,16 +235,18 @@ def _pack_filed(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cyth
             for at in range(cython.cast(cython.Py_ssize_t, wild[i].size) - 2):
                 key = _run(wild + i, at)
                 if key:
-                    counters[spread(key) & (_COUNTERS - 1)] += 1
+                    counters[_counter(key)] += 1
         for i in range(count):
             rarest = 0xFFFFFFFF
             for at in range(cython.cast(cython.Py_ssize_t, wild[i].size) - 2):
                 key = _run(wild + i, at)
                 if key:
-                    occurs = counters[spread(key) & (_COUNTERS - 1)]
+                    occurs = counters[_counter(key)]
                     if occurs < rarest:
                         rarest = occurs
                         keys[i] = key
+                    if occurs == 1:
+                        break
             if keys[i]:
                 filed += 1
             else:
