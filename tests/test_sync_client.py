@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
@@ -25,7 +25,7 @@ def _run(script: str, site: Site) -> str:
         [sys.executable, "-c", textwrap.dedent(script), site.url("/a")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=False,
     )
     return ended.stdout + ended.stderr
@@ -80,7 +80,7 @@ def test_a_client_that_is_forgotten_leaves_no_thread_behind(site: Site) -> None:
     (thread,) = {thread for thread in threading.enumerate() if thread.name == "comity"} - before
     del client
     gc.collect()
-    thread.join(60)
+    thread.join(HANGS)
     assert not thread.is_alive()
 
 

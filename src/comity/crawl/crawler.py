@@ -87,7 +87,8 @@ class Crawler:
         refresh: bool = False,
     ) -> None:
         check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
-        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+        if not isinstance(settings, Mapping):
+            check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
         check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)

@@ -149,7 +149,7 @@ def dialect(value: str | Dialect | Mapping[str, Any]) -> Dialect:
     if isinstance(value, str):
         return DIALECTS.get(value) or _of_text(value)
     if not isinstance(value, Mapping):
-        raise TypeError(f"dialect: a name or a Dialect is expected, not {type(value).__name__}")
+        raise InvalidSetting(f"dialect: {value!r:.200} is neither a name nor a Dialect")
     return _changed(Dialect(name=value.get("name", "own")), {**value})
 
 
