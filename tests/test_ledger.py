@@ -159,7 +159,7 @@ def folder(crawled: Path, tmp_path: Path) -> Path:
 def test_a_crawl_is_proved_and_the_ledger_has_every_request_the_server_saw(crawled: Path) -> None:
     proof = prove(crawled)
     assert proof.findings == []
-    assert (proof.requests, proof.refusals, proof.robots, proof.hosts, proof.runs) == (14, 2, 1, 1, 1)
+    assert (proof.requests, proof.refusals, proof.robots, proof.hosts, proof.runs) == (16, 2, 1, 1, 1)
     assert proof.records == proof.requests + proof.refusals + proof.robots + 2
     assert proof.unchecked == []
 
