@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
+from sites import HANGS
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 Talk = Callable[["RawSite", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -39,13 +41,13 @@ class RawSite:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(HANGS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(HANGS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(HANGS)
         self._loop.close()
 
     def url(self, path: str = "/") -> str:

@@ -185,7 +185,7 @@ def test_only_what_the_operator_names_may_be_reached(site: Site) -> None:
 def test_no_private_address_is_asked_of_a_proxy() -> None:
     """The proxy finds the addresses of names; an address that stands in the URL is judged here."""
     with Site("127.0.0.2") as proxy:
-        proxied = ClientSettings(timeout=5.0, max_retries=0, proxy=proxy.url("/"))
+        proxied = ClientSettings(timeout=60.0, max_retries=0, proxy=proxy.url("/"))
         ignoring = Policy(mode="ignore", min_interval=0.0, allow_addresses=("127.0.0.2/32",))
         for host, _ in LITERALS:
             assert outcome(f"http://{host}/", ignoring, proxied) == "AddressBlocked", host

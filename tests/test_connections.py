@@ -17,6 +17,7 @@ import pytest
 import trustme
 from conftest import missing
 from raw import RawSite, answer
+from sites import HANGS
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
@@ -25,7 +26,7 @@ from comity.net.exchange import Exchange
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)
-ONCE = ClientSettings(max_retries=0, timeout=30.0)
+ONCE = ClientSettings(max_retries=0, timeout=60.0)
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
@@ -189,7 +190,7 @@ def test_a_shortage_of_file_descriptors_is_waited_for_and_no_hosts_fault() -> No
     with RawSite(address="0.0.0.0") as site:
         question = json.dumps([site.port, 128, hosts])
         command = [sys.executable, "-c", SHORT, question]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
         assert ran.returncode == 0, ran.stderr
         answers, most, peak, left, late = json.loads(ran.stdout)
         assert answers == [200] * hosts

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
-from sites import Site
+from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
 from comity.crawler.admit import discovery
@@ -25,7 +25,7 @@ SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlse
 
 def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
     crawler = Crawler(seeds, folder, policy=QUICK, settings=settings)
-    asyncio.run(asyncio.wait_for(crawler.run(), 60))
+    asyncio.run(asyncio.wait_for(crawler.run(), HANGS))
     return crawler
 
 

@@ -467,7 +467,7 @@ def test_a_charset_that_does_not_exist_harms_nothing(site: Site) -> None:
 # What must hold for every file
 
 
-@given(st.text(), st.text(), st.text())
+@given(st.text(), st.text().map("/".__add__), st.text())
 def test_no_face_ever_fails_on_what_a_site_writes(text: str, url: str, agent: str) -> None:
     lines = RobotFileParser()
     lines.parse(text.splitlines())
@@ -484,3 +484,16 @@ def test_a_rate_is_none_or_can_be_waited_for(value: str) -> None:
     rate = request_rate([value])
     assert rate is None or (rate.requests > 0 and rate.seconds > 0)
     visit_time([value])
+
+
+def test_drop_ins_answer_about_text_that_is_no_url_as_their_originals_do() -> None:
+    text = "User-agent: *\nDisallow: /private\n"
+    parser = RobotFileParser()
+    parser.parse(text.splitlines())
+    ruby, rep = robotstxt.parse(text, "x"), Reppy.parse("https://h/robots.txt", text)
+    for odd, allowed in (("", True), ("MyBot", True), ("private/x", False)):
+        assert parser.can_fetch("x", odd) is allowed
+        assert Protego.parse(text).can_fetch(odd, "x") is allowed
+        assert ruby.allowed(odd) is allowed
+        assert rep.allowed(odd, "x") is allowed
+        assert rep.agent("x").allowed(odd) is allowed

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
@@ -29,7 +29,7 @@ class Turns:
         crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(**settings))
         counting = asyncio.create_task(self._count())
         try:
-            await asyncio.wait_for(crawler.run(), 100)
+            await asyncio.wait_for(crawler.run(), HANGS)
         finally:
             counting.cancel()
         return crawler

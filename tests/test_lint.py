@@ -257,5 +257,5 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     )
     assert command("diff", "old.txt", "old.txt", cwd=tmp_path).returncode == 0
     missing = command("lint", "nowhere.txt", cwd=tmp_path)
-    assert missing.returncode == 73
+    assert missing.returncode == 66
     assert "nowhere.txt" in missing.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawler.memory import MODERATE, Claim, Memory
@@ -29,7 +29,7 @@ def test_a_body_of_any_size_passes_alone() -> None:
     async def run() -> None:
         books = memory()
         claim = books.claim()
-        await asyncio.wait_for(reading(claim, 50), 10)
+        await asyncio.wait_for(reading(claim, 50), HANGS)
         assert books.held == books.most_held == 50 * MIB
         claim.release()
         assert books.held == 0
@@ -48,7 +48,7 @@ def test_where_there_is_no_room_one_large_body_goes_on_and_the_others_wait_in_li
         assert [task.done() for task in tasks] == [True, False, False, False, False, False]
         assert books.held == (10 + 5) * MIB, "each of the others was stopped after its first part"
         for number, claim in enumerate(claims):
-            await asyncio.wait_for(tasks[number], 10)
+            await asyncio.wait_for(tasks[number], HANGS)
             assert not any(task.done() for task in tasks[number + 1 :])
             claim.release()
             await asyncio.sleep(0)
@@ -88,7 +88,7 @@ def test_what_waits_to_be_written_takes_room_until_it_is() -> None:
         assert books.is_short
         assert not waiting.done()
         books.written(4 * MIB)
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, HANGS)
         assert (books.kept, books.held) == (0, MIB)
 
     asyncio.run(run())
@@ -104,7 +104,7 @@ def test_a_body_given_up_while_it_waits_leaves_the_books_even() -> None:
         claims[0].release()  # before the other has noticed
         await asyncio.wait([tasks[1]])
         claims[1].release()
-        await asyncio.wait_for(tasks[2], 10)
+        await asyncio.wait_for(tasks[2], HANGS)
         claims[2].release()
         assert (books.held, books.is_short) == (0, False)
 
@@ -114,16 +114,16 @@ def test_a_body_given_up_while_it_waits_leaves_the_books_even() -> None:
 def test_a_time_out_stands_still_while_a_body_waits_for_room_and_runs_on_after_it() -> None:
     async def run() -> None:
         deadlines = Deadlines()
-        with deadlines.within(0.2) as deadline:
-            with deadline.stopped():
+        with deadlines.within(0.2):
+            with deadlines.paused():
                 await asyncio.sleep(0.5)
         with pytest.raises(TimeoutError):
             await too_long(deadlines)
         deadlines.close()
 
     async def too_long(deadlines: Deadlines) -> None:
-        with deadlines.within(0.2) as deadline:
-            with deadline.stopped():
+        with deadlines.within(0.2):
+            with deadlines.paused():
                 await asyncio.sleep(0.5)
             await asyncio.sleep(30)
 
@@ -178,7 +178,7 @@ def test_sites_that_hold_back_the_ends_of_large_bodies_hold_up_no_page_of_modera
                 settings=CrawlSettings(body_memory=2 * MIB, sitemaps=False),
                 client_settings=ClientSettings(connections=16),
             )
-            asyncio.run(asyncio.wait_for(run(crawler, sites, good), 60))
+            asyncio.run(asyncio.wait_for(run(crawler, sites, good), HANGS))
         finally:
             for site in sites:
                 site.__exit__()

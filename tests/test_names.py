@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
 from comity.net import names as module
@@ -32,7 +32,7 @@ class System:
         if ".." in host:
             return REAL(host, port)
         if host.startswith("dead"):
-            self.answers.wait(60)
+            self.answers.wait(HANGS)
             raise socket.gaierror(self.code, "no answer")
         return REAL("127.0.0.1", port, type=socket.SOCK_STREAM)
 

@@ -575,7 +575,7 @@ def test_a_full_standard_output_is_one_line_and_no_traceback(tmp_path: Path, wor
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=HANGS,
             check=False,
             cwd=tmp_path,
         )

@@ -33,11 +33,12 @@ REST = ("files", "sqlite", "parquet")
 
 
 @pytest.fixture(autouse=True)
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The folder that this test's browsers have their profiles in, by which they are told from others'."""
     chromium()
     with tempfile.TemporaryDirectory(prefix="comity-", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", None)  # which is kept from the first question on
         yield folder
 
 
@@ -387,26 +388,24 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
-    site: Site,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    request: pytest.FixtureRequest,
+    site: Site, tmp_path: Path, browser: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    temporary = Path(tempfile.mkdtemp(prefix="t"))  # Chromium's socket there must have a short path
-    request.addfinalizer(temporary.rmdir)
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setattr(tempfile, "tempdir", None)
     killed: list[int] = []
 
-    async def kill(_: web.Request) -> web.Response:
+    def drivers() -> Iterator[int]:
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 mine = (entry / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
-                if mine and b"run-driver" in (entry / "cmdline").read_bytes() and not killed:
-                    killed.append(int(entry.name))
-                    os.kill(killed[0], signal.SIGKILL)
+                if mine and b"run-driver" in (entry / "cmdline").read_bytes():
+                    yield int(entry.name)
+
+    async def kill(_: web.Request) -> web.Response:
+        if not killed:
+            killed.extend(set(drivers()) - before)
+            os.kill(killed[0], signal.SIGKILL)
         return web.Response(text="document.title = 'shown'", content_type=JS)
+
+    before = set(drivers())  # those of other tests
 
     site.set("/robots.txt", "")
     site.set("/", "<script src=/kill.js></script>")
@@ -415,17 +414,9 @@ def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     gc.collect()
     assert killed
     assert pages["/"]["title"] == "shown"
-    assert list(temporary.iterdir()) == []
+    assert list(Path(browser).iterdir()) == []
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
-    assert os.environ["TMPDIR"] == str(temporary)
-
-
-def test_a_page_that_goes_to_a_blob_of_its_own_is_kept_as_it_was_served(site: Site, tmp_path: Path) -> None:
-    site.set("/robots.txt", "")
-    site.set("/", "<title>served</title><script>location = URL.createObjectURL(new Blob(['blob']))</script>")
-    _, pages = crawl(site, tmp_path)
-    assert (pages["/"]["title"], pages["/"]["rendered"]) == ("served", False)
-    assert "made way for blob:" in pages["/"]["render_note"]
+    assert os.environ["TMPDIR"] == browser
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 from wrapped import need
 
 import comity
@@ -205,6 +205,6 @@ def test_a_session_of_requests_goes_on_in_a_forked_process(site: Site) -> None:
     site.set("/robots.txt", slow)
     command = [sys.executable, "-u", "-c", textwrap.dedent(script), site.url("/a"), site.url("/slow")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert begun.wait(60)
+        assert begun.wait(HANGS)
         site.set("/robots.txt", "")
-        assert process.communicate("go\n", timeout=120)[0].strip() == "404"
+        assert process.communicate("go\n", timeout=HANGS)[0].strip() == "404"

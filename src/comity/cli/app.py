@@ -12,6 +12,7 @@ import click
 
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
+from comity.cli.terminal import complain
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _question = together(
     click.option(
         "--robots",
         metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Judge by this robots.txt instead of asking the site.",
+        type=click.Path(path_type=Path, allow_dash=True),
+        help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
     ),
     _preset,
     _dialect,
@@ -83,7 +84,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
-    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
+    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
 
@@ -392,8 +393,3 @@ def main() -> None:
         complain(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
         code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     sys.exit(code or 0)
-
-
-def complain(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"comity: {' '.join(message.split())}", err=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from comity.errors import StorageError
+from comity.errors import InputError
 from comity.frontier import reading
 from comity.frontier.database import explained, open_for_reading
 from comity.frontier.values import Entry, State
@@ -49,7 +49,7 @@ class View:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.exists():
-            raise StorageError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
+            raise InputError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
         with explained(path):
             self._db = open_for_reading(path)
             try:

@@ -133,6 +133,11 @@ class Parsed(Asked):
         """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
         return tuple(record for record in self._read_records() if kind is None or record.kind == kind)
 
+    def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
+        """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
+        number = next((number for number, name in kinds.NAMES.items() if name == kind), 0)
+        return tuple(self._records_for(agent, number)) if number else ()
+
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
 
