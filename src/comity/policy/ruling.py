@@ -135,8 +135,8 @@ class Ruling:
             self.delay = max(self.delay, self.asked)
             if policy.max_crawl_delay is not None and self.asked > policy.max_crawl_delay:
                 self._refused = (
-                    f"the site asks for {self.asked:,.10g} s between requests, more than the "
-                    f"{policy.max_crawl_delay:,.10g} s that the policy allows (max_crawl_delay)"
+                    f"the site asks for {self.asked:.10g} s between requests, more than the "
+                    f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
                 )
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.agent)

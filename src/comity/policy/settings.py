@@ -182,6 +182,8 @@ def _purposes(policy: Policy) -> None:
     if names:
         from comity.signals.usage.statements import PURPOSES, purpose_named
 
+        for name in names:
+            _one_of("purposes", name, get_args(Purpose))
         named = {purpose_named(name) for name in names}
         object.__setattr__(policy, "purposes", tuple(name for name in PURPOSES if name in named))
     else:
