@@ -138,6 +138,7 @@ def _every_error() -> list[comity.ComityError]:
         "RobotsDisallowed": {"url": "u", "decision": "d"},
         "RobotsUnreachable": {"url": "u", "decision": "d"},
         "BadStatus": {"url": "u", "status": 404},
+        "UnwantedType": {"url": "u"},
         "NoCandidate": {"url": "u", "considered": (1,)},
         "Postponed": {"url": "u", "seconds": 1.0},
         "OutOfHours": {"url": "u", "seconds": 1.0},
