@@ -144,7 +144,7 @@ def _every_error() -> list[comity.ComityError]:
         "OutOfHours": {"url": "u", "seconds": 1.0},
         "CircuitOpen": {"url": "u", "seconds": 1.0},
     }
-    errors = [kind for kind in kinds if issubclass(kind, comity.ComityError)]
+    errors = sorted((kind for kind in kinds if issubclass(kind, comity.ComityError)), key=lambda kind: kind.__name__)
     return [kind("what happened", hint="do this", **more.get(kind.__name__, {})) for kind in errors]
 
 
