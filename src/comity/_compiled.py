@@ -22,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "robots._match",
     "robots._first",
     "crawl.frontier._words",
+    "retrieve._forest",
 )
 
 
