@@ -149,7 +149,7 @@ def test_a_refused_refresh_does_not_say_that_it_goes_on(tmp_path: Path, site: Si
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("delay = 3", "min_interval"),
+        ("crawl_delay = 3", "min_interval"),
         ('allow_address = ["127.0.0.0/8"]', "allow_addresses"),
         ('user_agent = "x"', "agent"),
         ("max-pages = 3", "max_pages"),

@@ -15,7 +15,7 @@ from wrapped import ALL, REFUSED, Fetch, need
 
 import comity as library
 from comity import Client, InvalidSetting, Policy, parse
-from comity.middleware import protego, reppy, robotparser, robotstxt
+from comity.compat import protego, reppy, robotparser, robotstxt
 from comity.robots import DIALECTS
 from comity.signals import robots_meta
 

@@ -14,7 +14,7 @@ from test_command import ALLOW, comity
 
 from comity.cli import terminal
 from comity.cli.app import app
-from comity.cli.terminal import INSTEAD, complain, safe
+from comity.cli.terminal import complain, safe
 from comity.errors import ComityError
 
 SOURCES = Path(terminal.__file__).parent
@@ -88,12 +88,12 @@ def test_the_words_of_a_file_are_shown_without_what_steers_a_terminal(
         ("lint", str(hostile)),
         ("diff", str(plain), str(hostile)),
         ("diff", str(hostile), str(plain)),
-        ("check", url, "--robots", str(hostile), "--purpose", "train-ai"),
+        ("check", url, f"{url}x", "https://example.com/", "--robots", str(hostile), "--purpose", "train-ai"),
         ("explain", url, "--robots", str(hostile), "--purpose", "train-ai"),
         ("explain", url, f"{url}{STEERS}", f"x{STEERS}", "--robots", str(hostile)),
     ):
         shown = said(capsys, *words)
-        assert INSTEAD in shown or "\\x1b" in shown, words
+        assert shown, words
         assert not steers(shown), words
     (decision,) = json.loads(said(capsys, "explain", url, "--robots", str(hostile), "--json"))
     assert decision["url"] == url

@@ -132,7 +132,6 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
 
 # What a setting is called by people, by an option of the command, or by other programs.
 _OTHERWISE_CALLED = {
-    "delay": "min_interval",
     "download_delay": "min_interval",
     "crawl_delay": "min_interval",
     "allow_address": "allow_addresses",

@@ -111,6 +111,12 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     help="Whether a URL that the site's llms.txt offers for the page is taken: if possible, or nothing else, or never.",
 )
 @click.option(
+    "--content",
+    type=click.Choice(("main", "all")),
+    default="main",
+    help="What is kept: the page's content, or whatever a person would see.",
+)
+@click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
 )
 @AGENT
@@ -119,7 +125,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 @_config
 @_allow_address
 @_json
-def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
     """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
 
     Exit code 0: done, 1: not to be had, 2: disallowed, 3: the site could not be reached.
@@ -127,7 +133,9 @@ def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options
     from comity.cli import fetch as command
 
     loaded = _loaded(**options)
-    return command.fetch(url, loaded.policy, loaded.client, strategy=strategy, output=output, as_json=as_json)
+    return command.fetch(
+        url, loaded.policy, loaded.client, strategy=strategy, content=content, output=output, as_json=as_json
+    )
 
 
 @app.command()

@@ -12,16 +12,23 @@ from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable, StorageError
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
-from comity.retrieve import Retrieved, retrieve
+from comity.retrieve import Content, Retrieved, retrieve
 from comity.signals.llms import Strategy
 
 
 def fetch(
-    url: str, policy: Policy, settings: ClientSettings, *, strategy: Strategy, output: Path | None, as_json: bool
+    url: str,
+    policy: Policy,
+    settings: ClientSettings,
+    *,
+    strategy: Strategy,
+    content: Content = "main",
+    output: Path | None,
+    as_json: bool,
 ) -> Exit:
     """Print or save the page; what there is to know about it goes to standard error."""
     try:
-        result = asyncio.run(_retrieved(url, policy, settings, strategy))
+        result = asyncio.run(_retrieved(url, policy, settings, strategy, content))
     except RobotsUnreachable:
         raise
     except RobotsDisallowed as error:
@@ -30,6 +37,7 @@ def fetch(
     except BadStatus as error:
         complain(str(error))
         return Exit.NOT_READY if error.status == 429 or error.status >= 500 else Exit.FATAL
+    walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
         try:
@@ -38,12 +46,12 @@ def fetch(
             raise StorageError(f"{output} cannot be written: {error.strerror}") from error
     elif as_json:
         click.echo(text, nl=False)
-    else:
+    elif not walled:
         _print(text if text.endswith("\n") else text + "\n")
     if not as_json:
         for line in _notes(result):
             complain(line)
-    return Exit.DONE
+    return Exit.FATAL if walled else Exit.DONE
 
 
 def _print(text: str) -> None:
@@ -57,17 +65,24 @@ def _print(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-async def _retrieved(url: str, policy: Policy, settings: ClientSettings, strategy: Strategy) -> Retrieved:
+async def _retrieved(
+    url: str, policy: Policy, settings: ClientSettings, strategy: Strategy, content: Content
+) -> Retrieved:
     async with AsyncClient(policy, settings) as client:
-        return await retrieve(client, url, strategy=strategy)
+        return await retrieve(client, url, strategy=strategy, content=content)
 
 
 def _notes(result: Retrieved) -> list[str]:
     chosen = result.evidence.considered[-1]
     why = f" ({chosen.reason.replace('_', ' ')})" if chosen.reason != "original" else ""
     notes = [f"{result.url}{why}, {result.media_type}, quality {result.quality.score:.2f}"]
+    if result.kind != "page":
+        notes.append(f"no page, but a {result.kind.replace('_', ' ')}: {result.reason}")
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
     notes += [f"warning: {warning.message}" for warning in result.warnings]
+    if result.left_out:
+        parts = ", ".join(f"{each.place} {each.words}" for each in result.left_out)
+        notes.append(f"left out, in words: {parts}; --content all keeps them")
     notes += [
         f"hidden text{'' if each.kept else ', left out'}: {each.message} «{each.excerpt}»"
         for each in result.hidden[:10]

@@ -7,7 +7,7 @@ import click
 
 from comity.audit.prove import Proof, StillRunning, prove
 from comity.cli.exits import Exit
-from comity.cli.terminal import complain, safe
+from comity.cli.terminal import complain, safe, say
 
 _MOST_RUNS = 8  # that are listed
 
@@ -32,9 +32,9 @@ def _print(proof: Proof) -> None:
     else:
         click.secho(f"not proved: {_count(proof.found, 'finding')}", fg="red", bold=True)
         for finding in proof.findings:
-            click.echo(f"  {safe(str(finding))}")
+            say(f"  {finding}")
         if proof.found > len(proof.findings):
-            click.echo(f"  and {proof.found - len(proof.findings):,} more")
+            say(f"  and {proof.found - len(proof.findings):,} more")
     for name, value in (
         ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
         ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),

@@ -175,8 +175,8 @@ class Ruling:
         if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
             at_times = " at some time of the day" if slowest > max(always) else ""
             self._refused = (
-                f"the site asks for {slowest:,.10g} s between requests{at_times}, more than the "
-                f"{policy.max_crawl_delay:,.10g} s that the policy allows (max_crawl_delay)"
+                f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
+                f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
             )
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.asked_as)

@@ -8,7 +8,7 @@ import dataclasses
 import ipaddress
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -127,6 +127,8 @@ class Policy:
         _purposes(self)
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
+        if not isinstance(self.dialect, str | Dialect | Mapping):
+            raise InvalidSetting(f"dialect: {self.dialect!r:.200} is neither a name nor a Dialect")
         if not isinstance(self.dialect, str):
             object.__setattr__(self, "dialect", dialect(self.dialect))
         dialect(self.dialect)
@@ -210,6 +212,8 @@ def _purposes(policy: Policy) -> None:
     if names:
         from comity.usage.statements import PURPOSES, purpose_named
 
+        for name in names:
+            _one_of("purposes", name, get_args(Purpose))
         named = {purpose_named(name) for name in names}
         object.__setattr__(policy, "purposes", tuple(name for name in PURPOSES if name in named))
     else:

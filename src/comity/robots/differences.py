@@ -217,10 +217,11 @@ def _pace_of(lines: tuple[str, ...]) -> Pace:
 def _stated(robots: Robots) -> list[tuple[tuple[str, ...], list[str], set[object]]]:
     """Each group that preferences may be stated for, the lines as written, and what they mean.
 
-    A rule or a preference ends a group of User-agent lines, as for_agent in signals/usage/robots_txt.py has it. A group
+    A rule or a preference ends a group of User-agent lines, as for_agent in robots/usage.py has it. A group
     that states nothing stands in the place of `*` nevertheless.
     """
-    from comity.signals.usage import aipref, content_signal, paths
+    from comity.robots import paths
+    from comity.usage import aipref, content_signal
 
     readers = {
         "content-usage": ("Content-Usage", aipref.read),
