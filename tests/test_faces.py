@@ -19,6 +19,7 @@ from comity.integrations.protego import Protego
 from comity.integrations.reppy import AllowAll, AllowNone
 from comity.integrations.reppy import Robots as Reppy
 from comity.integrations.robotparser import RequestRate, RobotFileParser
+from comity.robots._path import path_of
 from comity.robots.rates import RequestRate as Rate
 from comity.robots.rates import VisitTime, request_rate, visit_time
 
@@ -467,14 +468,15 @@ def test_a_charset_that_does_not_exist_harms_nothing(site: Site) -> None:
 # What must hold for every file
 
 
-@given(st.text(), st.text(), st.text())
+@given(st.text(), st.text().map("/".__add__), st.text())
 def test_no_face_ever_fails_on_what_a_site_writes(text: str, url: str, agent: str) -> None:
     lines = RobotFileParser()
     lines.parse(text.splitlines())
     protego, reppy = Protego.parse(text, "rfc9309"), Reppy.parse("", text)
-    expected = comity.parse("\n".join(text.splitlines())).allowed(url, agent)
+    whole = url if path_of(url, 0, False) else f"/{url}"  # the originals answer about any text
+    expected = comity.parse("\n".join(text.splitlines())).allowed(whole, agent)
     assert lines.can_fetch(agent, url) is expected
-    assert protego.can_fetch(url, agent) is reppy.allowed(url, agent) is comity.parse(text).allowed(url, agent)
+    assert protego.can_fetch(url, agent) is reppy.allowed(url, agent) is comity.parse(text).allowed(whole, agent)
     assert isinstance(robotstxt.parse(text, agent).allowed(url), bool)
     str(lines)
 
@@ -484,3 +486,16 @@ def test_a_rate_is_none_or_can_be_waited_for(value: str) -> None:
     rate = request_rate([value])
     assert rate is None or (rate.requests > 0 and rate.seconds > 0)
     visit_time([value])
+
+
+def test_drop_ins_answer_about_text_that_is_no_url_as_their_originals_do() -> None:
+    text = "User-agent: *\nDisallow: /private\n"
+    parser = RobotFileParser()
+    parser.parse(text.splitlines())
+    ruby, rep = robotstxt.parse(text, "x"), Reppy.parse("https://h/robots.txt", text)
+    for odd, allowed in (("", True), ("MyBot", True), ("private/x", False)):
+        assert parser.can_fetch("x", odd) is allowed
+        assert Protego.parse(text).can_fetch(odd, "x") is allowed
+        assert ruby.allowed(odd) is allowed
+        assert rep.allowed(odd, "x") is allowed
+        assert rep.agent("x").allowed(odd) is allowed

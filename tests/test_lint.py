@@ -219,7 +219,7 @@ def test_a_group_is_never_advised_away() -> None:
 
 
 def test_a_finding_that_changes_verdicts_says_so() -> None:
-    (finding,) = parse("User-agent: a\nAllow: /x\nDisallow: /x*\n").lint()
+    *_, finding = parse("User-agent: a\nAllow: /x\nDisallow: /x*\n").lint()
     assert (finding.code, finding.replacement, finding.changes) == ("trailing-wildcard", "Disallow: /x", True)
     (finding,) = parse("User-agent: a\nDisallow: /x*\n").lint()
     assert not finding.changes
@@ -246,7 +246,7 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     linted = command("lint", "old.txt", "new.txt", cwd=tmp_path)
     assert linted.returncode == 2
     assert linted.stdout.startswith(
-        "old.txt:2: error: 'private' matches nothing [path-without-slash]  Disallow: /private\n"
+        "old.txt:2: error: 'private' matches nothing [path-without-slash]  Disallow: /private (changes verdicts)\n"
     )
     assert command("lint", "new.txt", cwd=tmp_path).returncode == 0
     differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
@@ -256,5 +256,5 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     )
     assert command("diff", "old.txt", "old.txt", cwd=tmp_path).returncode == 0
     missing = command("lint", "nowhere.txt", cwd=tmp_path)
-    assert missing.returncode == 73
+    assert missing.returncode == 66
     assert "nowhere.txt" in missing.stderr

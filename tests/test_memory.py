@@ -114,16 +114,16 @@ def test_a_body_given_up_while_it_waits_leaves_the_books_even() -> None:
 def test_a_time_out_stands_still_while_a_body_waits_for_room_and_runs_on_after_it() -> None:
     async def run() -> None:
         deadlines = Deadlines()
-        with deadlines.within(0.2) as deadline:
-            with deadline.stopped():
+        with deadlines.within(0.2):
+            with deadlines.paused():
                 await asyncio.sleep(0.5)
         with pytest.raises(TimeoutError):
             await too_long(deadlines)
         deadlines.close()
 
     async def too_long(deadlines: Deadlines) -> None:
-        with deadlines.within(0.2) as deadline:
-            with deadline.stopped():
+        with deadlines.within(0.2):
+            with deadlines.paused():
                 await asyncio.sleep(0.5)
             await asyncio.sleep(30)
 

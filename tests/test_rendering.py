@@ -419,14 +419,6 @@ def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     assert os.environ["TMPDIR"] == browser
 
 
-def test_a_page_that_goes_to_a_blob_of_its_own_is_kept_as_it_was_served(site: Site, tmp_path: Path) -> None:
-    site.set("/robots.txt", "")
-    site.set("/", "<title>served</title><script>location = URL.createObjectURL(new Blob(['blob']))</script>")
-    _, pages = crawl(site, tmp_path)
-    assert (pages["/"]["title"], pages["/"]["rendered"]) == ("served", False)
-    assert "made way for blob:" in pages["/"]["render_note"]
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     "signals",

@@ -138,12 +138,13 @@ def _every_error() -> list[comity.ComityError]:
         "RobotsDisallowed": {"url": "u", "decision": "d"},
         "RobotsUnreachable": {"url": "u", "decision": "d"},
         "BadStatus": {"url": "u", "status": 404},
+        "UnwantedType": {"url": "u"},
         "NoCandidate": {"url": "u", "considered": (1,)},
         "Postponed": {"url": "u", "seconds": 1.0},
         "OutOfHours": {"url": "u", "seconds": 1.0},
         "CircuitOpen": {"url": "u", "seconds": 1.0},
     }
-    errors = [kind for kind in kinds if issubclass(kind, comity.ComityError)]
+    errors = sorted((kind for kind in kinds if issubclass(kind, comity.ComityError)), key=lambda kind: kind.__name__)
     return [kind("what happened", hint="do this", **more.get(kind.__name__, {})) for kind in errors]
 
 

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import comity
+from comity import InvalidURL
 from comity.robots import DIALECTS, Robots, parse
 
 pytestmark = pytest.mark.both_forms
@@ -320,3 +322,90 @@ def test_an_explanation_names_the_winner_and_why_the_others_lost() -> None:
     assert match.why == "line 3, 'Allow: /shop/a', allows /shop/a?x=1"
     assert match.group is not None
     assert match.group.agents == ("*",)
+
+
+SWAPPED = [("MyBot", "https://example.com/x"), ("MyBot/1.0 (+https://example.com/bot)", "https://example.com/x")]
+
+
+@pytest.mark.parametrize(
+    ("url", "agent"),
+    [*SWAPPED, ("shop", "MyBot"), ("", "MyBot"), ("#f", "MyBot"), ("example.com/x", "MyBot"), ("a:b//c", "x")],
+)
+@pytest.mark.parametrize("dialect", ["rfc9309", "google", "robotstxt"])
+def test_text_that_is_neither_url_nor_path_is_refused(dialect: str, url: str, agent: str) -> None:
+    robots = parse("User-agent: *\nDisallow: /x", dialect)
+    if dialect == "google" and url in ("", "#f"):  # as Google's parser has it
+        assert robots.allowed(url, agent)
+        return
+    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief, robots.usage, robots.deciding_line):
+        with pytest.raises(InvalidURL, match="neither a URL nor a path"):
+            ask(url, agent)
+    with pytest.raises(InvalidURL):
+        robots.allowed_many(["/", url], agent)
+
+
+@pytest.mark.parametrize(("url", "agent"), SWAPPED)
+def test_swapped_arguments_are_told(url: str, agent: str) -> None:
+    with pytest.raises(InvalidURL, match="the agent looks like one: the URL comes first"):
+        parse("").allowed(url, agent)
+
+
+@pytest.mark.parametrize("url", ["/x", "//h/x", "?a", "http://h", "https://h/x", "ftp+x://h/", "http://h#f", "//h"])
+def test_urls_and_paths_of_all_kinds_are_answered(url: str) -> None:
+    robots = parse("User-agent: *\nAllow: /")
+    assert robots.allowed(url, "a")
+    assert robots.explain(url, "a").allowed
+
+
+class Text(str):
+    """Text of a program's own."""
+
+
+def test_other_types_are_refused_in_words() -> None:
+    robots = parse("User-agent: *\nDisallow: /x")
+    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief):
+        for url, agent, named in ((None, "a", "url"), (b"/x", "a", "url"), ("/x", None, "agent"), ("/x", [], "agent")):
+            with pytest.raises(TypeError, match=f"^{named}: .* is text"):
+                ask(url, agent)  # type: ignore[arg-type]
+        answer = ask(Text("/x"), Text("a"))
+        assert not (answer if isinstance(answer, bool) else answer[0] if isinstance(answer, tuple) else answer.allowed)
+    for body in (None, 5, ["User-agent: *"]):
+        with pytest.raises(TypeError, match="body: "):
+            parse(body)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="dialect: "):
+        parse("", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="urls: "):
+        robots.allowed_many("/x", "a")
+    for call in (comity.Client, comity.AsyncClient, lambda policy: comity.crawl("https://h/", policy=policy)):
+        with pytest.raises(TypeError, match="policy: a Policy is expected, not dict"):
+            call({})  # type: ignore[arg-type]
+
+
+@given(st.text(st.characters(codec=None, categories=["Cs", "L"]), max_size=8))
+def test_any_text_is_read(text: str) -> None:
+    robots = parse(f"User-agent: *\nDisallow: /{text}x\n")
+    if text.isprintable() or not any("\udc80" <= char <= "\udcff" for char in text):
+        for _ in range(2):
+            assert not robots.allowed(f"/{text}x", "a")
+
+
+def rules_of_all_kinds(count: int) -> str:
+    return "User-agent: *\n" + "".join(
+        f"Disallow: /{number % 7}/{number}\nAllow: /{number}*/%7e{number % 5}$\nDisallow: /{'a' * (number % 50)}\n"
+        for number in range(count)
+    )
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_matcher_answers_as_each_rule_by_itself(dialect: str, count: int) -> None:
+    robots = parse(rules_of_all_kinds(count), dialect)
+    for number in range(count + 1):
+        for url in (
+            f"/{number % 7}/{number}/x",
+            f"/{number}/b/~{number % 5}",
+            f"/{number}/~{number % 5}?",
+            "/" + "a" * number,
+        ):
+            for _ in range(2):
+                assert robots.allowed(url, "x") == robots.explain(url, "x").allowed, url

@@ -9,6 +9,7 @@ from test_robots import file
 
 from comity import InvalidSetting
 from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, parse, remove_rule
+from comity.robots.agents import Chooser, choose
 
 pytestmark = pytest.mark.both_forms
 
@@ -209,6 +210,55 @@ def test_a_difference_names_agents_paths_and_lines() -> None:
     assert (gained.before.line, gained.after.line) == (2, 3)
     assert found.delays == {"*": (1.0, 9.0), "a": (1.0, None)}
     assert (found.sitemaps_added, found.sitemaps_removed) == (("https://h/2",), ("https://h/1",))
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "name"),
+    [
+        ("Content-Usage: train-ai=n", "Content-Usage: train-ai=y", "usage"),
+        ("Content-Usage: train-ai=n", "Content-Usage: /x train-ai=n", "usage"),
+        ("Content-Signal: ai-train=no", "", "usage"),
+        ("Request-rate: 1/10", "Request-rate: 1/20", "rates"),
+        ("Visit-time: 0100-0200", "", "hours"),
+    ],
+)
+def test_whatever_else_is_said_to_an_agent_is_compared_too(line: str, other: str, name: str) -> None:
+    old, new = (parse(f"User-agent: a\n{text}\nDisallow: /x\n") for text in (line, other))
+    found = diff(old, new)
+    assert set(getattr(found, name)) == {"a"}
+    assert found
+    assert not diff(old, parse(f"# new\nUser-agent: A/2\n{line.replace(': ', ':')} # why\nDisallow: /x\n"))
+
+
+def test_a_change_of_licence_is_a_difference() -> None:
+    found = diff(parse("License: https://h/1\n"), parse("License: https://h/2\n"))
+    assert (found.licences_added, found.licences_removed) == (("https://h/2",), ("https://h/1",))
+    assert found
+
+
+def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None:
+    star = "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n"
+    found = diff(parse(star), parse(star + "User-agent: a\nDisallow: /x\n"))
+    assert found.usage == {"a": (("Content-Usage: train-ai=n",), ())}
+
+
+def test_files_with_very_many_agents_are_compared() -> None:
+    many = "".join(f"User-agent: bot{n}\nCrawl-delay: {n}\nDisallow: /{n}\n" for n in range(4_000))
+    found = diff(parse(many), parse(many.replace("Disallow: /7\n", "Disallow: /8\n")))
+    assert [(change.agent, change.pattern, change.allowed) for change in found.changes] == [
+        ("bot7", "/7", True),
+        ("bot7", "/8", False),
+    ]
+    assert not found.delays
+
+
+@given(file, st.sampled_from(["MyBot", "mybot 2", "MyBot/1.0 x", "OtherBot", "*", "", "My Bot/1"]))
+@settings(deadline=None)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_groups_looked_up_by_name_are_those_found_one_by_one(dialect: str, body: str, agent: str) -> None:
+    robots = parse(body, dialect)
+    values = [group.agents for group in robots.groups]
+    assert Chooser(values, robots.dialect).choose(agent) == choose(values, agent, robots.dialect)
 
 
 patterns = st.lists(st.tuples(st.booleans(), st.text("ab/", min_size=1, max_size=4)), max_size=6)

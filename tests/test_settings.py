@@ -141,7 +141,7 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
     plain = comity("settings", COMITY_AGNET="Bot/3")
     assert re.search(r"^min_interval +5 +comity\.toml$", plain.stdout, re.MULTILINE)
-    assert plain.stderr == "comity: COMITY_AGNET is no setting, so it changes nothing\n"
+    assert plain.stderr == "comity: COMITY_AGNET is no setting, so it changes nothing; it is called agent\n"
     assert plain.returncode == 0
 
 

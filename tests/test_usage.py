@@ -449,6 +449,26 @@ def test_the_answer_names_who_gives_it() -> None:
     assert found.explain("ai-input") == "ai-input is unknown: no statement that applies speaks of it."
 
 
+def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
+    robots = comity.robots.parse(
+        "User-agent: *\nContent-Usage: train-ai=no\nContent-Signal: ai-input=nope, search\nDisallow: /x\n"
+    )
+    found = robots.usage("/y", "a")
+    line = "train-ai is unknown: robots.txt line 2 says 'train-ai=no', which does not count: "
+    assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n."
+    assert "line 3" in found.explain("ai-input")
+    assert "neither yes nor no" in found.explain("search")
+    broken = (
+        comity.robots.parse("User-agent: *\nContent-Usage: train-ai=n,\nDisallow:").usage("/", "a").explain("train-ai")
+    )
+    assert "line 2 says 'train-ai=n,'" in broken
+    assert "not a Structured Field dictionary" in broken
+    disallowed = robots.usage("/x", "a").explain("train-ai")
+    assert disallowed == (
+        "train-ai is unknown: robots.txt disallows the URL, so what it states about uses says nothing about it."
+    )
+
+
 def test_usage_serialises_to_json() -> None:
     found = usage.from_robots(URL, content_usage=records((4, "/a/ train-ai=n")), licences=[(1, "https://e/l", None)])
     data = json.loads(json.dumps(found.to_dict()))

@@ -124,7 +124,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "        await client.check('http://a.test/')\n"
     "asyncio.run(main())\n",
     "httpx": "import comity.integrations.httpx",
-    "retrieve": "import markdownify",
+    "retrieve": "import comity.retrieve.extraction",
     "metrics": "import prometheus_client.core",
     "parquet": crawl_as("parquet"),
     "playwright": "import comity.integrations.playwright",

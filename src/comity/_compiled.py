@@ -28,6 +28,7 @@ MODULES: tuple[str, ...] = (
     "robots._making",
     "robots._first",
     "crawl.frontier._words",
+    "retrieve._forest",
 )
 
 

@@ -107,7 +107,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         found |= _from_environment()
     for name, value in _by_own_names(arguments, "arguments").items():
         if name not in DEFAULTS:
-            raise InvalidSetting(f"{name}: there is no such setting", hint="comity settings lists them")
+            raise InvalidSetting(f"{name}: there is no such setting{meant(name)}", hint="comity settings lists them")
         found[name] = Setting(name, value, "argument")
     preset = found.get("preset", Setting("preset", DEFAULTS["preset"], "default"))
     if not isinstance(preset.value, str) or preset.value not in PRESETS:
@@ -128,6 +128,29 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         settings,
         tuple(sorted(name for name in variables if name.upper() not in known)),
     )
+
+
+# What a setting is called by people, by an option of the command, or by other programs.
+_OTHERWISE_CALLED = {
+    "download_delay": "min_interval",
+    "crawl_delay": "min_interval",
+    "allow_address": "allow_addresses",
+    "allow_host": "allow_hosts",
+    "purpose": "purposes",
+    "user_agent": "agent",
+    "no_robots": 'mode = "ignore"',
+    "respect_robots_txt": "mode",
+    "max_redirect": "max_redirects",
+}
+
+
+def meant(name: str) -> str:
+    """What a name that is no setting probably stands for, as the end of a sentence; empty where nothing is near."""
+    from difflib import get_close_matches
+
+    plain = name.removeprefix(PREFIX).lower().replace("-", "_")
+    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, DEFAULTS, 1, 0.75)), None)
+    return "" if near is None else f"; it is called {near}"
 
 
 def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
@@ -167,7 +190,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
     values = _by_own_names(values, str(path))
     for name in values:
         if name not in hints:
-            raise InvalidSetting(f"{path}: {name!r} is no setting", hint="comity settings lists them")
+            raise InvalidSetting(f"{path}: {name!r} is no setting{meant(name)}", hint="comity settings lists them")
     return {
         name: _checked(Setting(name, _from_toml(value, hints[name]), str(path)), hints[name])
         for name, value in values.items()

@@ -168,3 +168,20 @@ class RenderingFailed(ComityError):
 
 class StorageError(ComityError):
     """A file or database of ours cannot be read or written."""
+
+
+class InputError(StorageError):
+    """What was given to be read is not there, or cannot be read."""
+
+
+def check_type(name: str, value: object, kind: type, how: str) -> None:
+    """Refuse an argument of another type, in words.
+
+    Args:
+        how: what to write instead, for example `comity.Policy(agent=...)`.
+
+    Raises:
+        TypeError: the value is neither None nor of the kind.
+    """
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{name}: a {kind.__name__} is expected, not {type(value).__name__}: write for example {how}")

@@ -12,6 +12,7 @@ import click
 
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
+from comity.cli.terminal import complain
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _question = together(
     click.option(
         "--robots",
         metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Judge by this robots.txt instead of asking the site.",
+        type=click.Path(path_type=Path, allow_dash=True),
+        help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
     ),
     _preset,
     _dialect,
@@ -83,7 +84,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
-    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
+    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
 
@@ -110,6 +111,12 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     help="Whether a URL that the site's llms.txt offers for the page is taken: if possible, or nothing else, or never.",
 )
 @click.option(
+    "--content",
+    type=click.Choice(("main", "all")),
+    default="main",
+    help="What is kept: the page's content, or whatever a person would see.",
+)
+@click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
 )
 @AGENT
@@ -118,7 +125,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 @_config
 @_allow_address
 @_json
-def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
     """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
 
     Exit code 0: done, 1: not to be had, 2: disallowed, 3: the site could not be reached.
@@ -126,7 +133,9 @@ def fetch(url: str, strategy: Any, output: Path | None, as_json: bool, **options
     from comity.cli import fetch as command
 
     loaded = _loaded(**options)
-    return command.fetch(url, loaded.policy, loaded.client, strategy=strategy, output=output, as_json=as_json)
+    return command.fetch(
+        url, loaded.policy, loaded.client, strategy=strategy, content=content, output=output, as_json=as_json
+    )
 
 
 @app.command()
@@ -392,8 +401,3 @@ def main() -> None:
         complain(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
         code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     sys.exit(code or 0)
-
-
-def complain(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"comity: {' '.join(message.split())}", err=True)

@@ -22,6 +22,7 @@ from comity.cli.logs import logging_to
 from comity.cli.options import as_typed
 from comity.cli.progress import watch
 from comity.cli.summary import sum_up
+from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawl import Crawler, CrawlSettings, Stats
 from comity.crawl.again import policies, remembered
@@ -83,9 +84,10 @@ def crawl(
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, again)
+        goes_on = limits = ""
         if resume or refresh:
-            policy = _as_begun(folder, configuration)
-            settings = _told_anew(folder, configuration)
+            policy, goes_on = _as_begun(folder, configuration)
+            settings, limits = _told_anew(folder, configuration)
         crawler = Crawler(
             normal,
             folder,
@@ -97,6 +99,8 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
+        for line in filter(None, (goes_on, limits)):
+            complain(line)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
@@ -106,7 +110,7 @@ def crawl(
 
             served = stack.enter_context(serving(crawler, metrics))
             if not quiet:
-                print(f"comity: metrics at {served}", file=sys.stderr)
+                complain(f"metrics at {served}")
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
@@ -115,40 +119,39 @@ def crawl(
         from comity.crawl.report import write
 
         write(folder, report)
-        print(
-            f"{'report in':20}{'':>12}  {report}" if not as_json else f"comity: report in {report}",
-            file=sys.stderr if as_json else sys.stdout,
-        )
+        if as_json:
+            complain(f"report in {report}")
+        else:
+            say(f"{'report in':20}{'':>12}  {report}")
     return code
 
 
-def _as_begun(folder: Path, configuration: Configuration) -> Policy:
-    """The policy that a crawl was begun with, but for what the command line says now."""
+def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
+    """The policy that a crawl was begun with, but for what the command line says now; and what is to be said of it."""
     now = configuration.policy
     begun = policies.begun_with(folder)
     if begun is None:
-        return now
+        return now, ""
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     fields = {field.name for field in dataclasses.fields(Policy)}
     begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
-    if any(getattr(begun, name) != getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
-        pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-        print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
-    return begun
+    if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
+        return begun, ""
+    pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
+    return begun, f"goes on as it was begun: {shown(begun.agent)}, {pace}"
 
 
-def _told_anew(folder: Path, configuration: Configuration) -> dict[str, Any]:
-    """The settings of a crawl that the command line gives now, and those that hold for one run only; says which
-    others it goes on with."""
+def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, Any], str]:
+    """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
+    which others it goes on with."""
     now = configuration.crawl
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
     begun = remembered.stated(CrawlSettings(**remembered.begun_with(folder)))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
-    if kept:
-        words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
-        print(f"comity: limits as they were: {shown(words)}", file=sys.stderr)
-    return {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
+    words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
+    anew = {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
+    return anew, f"limits as they were: {shown(words)}" if kept else ""
 
 
 def tune() -> None:
@@ -215,7 +218,8 @@ async def _run(crawler: Crawler, console: Console | None) -> Stats:
         crawler.stop()
         loop.remove_signal_handler(signal.SIGINT)
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        print("\ncomity: finishing what is under way; once more stops at once", file=sys.stderr)
+        tell("")
+        complain("finishing what is under way; once more stops at once")
 
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGINT, interrupt)

@@ -2,38 +2,42 @@
 
 import asyncio
 import json
-import re
 import sys
 from pathlib import Path
-from typing import Final
 
 import click
 
 from comity.cli.exits import Exit
+from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable, StorageError
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
-from comity.retrieve import Retrieved, retrieve
+from comity.retrieve import Content, Retrieved, retrieve
 from comity.signals.llms import Strategy
-
-# What a terminal would obey instead of show: a page's text is nobody's command.
-_OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def fetch(
-    url: str, policy: Policy, settings: ClientSettings, *, strategy: Strategy, output: Path | None, as_json: bool
+    url: str,
+    policy: Policy,
+    settings: ClientSettings,
+    *,
+    strategy: Strategy,
+    content: Content = "main",
+    output: Path | None,
+    as_json: bool,
 ) -> Exit:
     """Print or save the page; what there is to know about it goes to standard error."""
     try:
-        result = asyncio.run(_retrieved(url, policy, settings, strategy))
+        result = asyncio.run(_retrieved(url, policy, settings, strategy, content))
     except RobotsUnreachable:
         raise
     except RobotsDisallowed as error:
-        _say(str(error))
+        complain(str(error))
         return Exit.PARTLY
     except BadStatus as error:
-        _say(str(error))
+        complain(str(error))
         return Exit.NOT_READY if error.status == 429 or error.status >= 500 else Exit.FATAL
+    walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
         try:
@@ -42,18 +46,18 @@ def fetch(
             raise StorageError(f"{output} cannot be written: {error.strerror}") from error
     elif as_json:
         click.echo(text, nl=False)
-    else:
+    elif not walled:
         _print(text if text.endswith("\n") else text + "\n")
     if not as_json:
         for line in _notes(result):
-            _say(line)
-    return Exit.DONE
+            complain(line)
+    return Exit.FATAL if walled else Exit.DONE
 
 
 def _print(text: str) -> None:
     """To a terminal what it can show, to anything else the text as it is, in UTF-8."""
     if sys.stdout.isatty():
-        data = _OBEYED.sub("\ufffd", text).encode(sys.stdout.encoding, "replace")
+        data = safe(text, lines=True).encode(sys.stdout.encoding, "replace")
     else:
         data = text.encode("utf-8", "surrogatepass")
     sys.stdout.flush()
@@ -61,17 +65,24 @@ def _print(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-async def _retrieved(url: str, policy: Policy, settings: ClientSettings, strategy: Strategy) -> Retrieved:
+async def _retrieved(
+    url: str, policy: Policy, settings: ClientSettings, strategy: Strategy, content: Content
+) -> Retrieved:
     async with AsyncClient(policy, settings) as client:
-        return await retrieve(client, url, strategy=strategy)
+        return await retrieve(client, url, strategy=strategy, content=content)
 
 
 def _notes(result: Retrieved) -> list[str]:
     chosen = result.evidence.considered[-1]
     why = f" ({chosen.reason.replace('_', ' ')})" if chosen.reason != "original" else ""
     notes = [f"{result.url}{why}, {result.media_type}, quality {result.quality.score:.2f}"]
+    if result.kind != "page":
+        notes.append(f"no page, but a {result.kind.replace('_', ' ')}: {result.reason}")
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
     notes += [f"warning: {warning.message}" for warning in result.warnings]
+    if result.left_out:
+        parts = ", ".join(f"{each.place} {each.words}" for each in result.left_out)
+        notes.append(f"left out, in words: {parts}; --content all keeps them")
     notes += [
         f"hidden text{'' if each.kept else ', left out'}: {each.message} «{each.excerpt}»"
         for each in result.hidden[:10]
@@ -79,7 +90,3 @@ def _notes(result: Retrieved) -> list[str]:
     if len(result.hidden) > 10:
         notes.append(f"hidden text: {len(result.hidden) - 10} places more; --json has them all")
     return notes
-
-
-def _say(line: str) -> None:
-    click.echo(f"comity: {_OBEYED.sub(chr(0xFFFD), ' '.join(line.split()))}", err=True)

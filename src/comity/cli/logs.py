@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from comity.cli.terminal import complain
 from comity.crawl.watch.shown import shown
 from comity.errors import StorageError
 
@@ -67,7 +68,7 @@ class ToFile(logging.FileHandler):
         if not self.full:
             self.full = True
             why = error.strerror or str(error)
-            print(f"comity: {self.baseFilename} cannot be written: {why}; nothing more is logged", file=sys.stderr)
+            complain(f"{self.baseFilename} cannot be written: {why}; nothing more is logged")
 
 
 @contextmanager

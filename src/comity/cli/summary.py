@@ -1,12 +1,12 @@
 """What is said at the end of a crawl: what was done, where it lies, what to do next, and the exit code."""
 
 import json
-import sys
 
 from rich.console import Console
 
 from comity.cli.exits import Exit
 from comity.cli.progress import size
+from comity.cli.terminal import complain, safe
 from comity.crawl import Crawler, Stats
 from comity.crawl.again import remembered
 from comity.crawl.sinks.guarded import FORMATS
@@ -50,8 +50,8 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
         if crawler.limit_reached:
-            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
-        console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
+            console.print(safe(f"{'ended because':20}{'':>12}  {crawler.limit_reached}"), markup=False)
+        console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     return _conclude(crawler, stats, resumable=resumable)
 
 
@@ -59,29 +59,24 @@ def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
         how = f"; comity crawl -o {crawler.folder} --resume goes on"
-        _say(f"stopped before the end{how * resumable}")
+        complain(f"stopped before the end{how * resumable}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.trouble:
-        _say(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
+        complain(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
         return Exit.NOT_READY if crawler.passing else Exit.PARTLY
     if not stats.reached and crawler.refusal:
-        _say(f"nothing was fetched: {crawler.refusal}")
+        complain(f"nothing was fetched: {crawler.refusal}")
     if crawler.put_off:
         how = f"; later, comity crawl -o {crawler.folder} --resume goes on"
-        _say(f"URLs that wait for their hosts: {crawler.left:,} ({crawler.put_off}){how * resumable}")
+        complain(f"URLs that wait for their hosts: {crawler.left:,} ({crawler.put_off}){how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
         how = f"; later, comity crawl -o {crawler.folder} --resume asks again"
-        _say(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")
+        complain(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE
-
-
-def _say(message: str) -> None:
-    """One line on standard error."""
-    print(f"comity: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _where(crawler: Crawler, channel: str) -> str:

@@ -42,7 +42,7 @@ from comity.crawl.visiting import Visitor
 from comity.crawl.waking import Alarm
 from comity.crawl.watch.snapshot import Phase, Snapshot, take
 from comity.crawl.watch.watching import UNREACHABLE, Watch
-from comity.errors import StorageError
+from comity.errors import StorageError, check_type
 from comity.net import AsyncClient, ClientSettings, Clock
 from comity.policy import Policy, Ruling
 
@@ -86,6 +86,10 @@ class Crawler:
         expander: Expander | str | None = None,
         refresh: bool = False,
     ) -> None:
+        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        if not isinstance(settings, Mapping):
+            check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+        check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
         self.policy = policy or policies.begun_with(self.folder) or Policy()

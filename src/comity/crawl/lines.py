@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from comity.errors import StorageError
+from comity.errors import InputError
 
 LONGEST = 256 * 1024 * 1024  # bytes of one line
 _LARGEST = 1e15  # of a number; times are Unix seconds
@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Line]:
                 yield Line(number, offset, record, problem, data)
                 offset += len(data)
     except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def load(data: bytes) -> tuple[Record, str | None]:

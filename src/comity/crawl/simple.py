@@ -20,7 +20,7 @@ from comity.crawl.again import remembered
 from comity.crawl.crawler import Crawler
 from comity.crawl.page import CrawledPage, read_meta, read_response
 from comity.crawl.settings import CrawlSettings
-from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed
+from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
 from comity.policy import Policy
 
@@ -185,6 +185,10 @@ def crawl(
         InvalidURL, InvalidSetting: at once.
         StorageError: while it runs, if the folder cannot be used.
     """
+    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+    if not isinstance(settings, Mapping):
+        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+    check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
     start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
     if not start and folder is None:
         raise InvalidSetting("seeds: no URL given to start from, and no folder of a crawl to go on with")
@@ -245,6 +249,7 @@ async def _crawl(
 
 
 def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:
+    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
     policy = policy or Policy()
     if delay is not None:
         policy = policy.with_changes(min_interval=delay)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from comity import urls
-from comity.errors import InvalidSetting, Postponed
+from comity.errors import InvalidSetting, Postponed, check_type
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.refusals import error_of, no_turn, postponed, refusal
 from comity.gate.retry_after import retry_after
@@ -76,6 +76,7 @@ class _Gated:
             isinstance(max_wait, bool) or not isinstance(max_wait, int | float) or not 0 < max_wait < math.inf
         ):
             raise InvalidSetting(f"max_wait: {max_wait!r} is neither a number of seconds above zero nor None")
+        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
         self.policy = policy or Policy()
         self.max_wait = max_wait
         self._begin()

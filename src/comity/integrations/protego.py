@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import time
 from typing import NamedTuple, Self
 
+from comity.integrations._any_text import allowed
 from comity.robots import Dialect, Robots, parse
 
 DIALECT = Dialect(name="protego", typos=True)  # RFC 9309, 2.2.4: misspelt records may be accepted
@@ -51,7 +52,7 @@ class Protego:
 
     def can_fetch(self, url: str, user_agent: str) -> bool:
         """Whether an agent may fetch a URL. Mind the order: `urllib.robotparser` has it the other way round."""
-        return self.robots.allowed(url, user_agent)
+        return allowed(self.robots, url, user_agent)
 
     def crawl_delay(self, user_agent: str) -> float | None:
         """Seconds between requests."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import comity
+from comity.integrations._any_text import allowed
 from comity.robots import Dialect
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Agent:
 
     def allowed(self, path: str) -> bool:
         """Whether the agent may fetch a URL or path."""
-        return self._robots.allowed(path, self._name)
+        return allowed(self._robots, path, self._name)
 
     @property
     def delay(self) -> float | None:
@@ -109,7 +110,7 @@ class Robots:
 
     def allowed(self, path: str, name: str) -> bool:
         """Whether an agent may fetch a URL or path."""
-        return self.robots.allowed(path, name)
+        return allowed(self.robots, path, name)
 
     def agent(self, name: str) -> Agent:
         """What the file says to one agent."""

@@ -10,6 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.robotparser import RequestRate
 
+from comity.integrations._any_text import allowed
 from comity.robots import Dialect, Group, Robots, parse
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class RobotFileParser:
             return False
         if self.allow_all:
             return True
-        return bool(self.last_checked) and self.robots.allowed(url, useragent)
+        return bool(self.last_checked) and allowed(self.robots, url, useragent)
 
     def crawl_delay(self, useragent: str) -> int | float | None:
         """Seconds between requests; an int where they are whole."""

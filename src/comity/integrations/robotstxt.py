@@ -12,6 +12,7 @@ from urllib.parse import quote
 import webencodings
 
 import comity
+from comity.integrations._any_text import allowed
 
 _ASCII = "".join(map(chr, range(33, 127)))
 
@@ -39,7 +40,7 @@ class Parser:
         url = _text(urlish)
         if self._charset.name != "utf-8" and not url.isascii():
             url = quote(url, safe=_ASCII, encoding=self._charset.codec_info.name, errors="backslashreplace")
-        return self._asked.allowed(url, self.agent)
+        return allowed(self._asked, url, self.agent)
 
     @property
     def sitemaps(self) -> list[str]:

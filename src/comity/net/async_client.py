@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import ComityError, FetchError, Postponed, TooLarge, TooManyRedirects, UnwantedType
+from comity.errors import ComityError, FetchError, Postponed, TooLarge, TooManyRedirects, UnwantedType, check_type
 from comity.gate import Gate, Go
 from comity.gate.pacing import Pause
 from comity.gate.refusals import refusal
@@ -56,6 +56,8 @@ class AsyncClient:
         delay: float | None = None,
         clock: Clock | None = None,
     ) -> None:
+        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        check_type("settings", settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.policy = policy or Policy()
         if delay is not None:
             self.policy = self.policy.with_changes(min_interval=delay)
@@ -413,7 +415,13 @@ class AsyncClient:
         url, known = response.url, [hop.url for hop in passed]
         target = urls.join(url, location)
         if target is None or target in known or target == url or len(known) >= self.settings.max_redirects:
-            where = f"to {location!r:.200}" if target is None else f"after {len(passed)} hops, to {target}"
+            if target is None:
+                where = f"to {location!r:.200}, which is no URL that can be fetched"
+            elif target in known or target == url:
+                where = f"to {target}, where it has been already"
+            else:
+                limit = self.settings.max_redirects
+                where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
             raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
         passed.append(response.head_only())
         if headers and urls.origin(target) != urls.origin(url):

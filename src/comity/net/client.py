@@ -1,4 +1,4 @@
-"""Client: the same as AsyncClient for programs without an event loop.
+"""Client: what AsyncClient does, as plain calls for programs without an event loop.
 
 It runs an AsyncClient on a loop of its own in one background thread, so there is one stack and one behaviour.
 """

@@ -38,6 +38,8 @@ class Ruling:
     """
 
     def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy: a Policy is expected, not {type(policy).__name__}")
         if result is None and policy.mode != "ignore":
             raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
         self._policy = policy
@@ -172,8 +174,8 @@ class Ruling:
         if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
             at_times = " at some time of the day" if slowest > max(always) else ""
             self._refused = (
-                f"the site asks for {slowest:g} s between requests{at_times}, more than the "
-                f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
+                f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
+                f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
             )
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.asked_as)

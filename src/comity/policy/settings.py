@@ -8,7 +8,7 @@ import dataclasses
 import ipaddress
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -23,7 +23,7 @@ OnUnavailable = Literal["allow", "disallow_401_403"]
 OnUnparsable = Literal["allow_warn", "disallow"]
 PaceRecord = Literal["crawl-delay", "request-rate", "visit-time"]
 PaceBy = Literal["host", "domain", "address"]
-Purpose = Literal["search", "ai-input", "train-ai"]
+Purpose = Literal["search", "ai-input", "train-ai", "ai-train"]  # the last is kept as train-ai
 RobotsCharset = Literal["utf-8", "declared"]
 
 DAY = 86_400.0
@@ -70,8 +70,8 @@ class Policy:
         max_retry_after: seconds; a longer Retry-After is cut to it.
         breaker_failures: consecutive failed calls after which a host's circuit opens and nothing is sent; 0: never.
         breaker_recovery: seconds an open circuit waits before one probe decides.
-        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai`. Decisions then say what the site
-            states about each; it never blocks a fetch.
+        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions
+            then say what the site states about each; it never blocks a fetch.
         allow_addresses: networks (CIDR) that may be reached although they are not public.
         allow_hosts: host names that may have any address, such as `intranet.example`.
     """
@@ -124,9 +124,11 @@ class Policy:
         _whole("breaker_failures", self.breaker_failures, 0, 1_000_000)
         _charset("url_charset", self.url_charset)
         _some_of(self, "honour", get_args(PaceRecord))
-        _some_of(self, "purposes", get_args(Purpose))
+        _purposes(self)
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
+        if not isinstance(self.dialect, str | Dialect | Mapping):
+            raise InvalidSetting(f"dialect: {self.dialect!r:.200} is neither a name nor a Dialect")
         if not isinstance(self.dialect, str):
             object.__setattr__(self, "dialect", dialect(self.dialect))
         dialect(self.dialect)
@@ -204,6 +206,20 @@ def _some_of(policy: Policy, field: str, allowed: tuple[str, ...]) -> None:
     for name in names:
         _one_of(field, name, allowed)
     object.__setattr__(policy, field, tuple(name for name in allowed if name in names))
+
+
+def _purposes(policy: Policy) -> None:
+    """Each purpose once, by the name that the vocabulary has for it."""
+    names = _texts("purposes", policy.purposes)
+    if names:
+        from comity.signals.usage.statements import PURPOSES, purpose_named
+
+        for name in names:
+            _one_of("purposes", name, get_args(Purpose))
+        named = {purpose_named(name) for name in names}
+        object.__setattr__(policy, "purposes", tuple(name for name in PURPOSES if name in named))
+    else:
+        object.__setattr__(policy, "purposes", ())
 
 
 def _whole(field: str, value: object, least: int, most: int) -> None:

@@ -1,8 +1,12 @@
 """Floor 5: what an agent fetches: one URL, politely, as Markdown, with a score, warnings and evidence."""
 
+from comity.retrieve.content import LeftOut
 from comity.retrieve.evidence import Considered, Evidence, Manifest, Retrieved, json_schema
+from comity.retrieve.extraction import Content
 from comity.retrieve.hidden import HiddenText
+from comity.retrieve.json_ld import Entity
 from comity.retrieve.llms_txt import llms_txt
+from comity.retrieve.metadata import Field, Metadata
 from comity.retrieve.parts import Answer, Chooser, Extractor, Fetcher
 from comity.retrieve.quality import Quality
 from comity.retrieve.retrieve import retrieve
@@ -11,11 +15,16 @@ __all__ = [
     "Answer",
     "Chooser",
     "Considered",
+    "Content",
+    "Entity",
     "Evidence",
     "Extractor",
     "Fetcher",
+    "Field",
     "HiddenText",
+    "LeftOut",
     "Manifest",
+    "Metadata",
     "Quality",
     "Retrieved",
     "json_schema",

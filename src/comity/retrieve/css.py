@@ -35,6 +35,11 @@ _PIXELS: Final = {
     "cm": 38.0,
 }
 _RULE: Final = re.compile(r"([^{}]*)\{([^{}]*)\}")
+# What every way to hide something is written with; most rules have none of it and need no reading.
+_MAY_HIDE: Final = re.compile(
+    r"none|hidden|collapse|clip|inset|opacity|transparent|font-size|text-indent|margin|left|top|right|bottom|transform|\\",
+    re.IGNORECASE,
+)
 _SIMPLE: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)?((?:[.#][\w-]+)?)")
 _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")
@@ -59,10 +64,12 @@ class Rules:
     """The simple selectors (`p`, `.x`, `#x`, `p.x`) of a page's style elements that hide what they select."""
 
     hiding: Mapping[str, Hiding]
+    names: frozenset[str] = frozenset()
+    """All names of elements, ids and classes in them."""
 
     def of(self, name: str, identity: str, classes: str) -> Hiding | None:
         """How an element of this name, id and class attribute is hidden."""
-        if not self.hiding:
+        if name not in self.names and identity not in self.names and self.names.isdisjoint(classes.split()):
             return None
         marks = [f"#{identity}"] if identity else []
         marks += [f".{each}" for each in classes.split()[:50]]
@@ -111,13 +118,15 @@ def hiding_rules(sheets: Iterable[str]) -> Rules:
         text = _COMMENT.sub("", sheet[:room])
         room -= len(text)
         for match in _RULE.finditer(_top_level(text)):
+            if not _MAY_HIDE.search(match[2]):
+                continue
             kind = hides(declarations(match[2]))
             if kind is None:
                 continue
             for selector in match[1][-MAX_STYLE:].rpartition(";")[2].split(","):
                 if selector.strip() and _SIMPLE.fullmatch(selector.strip()):
                     found[selector.strip()] = kind
-    return Rules(found)
+    return Rules(found, frozenset(name for selector in found for name in re.split(r"[.#]", selector) if name))
 
 
 def colour(words: str) -> Colour | None:

@@ -7,7 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from comity.policy import Decision
+from comity.retrieve.content import LeftOut
 from comity.retrieve.hidden import HiddenText
+from comity.retrieve.kinds import Kind
+from comity.retrieve.metadata import NOTHING, Metadata
 from comity.retrieve.quality import Quality
 from comity.signals.llms import Reason, Strategy
 from comity.signals.robots_meta import PageWarning
@@ -16,7 +19,7 @@ from comity.signals.usage import PURPOSES, Usage
 Outcome = Literal[
     "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
 ]
-Conversion = Literal["markdownify", "extractor", "unchanged"]
+Conversion = Literal["comity", "extractor", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,11 @@ class Retrieved:
         quality: how good the Markdown is likely to be.
         warnings: for use and citation; never a reason not to have fetched.
         hidden: text that a person would not see.
+        kind: what the answer is: a `page`, or what was sent in its place; what is no page has no Markdown, unless all
+            was asked for.
+        reason: why it is taken for that; empty for a page.
+        metadata: what the page says it is, each with where it says so.
+        left_out: what was taken for no content, by place.
     """
 
     url: str
@@ -130,6 +138,10 @@ class Retrieved:
     warnings: tuple[PageWarning, ...]
     hidden: tuple[HiddenText, ...]
     evidence: Evidence
+    kind: Kind = "page"
+    reason: str = ""
+    metadata: Metadata = NOTHING
+    left_out: tuple[LeftOut, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""
@@ -150,6 +162,10 @@ class Retrieved:
             "quality": self.quality.to_dict(),
             "warnings": [asdict(each) for each in self.warnings],
             "hidden": [asdict(each) for each in self.hidden],
+            "kind": self.kind,
+            "reason": self.reason,
+            "metadata": self.metadata.to_dict(),
+            "left_out": [asdict(each) for each in self.left_out],
             "evidence": _plain(evidence),
         }
 

@@ -5,15 +5,12 @@ style elements, characters; linked style sheets and scripts are not read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from comity.retrieve import css
-
-if TYPE_CHECKING:
-    from bs4 import BeautifulSoup, Tag
-    from bs4.element import PageElement
+from comity.retrieve.tree import Node, Tree
 
 Kind = Literal[
     "hidden_attribute",
@@ -107,42 +104,78 @@ def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
     return tuple(found[:MAX_FOUND])
 
 
-def in_page(soup: "BeautifulSoup", styles: "Iterable[Tag]") -> tuple[tuple[HiddenText, ...], tuple["Tag", ...]]:
-    """What an HTML page with these `style` elements hides, and the elements whose text is not to be kept."""
-    from bs4 import Comment, Tag
+def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
+    """What an HTML page hides, and the elements whose text is not to be kept."""
+    rules = css.hiding_rules(style.text() for style in tree.all("style"))
+    controlled: set[str] | None = None  # ids of what a click would show
+    found = [
+        _found("instructing_comment", comment, False)
+        for comment in tree.comments
+        if len(comment) > 7 and _INSTRUCTS.search(comment[:10_000])
+    ][:MAX_FOUND]
+    removed: set[Node] = set()
+    reported: set[Node] = set()
+    for node in tree.styled if not rules.hiding else tree.nodes():
+        kind, kept = _hides(node, rules)
+        if kind is None or node.name in ("html", "body"):  # scripts show those again
+            continue
+        inside = False
+        around = node.parent
+        while around is not None:
+            if around in removed:
+                break
+            inside |= around in reported
+            around = around.parent
+        if around is not None:
+            continue
+        text = "" if kept and (inside or len(found) >= MAX_FOUND) else " ".join(node.text().split())
+        if not kept and len(text) >= _LEAST_PANEL and kind in _UNFOLDED:
+            if controlled is None:
+                controlled = _controlled(tree)
+            kept = _unfolds(node, controlled) or len(text) > len(tree.text()) / 2
+        (reported if kept else removed).add(node)
+        if not inside and len(found) < MAX_FOUND and text:
+            found.append(_found(kind, text, kept))
+    found += _characters(tree.text())
+    return tuple(found), removed
 
-    rules = css.hiding_rules(style.get_text() for style in styles)
-    found: list[HiddenText] = []
-    removed: list[Tag] = []
-    stack: list[tuple[PageElement, bool]] = [(soup, False)]  # with whether hidden text around it is reported already
-    while stack:
-        node, reported = stack.pop()
-        if isinstance(node, Comment):
-            if _INSTRUCTS.search(node[:10_000]):
-                found.append(_found("instructing_comment", node, False))
-        elif isinstance(node, Tag):
-            kind, kept = _hides(node, rules)
-            if kind is not None and node.name not in ("html", "body"):  # scripts show those again
-                if not kept:
-                    removed.append(node)
-                if not reported and len(found) < MAX_FOUND and (text := node.get_text(" ", strip=True)):
-                    found.append(_found(kind, text, kept))
-                if not kept:
-                    continue
-                reported = True
-            stack.extend((child, reported) for child in reversed(node.contents))
-    found = found[:MAX_FOUND] + list(_characters(soup.get_text()))
-    return tuple(found), tuple(removed)
+
+# What scripts show again at a click, or once the page has loaded.
+_UNFOLDED: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
+_LEAST_PANEL: Final = 80
+_PANEL: Final = re.compile(
+    r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
+)
+_REFERENCES: Final = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns")
 
 
-def _hides(node: "Tag", rules: css.Rules) -> tuple[Kind | None, bool]:
+def _controlled(tree: Tree) -> set[str]:
+    """The ids that tabs and buttons name as what they show."""
+    found: set[str] = set()
+    for node in tree.all("a", "button", "li", "div", "span", "h2", "h3", "h4", "summary", "label", "input"):
+        attributes = node.attributes
+        for name in _REFERENCES:
+            if name in attributes:
+                found.update(attributes[name].replace("#", " ").split()[:10])
+        if node.name == "a" and attributes.get("href", "")[:1] == "#" and "role" in attributes:
+            found.add(attributes["href"][1:])
+    return found
+
+
+def _unfolds(node: Node, controlled: set[str]) -> bool:
+    """Whether an element is a panel of tabs or of an accordion: hidden until people ask for it, and meant for them."""
+    attributes = node.attributes
+    if attributes.get("role", "").lower() == "tabpanel" or attributes.get("id", "") in controlled - {""}:
+        return True
+    return bool(_PANEL.search(attributes.get("class", "").lower()))
+
+
+def _hides(node: Node, rules: css.Rules) -> tuple[Kind | None, bool]:
     """How an element hides its text, and whether that text is kept."""
-    if not node.attrs:
-        return None, False
-    if "hidden" in node.attrs and _text(node, "hidden").lower() != "until-found":
+    attributes = node.attributes
+    if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
         return "hidden_attribute", False
-    style = _text(node, "style")
-    if style:
+    if style := attributes.get("style"):
         declared = css.declarations(style)
         kind = css.hides(declared)
         if kind is not None:
@@ -151,31 +184,27 @@ def _hides(node: "Tag", rules: css.Rules) -> tuple[Kind | None, bool]:
             same = _same_colour(node, declared["color"])
             if same is not None:
                 return "same_colour", not same
-    if _text(node, "aria-hidden").lower() == "true":
+    if attributes.get("aria-hidden", "").lower() == "true":
         return "aria_hidden", True
+    if not rules.hiding:
+        return None, True
     # Later rules, other states and media may show it again: that is for a browser to know.
-    kind = rules.of(node.name, _text(node, "id"), _text(node, "class"))
-    return kind, True
+    return rules.of(node.name, attributes.get("id", ""), attributes.get("class", "")), True
 
 
-def _same_colour(node: "Tag", colour: str) -> bool | None:
+def _same_colour(node: Node, colour: str) -> bool | None:
     """True: the background declared on it or around it is the same; False: none is, and the text is white."""
     own = css.colour(colour)
     if own is None:
         return None
-    around: Tag | None = node
+    around: Node | None = node
     while around is not None:
-        declared = css.declarations(_text(around, "style"))
-        words = declared.get("background-color") or declared.get("background") or _text(around, "bgcolor")
+        declared = css.declarations(around.attributes.get("style", ""))
+        words = declared.get("background-color") or declared.get("background") or around.attributes.get("bgcolor")
         if words:
             return True if css.colour(words) == own else None
         around = around.parent
     return False if own == (255, 255, 255) else None
-
-
-def _text(node: "Tag", name: str) -> str:
-    value = node.attrs.get(name, "")
-    return value if isinstance(value, str) else " ".join(value)
 
 
 def _characters(text: str) -> Iterator[HiddenText]:

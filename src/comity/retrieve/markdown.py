@@ -1,111 +1,403 @@
-"""markdownify, with a deadline and with elements that are left out. Imported late: it needs `comity[retrieve]`."""
+"""A tree becomes Markdown (CommonMark with the tables of GFM). What a page says as text stays text: nothing in it can
+become a link, a heading or markup that the page did not have.
+"""
+
+from __future__ import annotations
 
 import re
 import time
-from importlib.util import find_spec
-
-from bs4 import BeautifulSoup, Tag
-from markdownify import ATX, MarkdownConverter
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from comity import urls
 from comity.errors import ExtractionFailed
+from comity.retrieve import tables
+from comity.retrieve.inline import (
+    BREAK,
+    code_span,
+    fence_of,
+    heading_end,
+    line_breaks,
+    line_starts,
+    shifted,
+    words_of,
+    wrapped,
+)
+from comity.retrieve.tree import SKIPPED, Node, Text, Tree, is_block
 
-if find_spec("lxml") is None:  # what Beautiful Soup builds the tree with
-    raise ImportError("lxml", name="lxml")
-
-_LONGEST_REFERENCE = 8192
-_WIDEST_SPAN = 20
-_BLANK_LINES = re.compile(r"\n{4,}")
-_XML = re.compile(r"<\?xml", re.IGNORECASE)
-_LANGUAGE = re.compile(r"[A-Za-z0-9+#]{1,20}")
-
-
-def tree(html: str) -> BeautifulSoup:
-    """The page as a tree."""
-    # Beautiful Soup warns the program's users of what it takes for a file name or for XML.
-    html = _XML.sub("<?", html)
-    if "<" not in html:
-        html = f"<body>{html}"
-    return BeautifulSoup(html.encode("utf-8", "replace"), "lxml", from_encoding="utf-8")
+_LONGEST_REFERENCE: Final = 8192
+_DEEPEST_INDENT: Final = 24
+_CHECK_EVERY: Final = 256
+_LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
+_PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_WRAPS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "srcset")
+_LINE_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
+# What would end a link's destination, percent-encoded.
+_IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
 
 
-def converted(content: Tag, base: urls.Base, *, without: set[int], deadline: float) -> str:
-    """Markdown of an element.
+def written(tree: Tree, base: urls.Base, *, without: set[Node], deadline: float, url: str) -> str:
+    """Markdown of a page.
 
     Args:
-        without: ids of elements that are left out.
+        base: where relative references start.
+        without: elements that are left out; so is text whose block is not kept.
         deadline: when work stops, by this thread's processor time: a busy machine makes no page hostile.
 
     Raises:
         ExtractionFailed: the deadline has passed.
     """
-    _prepare(content, base)
-    text = str(_Converter(without, deadline, base.url).convert_soup(content))
-    text = _BLANK_LINES.sub("\n\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip("\n")
+    writer = Writer(base, without, deadline, url)
+    blocks: list[Block] = []
+    writer.container(tree.first("body") or tree.root, blocks)
+    text = joined(blocks)
     return text + "\n" if text else ""
 
 
-class _Converter(MarkdownConverter):
-    def __init__(self, without: set[int], deadline: float, url: str) -> None:
-        super().__init__(heading_style=ATX, bullets="-", code_language_callback=_language)
+Block = tuple[str, str]
+"""What it is (`text`, `heading`, `list`, `code`, `table`, `rule`) and its lines."""
+
+
+def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
+    """Blocks with what stands between them; `tight` for an item, whose lists follow its text at once."""
+    parts: list[str] = []
+    before = ""
+    for kind, text in blocks:
+        if kind == "rule" and (not parts or before == "rule"):
+            continue
+        if parts:
+            parts.append("\n" if tight and kind == "list" and before == "text" else "\n\n")
+        parts.append(text)
+        before = kind
+    if before == "rule":
+        del parts[-2:]
+    return "".join(parts)
+
+
+class Writer:
+    """Writes one page; `container` and `inline` call each other as the page is nested."""
+
+    def __init__(self, base: urls.Base, without: set[Node], deadline: float, url: str) -> None:
+        self._base = base
         self._without = without
         self._deadline = deadline
         self._url = url
-        self._numbers: dict[int, int] = {}  # of the last item, by the id of its list
+        self._seen = 0
+        self._indent = 0
+        self._link: str | None = None  # of an `a` around blocks, until a heading or a text has taken it
+        self._kinds: dict[str, Callable[[Node, list[Block]], None]] = {
+            **dict.fromkeys(_HEADINGS, self._heading),
+            **dict.fromkeys(("ul", "ol", "menu", "dir"), self._list),
+            "pre": self._code,
+            "blockquote": self._quote,
+            "table": self._table,
+            "hr": self._rule,
+        }
 
-    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
-        if id(node) in self._without or (node.name == "img" and "src" not in node.attrs):
-            return ""
-        if time.thread_time() > self._deadline:
+    def container(self, node: Node, out: list[Block]) -> None:
+        """The blocks of an element's content."""
+        run: list[str] = []
+        for child in node.children:
+            if isinstance(child, Text):
+                if child.kept:
+                    run.append(self._words(child.text))
+                elif run:
+                    run.append(" ")
+                continue
+            if child.name in SKIPPED or child in self._without:
+                continue
+            self._tick()
+            if is_block(child):
+                self._flush(run, out)
+                self.block(child, out)
+            else:
+                self.inline(child, run, frozenset())
+        self._flush(run, out)
+
+    def block(self, node: Node, out: list[Block]) -> None:
+        """One block-level element."""
+        kind = self._kinds.get(node.name)
+        if kind is not None:
+            kind(node, out)
+        elif node.name == "a" and (target := self._target(node)) is not None:
+            outer, self._link = self._link, target
+            if not any(each.name in _HEADINGS for each in _below(node)):
+                self.container(node, out)
+            else:
+                self._link = None
+                self._headed(node, target, out)
+            self._link = outer
+        else:
+            self.container(node, out)
+
+    def inline(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        """An inline element's part of a run of text; `inside`: the marks that are open around it."""
+        name = node.name
+        if name == "br":
+            run.append(BREAK)
+        elif name == "img":
+            run.append(self._image(node))
+        elif name in ("video", "audio"):
+            run.append(self._medium(node))
+        elif name in _CODE:
+            run.append(code_span(self._raw(node)))
+        elif name == "a":
+            self._anchor(node, run, inside)
+        elif name in ("sup", "sub"):
+            run.append(shifted(name, self._inner(node, inside), bool(run) and run[-1][-1:].isalnum()))
+        elif name == "q":
+            run.append(f"“{self._inner(node, inside).strip()}”")
+        elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
+            run.append(wrapped(self._inner(node, inside | {mark}), mark))
+        elif name not in ("input", "rp"):
+            self._into(node, run, inside)
+
+    def text_of(self, node: Node) -> str:
+        """An element's content on one line, for a heading or a cell."""
+        parts: list[Block] = []
+        self.container(node, parts)
+        return " ".join(text.replace("\n", " ") for _, text in parts)
+
+    def is_left_out(self, node: Node) -> bool:
+        return node.name in SKIPPED or node in self._without
+
+    def _inner(self, node: Node, inside: frozenset[str]) -> str:
+        run: list[str] = []
+        self._into(node, run, inside)
+        return "".join(run)
+
+    def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        for child in node.children:
+            if isinstance(child, Text):
+                run.append(self._words(child.text) if child.kept else " ")
+            elif child.name not in SKIPPED and child not in self._without:
+                self._tick()
+                if is_block(child):  # only where a table or a heading stands inside of a run
+                    run.append(" ")
+                    self._into(child, run, inside)
+                    run.append(" ")
+                else:
+                    self.inline(child, run, inside)
+
+    def _words(self, text: str) -> str:
+        return words_of(text)
+
+    def _tick(self) -> None:
+        self._seen += 1
+        if self._seen % _CHECK_EVERY == 1 and time.thread_time() > self._deadline:
             raise ExtractionFailed(f"{self._url} could not be turned into Markdown in time", url=self._url)
-        return str(super().process_tag(node, parent_tags))  # type: ignore[misc]
 
-    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """markdownify counts an item's elder siblings each time: quadratic for one long list."""
-        parent = el.parent
-        if parent is None or parent.name != "ol":
-            return str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
-        number = self._numbers.get(id(parent), int(str(parent.attrs.get("start", 1))) - 1) + 1
-        self._numbers[id(parent)] = number
-        bullet = f"{number}. "
-        first, *others = (text or "").strip().split("\n")
-        indented = (" " * len(bullet) + line if line else "" for line in others)
-        return "\n".join((bullet + first, *indented)) + "\n"
+    def _flush(self, run: list[str], out: list[Block]) -> None:
+        if not run:
+            return
+        text = line_breaks("".join(run))
+        run.clear()
+        if not text:
+            return
+        if self._link is not None and "](" not in text:
+            text, self._link = f"[{text}]({self._link})", None
+        out.append(("text", line_starts(text)))
+
+    def _heading(self, node: Node, out: list[Block]) -> None:
+        text = self.text_of(node).strip()
+        if text:
+            text = heading_end(text)
+            out.append(("heading", f"{'#' * _HEADINGS[node.name]} {text}"))
+
+    def _headed(self, node: Node, target: str, out: list[Block]) -> None:
+        """A link around a heading: the heading is the link."""
+        before = len(out)
+        self.container(node, out)
+        for number in range(before, len(out)):
+            kind, text = out[number]
+            if kind == "heading":
+                marks, _, words = text.partition(" ")
+                if "](" not in words:
+                    out[number] = (kind, f"{marks} [{words}]({target})")
+                return
+
+    def _list(self, node: Node, out: list[Block]) -> None:
+        number = _whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
+        items: list[str] = []
+        deep = self._indent >= _DEEPEST_INDENT
+        self._indent += 1
+        for child in node.children:
+            if isinstance(child, Text):
+                blocks: list[Block] = [("text", self._words(child.text).strip())] if child.kept else []
+            elif self.is_left_out(child):
+                continue
+            else:
+                self._tick()
+                blocks = []
+                if is_block(child):
+                    self.block(child, blocks)
+                else:
+                    run: list[str] = []
+                    self.inline(child, run, frozenset())
+                    self._flush(run, blocks)
+            text = joined(blocks, tight=True)
+            if not text:
+                continue
+            bullet = f"{number}. " if node.name == "ol" else "- "
+            number += 1
+            if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
+                bullet = "  "
+            items.append(text if deep else bullet + _indented(text, " " * len(bullet)))
+        self._indent -= 1
+        if items:
+            out.append(("list", "\n".join(items)))
+
+    def _quote(self, node: Node, out: list[Block]) -> None:
+        blocks: list[Block] = []
+        deep = self._indent >= _DEEPEST_INDENT
+        self._indent += 1
+        self.container(node, blocks)
+        self._indent -= 1
+        text = joined(blocks)
+        if text and not deep:
+            text = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+        if text:
+            out.append(("quote", text))
+
+    def _code(self, node: Node, out: list[Block]) -> None:
+        code = self._raw(node).removeprefix("\n").rstrip()
+        if not code.strip():
+            return
+        fence = fence_of(code)
+        out.append(("code", f"{fence}{_language(node)}\n{code}\n{fence}"))
+
+    def _rule(self, node: Node, out: list[Block]) -> None:
+        out.append(("rule", "---"))
+
+    def _table(self, node: Node, out: list[Block]) -> None:
+        tables.write(self, node, out)
+
+    def _raw(self, node: Node) -> str:
+        """The text of code: lines and indentation as they are."""
+        parts: list[str] = []
+
+        def take(inner: Node) -> None:
+            for child in inner.children:
+                if isinstance(child, Text):
+                    if child.kept:
+                        parts.append(child.text)
+                elif child.name == "br":
+                    parts.append("\n")
+                elif child.name not in SKIPPED and child not in self._without:
+                    self._tick()
+                    if _LINE_NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
+                        continue
+                    lines = is_block(child) and child.name not in ("td", "th")
+                    if lines and parts and not parts[-1].endswith("\n"):
+                        parts.append("\n")
+                    take(child)
+                    if lines and parts and not parts[-1].endswith("\n"):
+                        parts.append("\n")
+
+        take(node)
+        return "".join(parts).replace("\r\n", "\n").replace("\xa0", " ")
+
+    def _anchor(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        if "[" in inside:
+            self._into(node, run, inside)
+            return
+        words = self._inner(node, inside | {"["})
+        label = words.strip(" \x0c")
+        target = self._target(node)
+        if label.replace("\\", "") in _PERMALINKS and "#" in node.attributes.get("href", ""):
+            return
+        if not label or target is None:
+            run.append(words)
+            return
+        label = label.replace(BREAK, " ")
+        lead = " " if words[:1] == " " else ""
+        trail = " " if words[-1:] == " " else ""
+        run.append(f"{lead}[{label}]({target}){trail}")
+
+    def _target(self, node: Node) -> str | None:
+        return self.reference(node.attributes.get("href"), ("mailto:", "tel:"))
+
+    def reference(self, reference: str | None, other: tuple[str, ...] = ()) -> str | None:
+        """An absolute http or https URL (or one of the other schemes), or None: `javascript:` is no place to go to."""
+        if reference is None or len(reference) > _LONGEST_REFERENCE:
+            return None
+        reference = reference.strip()
+        if reference[:7].lower().startswith(other) and other:
+            return reference.translate(_IN_DESTINATION)
+        target = self._base.join(reference)
+        if target is None:
+            return None
+        _, mark, fragment = reference.partition("#")  # the join leaves it out; people cite by it
+        return f"{target}{mark}{fragment}".translate(_IN_DESTINATION)
+
+    def _image(self, node: Node) -> str:
+        attributes = node.attributes
+        if not self._belongs(node):
+            return ""
+        sources = [attributes.get("src", "")]
+        if not sources[0] or sources[0].lstrip()[:5].lower() == "data:":
+            sources += [
+                attributes[name].split(",")[0].split()[0] for name in _LAZY if attributes.get(name, "").strip(" ,")
+            ]
+        for source in sources:
+            if source and source.lstrip()[:5].lower() != "data:" and (target := self.reference(source)) is not None:
+                return f"![{self._words(attributes.get('alt', '')).strip()}]({target})"
+        return ""
+
+    def _medium(self, node: Node) -> str:
+        if not self._belongs(node):
+            return ""
+        sources = [node.attributes.get("src", "")]
+        sources += [each.attributes.get("src", "") for each in _below(node) if each.name == "source"]
+        for source in sources:
+            if source and (target := self.reference(source)) is not None:
+                label = node.attributes.get("title") or node.attributes.get("aria-label") or node.name
+                return f"[{self._words(label).strip()}]({target})"
+        return ""
+
+    def _belongs(self, node: Node) -> bool:
+        """Whether the text around an image, as far as there is any, is kept."""
+        around: Node | None = node
+        while around is not None:
+            if around.words:
+                return around.kept_words * 2 >= around.words
+            around = around.parent
+        return True
 
 
-def _prepare(content: Tag, base: urls.Base) -> None:
-    """Links and images get absolute http or https URLs, or none: `javascript:` and `data:` are no place to go to.
-
-    Numbers that the page states are kept within reason.
-    """
-    for tag in content.find_all(("a", "img", "ol", "td", "th")):
-        attributes = tag.attrs
-        for name in ("href", "src"):
-            if name in attributes:
-                reference = str(attributes.pop(name))
-                target = base.join(reference) if len(reference) <= _LONGEST_REFERENCE else None
-                if target is not None:
-                    _, mark, fragment = reference.partition("#")  # the join leaves it out; people cite by it
-                    attributes[name] = f"{target}{mark}{fragment}".translate(_IN_MARKDOWN)
-        for name, most in (("start", 10**9), ("colspan", _WIDEST_SPAN)):
-            if name in attributes:
-                number = str(attributes[name]).strip()
-                if not (number.isascii() and number.isdigit() and len(number) < 10 and int(number) <= most):
-                    del attributes[name]
+def _indented(text: str, by: str) -> str:
+    first, *others = text.split("\n")
+    return "\n".join((first, *(by + line if line else "" for line in others)))
 
 
-# What would end a link's destination, percent-encoded.
-_IN_MARKDOWN = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t"}
+def _whole(text: str, most: int, otherwise: int) -> int:
+    """A number that a page states, within reason."""
+    text = text.strip()
+    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:
+        return int(text)
+    return otherwise
 
 
-def _language(pre: Tag) -> str:
+def _below(node: Node) -> Iterable[Node]:
+    stack = [node]
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Node):
+                yield child
+                stack.append(child)
+
+
+def _language(pre: Node) -> str:
     """`python` for a `pre`, or the `code` in it, of class `language-python`, and for `highlight-python` around it."""
+    inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
     around = pre.parent
-    for tag in (pre, pre.find("code", recursive=False), around, around.parent if around is not None else None):
-        if not isinstance(tag, Tag):
+    for node in (pre, inner, around, around.parent if around is not None else None):
+        if node is None:
             continue
-        names = tag.attrs.get("class", "")
-        for name in names.split() if isinstance(names, str) else names:
+        for name in node.attributes.get("class", "").split():
             kind, _, language = name.partition("-")
             if kind in ("language", "lang", "highlight") and _LANGUAGE.fullmatch(language):
                 return "" if language in ("default", "none", "notranslate") else language

@@ -9,7 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 Name = Literal[
-    "text_length", "text_to_markup", "link_density", "boilerplate", "title_missing", "truncated", "javascript_shell"
+    "text_length",
+    "text_to_markup",
+    "link_density",
+    "boilerplate",
+    "title_missing",
+    "truncated",
+    "javascript_shell",
+    "content_unclear",
+    "not_a_page",
 ]
 
 ENOUGH_TEXT: Final = 600
@@ -42,6 +50,9 @@ class Signs:
         title: whether there is a title.
         truncated: whether a limit cut the source.
         javascript_shell: whether the page shows next to nothing without running its scripts.
+        agreement: how far what was kept is expected to agree with the page's content (F1, 0 to 1); None where nothing
+            was estimated.
+        page: whether it is a page (or a shell of one), and no wall, challenge or error.
     """
 
     text: int
@@ -51,6 +62,8 @@ class Signs:
     title: bool = True
     truncated: bool = False
     javascript_shell: bool = False
+    agreement: float | None = None
+    page: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,13 @@ def assess(signs: Signs) -> Quality:
         0.1 if signs.javascript_shell else 1.0,
         "The page shows next to nothing without running its scripts.",
     )
+    if signs.agreement is not None:
+        count(
+            "content_unclear",
+            signs.agreement,
+            f"What is content of the page is not clear: about {signs.agreement:.0%} of this is expected to be right.",
+        )
+    count("not_a_page", 1.0 if signs.page else 0.1, "It is no page, but what was sent in its place.")
     score = 1.0
     for reason in reasons:
         score *= reason.factor
@@ -118,7 +138,14 @@ def assess(signs: Signs) -> Quality:
 
 
 def signs_of(
-    markdown: str, *, source: int, title: bool, truncated: bool = False, javascript_shell: bool = False
+    markdown: str,
+    *,
+    source: int,
+    title: bool,
+    truncated: bool = False,
+    javascript_shell: bool = False,
+    agreement: float | None = None,
+    page: bool = True,
 ) -> Signs:
     """The signs of some Markdown; the other arguments as in `Signs`."""
     text = links = waste = 0
@@ -129,7 +156,7 @@ def signs_of(
         links += sum(_size(label) for label in _LINK.findall(line)) if "](" in line else 0
         if len(plain) <= _SHORT_LINE and _BOILERPLATE.search(plain):
             waste += size
-    return Signs(text, min(links, text), waste, source, title, truncated, javascript_shell)
+    return Signs(text, min(links, text), waste, source, title, truncated, javascript_shell, agreement, page)
 
 
 def _size(text: str) -> int:

@@ -7,6 +7,7 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -15,6 +16,7 @@ from comity.errors import (
     AddressBlocked,
     BadStatus,
     ComityError,
+    InvalidSetting,
     NoCandidate,
     PartFailed,
     RobotsDisallowed,
@@ -25,6 +27,7 @@ from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.retrieve import extraction, hidden
 from comity.retrieve.evidence import Considered, Conversion, Evidence, Manifest, Outcome, Retrieved, sha256
+from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.page_warnings import about
 from comity.retrieve.parts import (
@@ -42,10 +45,10 @@ from comity.retrieve.quality import assess, signs_of
 from comity.signals import encodings, links, llms, usage
 from comity.signals.llms import Reason, Strategy
 
-Kind = Literal["html", "markdown", "text"]
+Form = Literal["html", "markdown", "text"]
 Why = Reason | Literal["chooser"]
 
-_KINDS: Final[dict[str, Kind]] = {
+_KINDS: Final[dict[str, Form]] = {
     "text/html": "html",
     "application/xhtml+xml": "html",
     "text/markdown": "markdown",
@@ -62,6 +65,7 @@ async def retrieve(
     url: str,
     *,
     strategy: Strategy = "prefer",
+    content: Content = "main",
     fetcher: Fetcher | None = None,
     extractor: Extractor | None = None,
     chooser: Chooser | None = None,
@@ -73,13 +77,16 @@ async def retrieve(
         url: absolute, http or https.
         strategy: `prefer` a URL that llms.txt offers for the page, or its Markdown variant; `force` one, never the page
             itself; `disabled`: the page itself, llms.txt is not asked for.
+        content: `main` leaves out what is not the page's content and says so in `left_out`; `all` keeps whatever a
+            person would see.
         fetcher: `fetcher(url, headers)` gets pages and llms.txt in the client's place; robots.txt stays the client's,
             and pacing and the address guard of those requests become the fetcher's business.
         extractor: `extractor(html, url)` gives the Markdown of a page.
         chooser: `chooser(url, candidates)` gives None or the URL to try first, with headers for it.
 
     Raises:
-        InvalidURL, InvalidSetting
+        InvalidURL
+        InvalidSetting: `strategy` or `content` is none of those.
         RobotsDisallowed: the page, or what it redirects to, may not be fetched. Nothing was, in its place either.
         NoCandidate: no candidate was allowed and answered.
         BadStatus, UnsupportedContent: the page's own answer is no page.
@@ -87,7 +94,9 @@ async def retrieve(
         AddressBlocked, FetchError and its kinds
     """
     llms.candidates(url, None, strategy=strategy)
-    return await _Retrieval(client, urls.normalise(url), strategy, fetcher, extractor, chooser).run()
+    if content not in ("main", "all"):
+        raise InvalidSetting(f"content {content!r} is neither 'main' nor 'all'")
+    return await _Retrieval(client, urls.normalise(url), strategy, content, fetcher, extractor, chooser).run()
 
 
 class _Retrieval:
@@ -98,6 +107,7 @@ class _Retrieval:
         client: AsyncClient,
         url: str,
         strategy: Strategy,
+        content: Content,
         fetcher: Fetcher | None,
         extractor: Extractor | None,
         chooser: Chooser | None,
@@ -105,6 +115,7 @@ class _Retrieval:
         self.client = client
         self.url = url
         self.strategy = strategy
+        self.content = content
         self.fetcher = fetcher
         self.extractor = extractor
         self.chooser = chooser
@@ -157,7 +168,7 @@ class _Retrieval:
                 order = {first: order.get(first, "chooser"), **order}
         return list(order.items())
 
-    async def first_usable(self, order: list[tuple[str, Why]]) -> tuple[Fetched, Kind]:
+    async def first_usable(self, order: list[tuple[str, Why]]) -> tuple[Fetched, Form]:
         """The first candidate that is allowed and answers with something that can be read."""
         own: ComityError | None = None  # why the page itself cannot be had
         for url, why in order:
@@ -193,7 +204,7 @@ class _Retrieval:
         status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
 
-    async def result(self, requested: Decision, answer: Fetched, kind: Kind) -> Retrieved:
+    async def result(self, requested: Decision, answer: Fetched, kind: Form) -> Retrieved:
         """Convert, judge and put together."""
         policy = self.client.policy
         for hop in answer.redirects:
@@ -213,7 +224,7 @@ class _Retrieval:
         stated = usage.merge(
             decision.usage,
             usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
-            usage.from_metas(said.metas, agent=policy.asked_as),
+            usage.from_metas(said.metas, agent=policy.asked_as, url=said.base),
             usage.Usage(licences=usage.from_links(read.licences, said.base)),
         )
         signs = await asyncio.to_thread(
@@ -223,6 +234,8 @@ class _Retrieval:
             title=title is not None or kind == "text",
             truncated=read.truncated,
             javascript_shell=read.javascript_shell,
+            agreement=read.agreement,
+            page=read.judgement.kind in ("page", "javascript_shell"),
         )
         return Retrieved(
             url=answer.url,
@@ -260,30 +273,31 @@ class _Retrieval:
                 seconds=time.monotonic() - self.started,
                 conversion_seconds=conversion_seconds,
             ),
+            kind=read.judgement.kind,
+            reason=read.judgement.reason,
+            metadata=read.metadata,
+            left_out=read.left_out,
         )
 
-    async def converted(self, answer: Fetched, kind: Kind) -> tuple[extraction.Page, Conversion]:
+    async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.Page, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
         encoding = encodings.detect(answer.body, answer.header("content-type"))
         text = encodings.to_utf8(answer.body, encoding).decode("utf-8")
         if kind != "html":
             found = await asyncio.to_thread(hidden.in_text, text, comments=kind == "markdown")
-            return extraction.Page(text, found, truncated=False, javascript_shell=False), "unchanged"
+            return extraction.Page(text, found, truncated=False), "unchanged"
         own = self.extractor
-        page = await asyncio.to_thread(extraction.read, text, answer.url, convert=own is None)
+        page = await asyncio.to_thread(extraction.read, text, answer.url, content=self.content, convert=own is None)
         if own is None:
-            return page, "markdownify"
+            return page, "comity"
         cut, _ = extraction.bounded(text, answer.url)
         markdown = await called("extractor", own, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
             raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)
-        return (
-            extraction.Page(markdown, page.hidden, page.truncated, page.javascript_shell, page.licences),
-            "extractor",
-        )
+        return replace(page, markdown=markdown, left_out=(), agreement=None), "extractor"
 
 
-def _usable(answer: Fetched, why: Why) -> Kind:
+def _usable(answer: Fetched, why: Why) -> Form:
     """
     Raises:
         BadStatus, UnsupportedContent

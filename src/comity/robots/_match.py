@@ -181,8 +181,10 @@ class Asked:
 
     def allowed_many(self, urls, agent):
         """`allowed` for many URLs."""
-        if not isinstance(agent, str) or isinstance(urls, str):
-            raise unanswerable(urls, agent)
+        if isinstance(urls, str | bytes):
+            raise TypeError("urls: several URLs are expected, not one text")
+        if not isinstance(agent, str):
+            raise unanswerable("/", agent)
         matcher = self._matchers.get(agent)
         if matcher is None:
             matcher = self._matcher_for(agent)

@@ -14,5 +14,4 @@ ctypedef Pattern* Patterns
 cdef Patterns room_for(Py_ssize_t count) except NULL
 cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) except -1
 cdef int _by_octets(const void* one, const void* other) noexcept nogil
-cdef int _by_key(const void* one, const void* other) noexcept nogil
 cdef int _by_rank(const void* one, const void* other) noexcept nogil

@@ -47,7 +47,7 @@ def pack(made, found, count, wildcards):
     size: cython.uint
     wild: Patterns = room_for(count)
     try:
-        _sort(found, count, 0)
+        _sort(found, wild, count, 0)
         for i in range(count):
             text = found[i].text
             size = found[i].size
@@ -72,7 +72,7 @@ def pack(made, found, count, wildcards):
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _sort(found: Patterns, count: cython.Py_ssize_t, depth: cython.uint) -> cython.void:
+def _sort(found: Patterns, spare: Patterns, count: cython.Py_ssize_t, depth: cython.uint) -> cython.void:
     """Sort patterns that have their first `depth` octets in common; of equal ones the strongest comes first.
 
     Eight octets at a time are compared as one number, which settles nearly all of them.
@@ -98,27 +98,74 @@ def _sort(found: Patterns, count: cython.Py_ssize_t, depth: cython.uint) -> cyth
         found[i].key = key
         alike = alike and key == found[0].key and found[i].size > depth + 8
     if alike:
-        _sort(found, count, depth + 8)
+        _sort(found, spare, count, depth + 8)
         return
-    qsort(found, count, cython.sizeof(Pattern), _by_key)
+    _sort_by_key(found, spare, count)
     begin = 0
     for i in range(1, count + 1):
         if i == count or found[i].key != found[begin].key:
             while begin < i and found[begin].size <= depth + 8:
                 begin += 1  # the shorter ones are in order
-            _sort(found + begin, i - begin, depth + 8)
+            _sort(found + begin, spare, i - begin, depth + 8)
             begin = i
 
 
-def _by_key(one, other):
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _precedes(one: Patterns, other: Patterns) -> cython.bint:
     """By the octets under comparison; what ends among them comes before what goes on."""
-    left: Patterns = cython.cast(Patterns, one)
-    right: Patterns = cython.cast(Patterns, other)
-    if left.key != right.key:
-        return -1 if left.key < right.key else 1
-    if left.size != right.size:
-        return -1 if left.size < right.size else 1
-    return -1 if left.rank > right.rank else 1
+    if one.key != other.key:
+        return one.key < other.key
+    if one.size != other.size:
+        return one.size < other.size
+    return one.rank > other.rank
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _sort_by_key(found: Patterns, spare: Patterns, count: cython.Py_ssize_t) -> cython.void:
+    """Merge sort: qsort's calls would cost more than all the rest."""
+    begin: cython.Py_ssize_t
+    middle: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    width: cython.Py_ssize_t = 8
+    one: Pattern
+    source: Patterns = found
+    target: Patterns = spare
+    begin = 0
+    while begin < count:  # short runs by insertion
+        end = begin + width if begin + width < count else count
+        for i in range(begin + 1, end):
+            one = found[i]
+            j = i
+            while j > begin and _precedes(cython.address(one), found + j - 1):
+                found[j] = found[j - 1]
+                j -= 1
+            found[j] = one
+        begin = end
+    while width < count:
+        begin = 0
+        while begin < count:
+            middle = begin + width if begin + width < count else count
+            end = begin + 2 * width if begin + 2 * width < count else count
+            i = begin
+            j = middle
+            for at in range(begin, end):
+                if j >= end or (i < middle and not _precedes(source + j, source + i)):
+                    target[at] = source[i]
+                    i += 1
+                else:
+                    target[at] = source[j]
+                    j += 1
+            begin = end
+        source, target = target, source
+        width *= 2
+    if source != found:
+        memcpy(found, source, count * cython.sizeof(Pattern))
 
 
 def _by_octets(one, other):

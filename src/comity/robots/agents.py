@@ -34,6 +34,51 @@ def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> lis
     return _chosen([1 if any(_is_star(value, dialect) for value in group) else -1 for group in values], dialect)
 
 
+class Chooser:
+    """`choose` for many agents: groups are looked up by name where a dialect compares names as a whole."""
+
+    def __init__(self, groups: Sequence[Sequence[str]], dialect: Dialect) -> None:
+        self._groups = groups
+        self._dialect = dialect
+        self._everybodys: list[int] = []
+        self._named: dict[str, dict[int, int]] = {}  # name -> group -> length of the most specific value
+        key = _KEYS.get(dialect.agent_match)
+        self._indexed = key is not None
+        if key is None:
+            return
+        for number, group in enumerate(groups):
+            values = [folded(value) for value in group]
+            if any(_is_star(value, dialect) for value in values):
+                self._everybodys.append(number)
+            for value in values:
+                if not _is_star(value, dialect) and value != "*":
+                    weights = self._named.setdefault(key(value), {})
+                    weights[number] = max(len(value), weights.get(number, -1))
+
+    def choose(self, agent: str) -> list[int]:
+        """Numbers of the groups that apply to an agent, in file order."""
+        if not self._indexed:
+            return choose(self._groups, agent, self._dialect)
+        name, product = names(folded(agent))
+        match self._dialect.agent_match:
+            case "letters":
+                called = {letters(folded(agent))} - {""}
+            case "exact":
+                called = {product}
+            case _:
+                called = {name, product}
+        weights: dict[int, int] = {}
+        for each in called:
+            for number, weight in self._named.get(each, {}).items():
+                weights[number] = max(weight, weights.get(number, -1))
+        found = sorted(weights or self._everybodys)
+        if self._dialect.group_choice == "first_matching":
+            return found[:1]
+        if self._dialect.group_choice == "most_specific" and weights:
+            return [number for number in found if weights[number] == max(weights.values())]
+        return found
+
+
 def _chosen(weights: list[int], dialect: Dialect) -> list[int]:
     matching = [number for number, weight in enumerate(weights) if weight >= 0]
     if dialect.group_choice == "first_matching":
@@ -131,3 +176,6 @@ def _glob(value: str, agent: str) -> bool:
             return False
         position += len(run)
     return True
+
+
+_KEYS: dict[str, Callable[[str], str]] = {"product_token": token, "letters": letters, "exact": lambda value: value}

@@ -149,7 +149,7 @@ def dialect(value: str | Dialect | Mapping[str, Any]) -> Dialect:
     if isinstance(value, str):
         return DIALECTS.get(value) or _of_text(value)
     if not isinstance(value, Mapping):
-        raise InvalidSetting(f"dialect: {value!r:.200} is neither a name nor a Dialect")
+        raise TypeError(f"dialect: a name or a Dialect is expected, not {type(value).__name__}")
     return _changed(Dialect(name=value.get("name", "own")), {**value})
 
 

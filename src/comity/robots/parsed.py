@@ -4,7 +4,7 @@ when somebody asks. Immutable for its users and safe to read from several thread
 
 from array import array
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +183,11 @@ class Robots(Asked):
         """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
         return tuple(record for record in self._read_records() if kind is None or record.kind == kind)
 
+    def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
+        """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
+        number = next((number for number, name in kinds.NAMES.items() if name == kind), 0)
+        return tuple(self._records_for(agent, number)) if number else ()
+
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
 
@@ -227,7 +232,7 @@ class Robots(Asked):
         self._matchers[agent] = None
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
-        called, by_letters = self._called(agent)
+        called, by_letters = _called(agent, dialect.agent_match == "letters")
         return first(
             self.body,
             self._index,
@@ -252,16 +257,9 @@ class Robots(Asked):
     def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
         """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
         if agent.isascii() and chooses(self.dialect):
-            return chosen(self.body, self._index, *self._called(agent))
+            return chosen(self.body, self._index, *_called(agent, self.dialect.agent_match == "letters"))
         spans = self._chosen(agent)
         return tuple(start for start, _ in spans), array("I", [number for number, _ in self._rule_entries(spans)])
-
-    def _called(self, agent: str) -> tuple[tuple[bytes, bytes], bool]:
-        """What an agent is called in a file, and whether names are compared by their letters."""
-        by_letters = self.dialect.agent_match == "letters"
-        ours = folded(identified(agent))
-        one, other = (letters(ours),) * 2 if by_letters else names(ours)
-        return (one.encode(), other.encode()), by_letters
 
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
@@ -382,3 +380,11 @@ class Robots(Asked):
             else:
                 kind, value = ("comment" if mark else "blank"), ""
             yield Line(number, text, kind, value, comment)
+
+
+@lru_cache(maxsize=1024)
+def _called(agent: str, by_letters: bool) -> tuple[tuple[bytes, bytes], bool]:
+    """What an agent is called in a file, and how it is compared, as `first` and `chosen` take it."""
+    ours = folded(identified(agent))
+    one, other = (letters(ours),) * 2 if by_letters else names(ours)
+    return (one.encode(), other.encode()), by_letters

@@ -29,6 +29,10 @@ class VisitTime:
     start: time
     end: time
 
+    def __str__(self) -> str:
+        """As a file writes it: `0600-0845`."""
+        return f"{self.start:%H%M}-{self.end:%H%M}"
+
     def opens_at(self, unix_time: float) -> float:
         """`unix_time` where it lies within the hours, else the Unix time at which they begin next.
 
@@ -66,6 +70,11 @@ class RequestRate:
         if self.start is None or self.end is None:
             return True
         return VisitTime(self.start, self.end).opens_at(unix_time) <= unix_time
+
+    def __str__(self) -> str:
+        """As a file writes it: `1/10s 0600-0845`."""
+        rate = f"{self.requests}/{self.seconds}s"
+        return rate if self.start is None or self.end is None else f"{rate} {self.start:%H%M}-{self.end:%H%M}"
 
 
 def _minutes(clock: time) -> int:

@@ -1,4 +1,4 @@
-"""Floor 3: durable state behind small faces."""
+"""One file that clients share: robots.txt files and pages that need not be fetched again."""
 
 from comity.store.cache import Cache, Page
 

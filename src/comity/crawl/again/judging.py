@@ -9,6 +9,7 @@ from typing import Any
 from comity.crawl.again import policies, remembered
 from comity.crawl.frontier import Frontier, Judged, Kind
 from comity.crawl.settings import CrawlSettings
+from comity.crawl.watch.watching import UNREACHABLE
 from comity.policy import Policy
 
 
@@ -18,7 +19,7 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
     Args:
         seeds: URLs given that no run before was given.
     """
-    recall = frontier.recall
+    recall, recall_all = frontier.recall, frontier.recall_all
     kept = remembered.to_dict(settings)
     before, scope = recall(remembered.FACT, {}), recall("scope")
     covers = None
@@ -35,7 +36,7 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
     def facts(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
         facts: dict[str, Any] = {remembered.FACT: kept, policies.FACT: policies.to_dict(policy)}
         if otherwise:
-            facts |= {"postponed": {}, "unreachable": {}}
+            facts |= dict.fromkeys(recall_all(UNREACHABLE))
         stats = recall("stats")
         if stats is not None:
             stats["outside"] = max(stats["outside"] + by_scope.left - by_scope.back, 0)

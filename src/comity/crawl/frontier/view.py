@@ -9,7 +9,7 @@ from typing import Any, Self
 from comity.crawl.frontier import reading
 from comity.crawl.frontier.database import explained, open_for_reading
 from comity.crawl.frontier.values import Entry, State
-from comity.errors import StorageError
+from comity.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class View:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.exists():
-            raise StorageError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
+            raise InputError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
         with explained(path):
             self._db = open_for_reading(path)
             try:

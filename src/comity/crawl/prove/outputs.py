@@ -16,7 +16,7 @@ from comity.crawl.lines import Record, wrong_field
 from comity.crawl.prove.findings import Proof
 from comity.crawl.sinks.guarded import FORMATS, read_back
 from comity.crawl.sinks.stored import Stored
-from comity.errors import ComityError, InvalidSetting
+from comity.errors import ComityError, InvalidSetting, MissingExtra
 
 _TEXT: tuple[type, ...] = (str,)
 _STATUS: tuple[type, ...] = (int,)
@@ -122,7 +122,7 @@ class Asked:
                     proof.add(stored.file, stored.number, problem)
                 elif stored.channel == "pages" and stored.intact is None:
                     proof.unread += 1
-        except InvalidSetting as error:  # a library is missing
+        except (InvalidSetting, MissingExtra) as error:  # a library is missing
             proof.unchecked.append(f"the output: {error}")
             return
         if None not in named:  # else it could not be read, and that was said

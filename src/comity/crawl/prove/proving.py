@@ -15,7 +15,7 @@ from comity.crawl.prove.outputs import Asked
 from comity.crawl.prove.pace import TOLERANCE, Paces
 from comity.crawl.watch.running import is_running
 from comity.domains import registrable
-from comity.errors import ComityError, StorageError
+from comity.errors import ComityError, InputError, StorageError
 from comity.policy import Policy
 
 _FRONTIER = "frontier.sqlite"
@@ -33,10 +33,10 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
 
     Raises:
         StillRunning: a crawl is running in the folder: what it writes now cannot be judged yet.
-        StorageError: the folder holds no crawl, or a file cannot be read.
+        InputError: the folder holds no crawl, or a file cannot be read.
     """
     if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
-        raise StorageError(f"{folder} holds no crawl", hint="name the folder that comity crawl -o wrote")
+        raise InputError(f"{folder} holds no crawl", hint="name the folder that comity crawl -o wrote")
     if is_running(folder):
         raise StillRunning(f"{folder}: the crawl is still running", hint="prove it when it has ended")
     proof = Proof()

@@ -13,7 +13,7 @@ from typing import BinaryIO, Self
 
 from comity.crawl.lines import Line, Record, load
 from comity.crawl.prove.pace import TOLERANCE
-from comity.errors import ComityError, StorageError
+from comity.errors import ComityError, InputError
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.policy.settings import DAY
 
@@ -34,7 +34,7 @@ class Bodies:
         try:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def __enter__(self) -> Self:
         return self

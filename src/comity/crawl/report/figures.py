@@ -15,7 +15,7 @@ from comity.crawl.lines import read
 from comity.crawl.report import beside
 from comity.crawl.stats import Stats
 from comity.crawl.watch.running import is_running
-from comity.errors import ComityError, StorageError
+from comity.errors import ComityError, InputError
 
 BINS = 96  # of the plot over time
 MOST_HOSTS = 20_000  # told apart; further ones are counted together
@@ -119,11 +119,11 @@ def gather(folder: Path) -> Figures:
     """Read the ledger of a crawl; records that cannot be understood are counted and passed over.
 
     Raises:
-        StorageError: the folder has no ledger.
+        InputError: the folder has no ledger.
     """
     path = folder / "ledger.jsonl"
     if not path.exists():
-        raise StorageError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
+        raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
     figures = Figures()
     running = is_running(folder)
     for line in read(path):

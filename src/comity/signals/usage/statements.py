@@ -128,14 +128,24 @@ class Usage:
         return combine(self.statements, purpose, images=images)
 
     def explain(self, purpose: str, *, images: bool = False) -> str:
-        """One sentence: the answer, and who gives it."""
+        """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why."""
         name = purpose_named(purpose)
         answer = self.allows(name, images=images)
         if answer == "unknown":
-            return f"{name} is unknown: no statement that applies speaks of it."
+            return f"{name} is unknown: {self._why_unknown(name)}."
         deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
         said = "; ".join(f"{each.source} says {each.text!r}" for each in deciding[:3])
         return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}."
+
+    def _why_unknown(self, purpose: str) -> str:
+        """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
+        if not self.applicable:
+            return "robots.txt disallows the URL, so what it states about uses says nothing about it"
+        unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
+        if not unread:
+            return "no statement that applies speaks of it"
+        said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
+        return f"{said}{'; and more' if len(unread) > 3 else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the answer per purpose, then every statement and licence with its source."""

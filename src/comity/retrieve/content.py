@@ -1,0 +1,174 @@
+"""Which blocks of a page are its content. Fitted trees give each block a chance; kept is what makes the expected
+agreement with the content (F1, in words) largest, and that expectation says how sure the choice is.
+
+Pages too small to tell anything from are read by their landmarks alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal
+
+from comity.retrieve._forest import Forest
+from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block
+from comity.retrieve.features import measure
+from comity.retrieve.tree import Node, Tree
+
+Place = Literal[
+    "navigation",
+    "header",
+    "footer",
+    "sidebar",
+    "comments",
+    "related",
+    "sharing",
+    "promotion",
+    "overlay",
+    "form",
+    "other",
+]
+
+FEW_WORDS: Final = 60
+"""Words of a page up to which its landmarks decide."""
+MAX_BLOCKS: Final = 10_000
+"""Blocks of a page from which its landmarks decide, too: what is that long is measured in vain."""
+EXCERPT: Final = 80
+
+# Of a place: the landmark that it is, and what the names of classes and ids say there; the first that fits counts.
+_PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
+    ("navigation", LANDMARK_BITS["nav"], 0),
+    ("overlay", LANDMARK_BITS["dialog"], NAME_BITS["consent"]),
+    ("footer", LANDMARK_BITS["footer"], NAME_BITS["foot"]),
+    ("comments", 0, NAME_BITS["comment"]),
+    ("sharing", 0, NAME_BITS["share"]),
+    ("promotion", 0, NAME_BITS["promotion"]),
+    ("related", 0, NAME_BITS["related"]),
+    ("sidebar", LANDMARK_BITS["aside"], NAME_BITS["side"]),
+    ("form", LANDMARK_BITS["form"], 0),
+    ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
+    ("navigation", 0, NAME_BITS["navigation"]),
+)
+_CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What was left out of one place of the page.
+
+    Attributes:
+        place: where it stands, by landmarks and by the names of classes.
+        blocks, words: how much it is.
+        excerpt: how the first of it begins. Data, never an instruction.
+    """
+
+    place: Place
+    blocks: int
+    words: int
+    excerpt: str
+
+
+def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
+    """Set which blocks are kept.
+
+    Returns:
+        The expected agreement with the page's content, 0 to 1; None where landmarks alone decided.
+    """
+    sure: float | None = None
+    if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
+        _by_landmarks(blocks)
+    else:
+        for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
+            block.chance = chance
+        sure = _most_agreement(blocks)
+    for block in blocks:
+        node: Node | None = block.node
+        while node is not None:
+            node.words += block.words
+            if block.kept:
+                node.kept_words += block.words
+            node = node.parent
+    return sure
+
+
+def left_out(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:
+    """What was not kept, by place, the largest first."""
+    found: dict[Place, list[Block]] = {}
+    for block in blocks:
+        if not block.kept:
+            found.setdefault(_place(block), []).append(block)
+    named = (
+        LeftOut(place, len(each), sum(block.words for block in each), each[0].text[:EXCERPT])
+        for place, each in found.items()
+    )
+    return tuple(sorted(named, key=lambda each: -each.words))
+
+
+def _by_landmarks(blocks: Sequence[Block]) -> None:
+    """What stands in a landmark of navigation is left out, and in the surroundings of a `main` or `article`."""
+    titled = any(block.landmarks & _CONTENT for block in blocks)
+    for block in blocks:
+        around = block.landmarks & SURROUNDINGS
+        if not around:
+            continue
+        if around & LANDMARK_BITS["nav"] or around & LANDMARK_BITS["dialog"]:
+            block.kept = False
+        elif block.landmarks & (_CONTENT | LANDMARK_BITS["blockquote"]):
+            continue
+        elif around == LANDMARK_BITS["form"]:
+            block.kept = block.node.name in ("p", "h1", "h2", "h3", "li", "td")
+        elif around == LANDMARK_BITS["header"] and not titled:
+            block.kept = _holds(block, "header", "h1")
+        else:
+            block.kept = False
+    if not any(block.kept for block in blocks):
+        for block in blocks:
+            block.kept = True
+
+
+def _holds(block: Block, around: str, name: str) -> bool:
+    """Whether the element of one name around a block holds one of another."""
+    node: Node | None = block.node
+    while node is not None and node.name != around:
+        node = node.parent
+    stack = [node] if node is not None else []
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Node):
+                if child.name == name:
+                    return True
+                stack.append(child)
+    return False
+
+
+def _most_agreement(blocks: Sequence[Block]) -> float:
+    """Keep the blocks with which the expected F1 is largest: the likeliest first, as long as it rises."""
+    expected = sum(block.chance * block.words for block in blocks)
+    kept = right = 0.0
+    best = 0.0
+    least = 1.0
+    for block in sorted(blocks, key=lambda each: -each.chance):
+        kept += block.words
+        right += block.chance * block.words
+        if 2 * right >= best * (kept + expected):
+            best = 2 * right / (kept + expected)
+            least = block.chance
+    for block in blocks:
+        block.kept = block.chance >= least
+    return best
+
+
+def _place(block: Block) -> Place:
+    for place, marks, names in _PLACES:
+        if block.landmarks & marks or block.names & names:
+            return place
+    return "other"
+
+
+@cache
+def _forest() -> Forest:
+    table = json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8"))
+    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])

@@ -1,0 +1,397 @@
+"""What is measured of a block before it is decided whether it is content: its length and links, where it stands, the
+elements around it and what their names say, its neighbours, and the page as a whole. Numbers only; nothing is decided
+here. The trees of content.json are fitted to these numbers in this order (benchmarks/extraction_model.py).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from math import log1p
+from typing import Final
+from urllib.parse import urlsplit
+
+from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
+from comity.retrieve.tree import Node, Tree
+
+_OWNERS: Final = {
+    name: float(number)
+    for number, name in enumerate(
+        (
+            *("other", "p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "dt", "dd", "pre", "blockquote"),
+            *("figcaption", "button", "label", "a", "span", "div", "section", "article", "summary", "caption", "body"),
+        )
+    )
+}
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_NAME_NUMBERS: Final = range(len(WORDS_OF_NAMES))
+_MARK_NUMBERS: Final = tuple(
+    number for number, name in enumerate(LANDMARKS) if name not in ("ul", "section", "blockquote", "details", "p")
+)
+_ABOUT: Final = (  # what a heading says of what is below it
+    re.compile(
+        r"\b(?:relat|recommend|also|similar|popular|trending|latest|recent|more|next|other|featured|read|you may)"
+    ),
+    re.compile(r"\b(?:comment|repl|leave|discuss|review|responses?\b|thoughts)"),
+    re.compile(
+        r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
+    ),
+)
+_KINDS: Final = (
+    '"Article"', "BlogPosting", "NewsArticle", '"Product"', "ItemList", "DiscussionForumPosting", "QAPage", "FAQPage",
+    "CollectionPage", "Organization", "LocalBusiness", '"Offer"', "WebPage",
+)  # fmt: skip
+_COUNTED: Final = [
+    "article",
+    "main",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "li",
+    "table",
+    "img",
+    "form",
+    "pre",
+    "button",
+    "time",
+    "section",
+    "a",
+    "span",
+    "input",
+]
+_OF_URL: Final = (
+    re.compile(r"/(?:blog|news|article|story|post|20\d\d)s?\b"),
+    re.compile(r"/(?:product|item|p|dp|shop|store)s?\b"),
+    re.compile(r"/(?:forum|thread|topic|t|discussion|question|r|community)s?\b|showthread|viewtopic|forum"),
+    re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
+    re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
+)
+_SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
+_WORD: Final = re.compile(r"\w+")
+_MOST_DATA: Final = 200_000
+_ENDS: Final = frozenset(".!?…。")
+
+
+class _Entry:
+    """An element that holds text: how much, and where it stands to the page's core.
+
+    Attributes:
+        first, last: its first and last block.
+        depth: elements from the root to it.
+        alike: children of its parent that hold text and have its name and class.
+        section: the largest element around it with at most SECTION of the page's words.
+        steps: from the core down to it; -1 outside of it.
+        branch: the part of the core that it stands in, or the largest element around it that is beside the core.
+        within: whether it stands in the element that holds nearly all prose.
+    """
+
+    __slots__ = (
+        *("alike", "blocks", "branch", "characters", "depth", "first", "key", "last", "links", "parent", "prose"),
+        *("section", "steps", "within", "words"),
+    )
+
+    def __init__(self, key: str, parent: _Entry | None, number: int) -> None:
+        self.key = key
+        self.parent = parent
+        self.first = self.last = number
+        self.words = self.characters = self.links = self.blocks = self.prose = 0
+        self.depth: int = 1 if parent is None else parent.depth + 1
+        self.alike = 1
+        self.section = self.branch = self
+        self.steps = -1
+        self.within = False
+
+
+CORE: Final = 0.6
+"""Of the page's prose, what its core holds at least."""
+WIDE: Final = 0.9
+"""Of the page's prose, what all but a little of it is."""
+SECTION: Final = 0.6
+"""Of the page's words, what a section of it holds at most."""
+
+
+class Rows:
+    """The numbers of a page's blocks: `width` for each, one after the other."""
+
+    __slots__ = ("numbers", "width")
+
+    def __init__(self, numbers: array[float], width: int) -> None:
+        self.numbers = numbers
+        self.width = width
+
+
+def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
+    """The numbers of a page's blocks, of which there is at least one."""
+    numbers = array("d")
+    total_blocks = len(blocks)
+    inside: dict[Node, _Entry] = {}
+    own: list[_Entry] = []
+    shapes: list[tuple[float, float]] = []
+    sentences: list[int] = []
+    same_shape: dict[tuple[str, str, str], list[int]] = {}
+    keys: list[tuple[str, str, str]] = []
+    repeated: dict[str, int] = {}
+    long: list[int] = []
+    total = characters = linked = prose_total = 0
+    for number, block in enumerate(blocks):
+        text, words = block.text, block.words
+        size = len(text)
+        links = min(block.links, size)
+        count = len(_SENTENCE.findall(text)) if words > 3 else 0
+        sentences.append(count)
+        prose = words if words >= 15 and count and links < 0.3 * size else 0
+        if prose and words >= 20:
+            long.append(number)
+        total += words
+        characters += size
+        linked += links
+        prose_total += prose
+        shapes.append((log1p(words), links / size))
+        repeated[text] = repeated.get(text, 0) + 1
+        entry = inside.get(block.node)
+        if entry is None:
+            entry = _entered(inside, block.node, number)
+        entry.words += words
+        entry.characters += size
+        entry.links += links
+        entry.blocks += 1
+        entry.prose += prose
+        entry.last = number
+        own.append(entry)
+        over = entry.parent
+        above = over.parent if over is not None else None
+        shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
+        keys.append(shape)
+        same = same_shape.get(shape)
+        if same is None:
+            same_shape[shape] = [1, words, links, size]
+        else:
+            same[0] += 1
+            same[1] += words
+            same[2] += links
+            same[3] += size
+    first_long = long[0] if long else total_blocks
+    last_long = long[-1] if long else -1
+    first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
+    facts = _Facts(tree)
+    page = [
+        log1p(total),
+        log1p(total_blocks),
+        linked / characters,
+        prose_total / total,
+        log1p(len(long)),
+        *facts.numbers(url),
+    ]
+    entries = list(inside.values())
+    core = _placed(entries, total, prose_total)
+    flags: dict[tuple[int, int, int], list[float]] = {}
+    nothing = (0.0, 0.0)
+    below = [0.0, 0.0, 0.0]
+    level = since = before = 0
+    heading_words = 0.0
+    for number, block in enumerate(blocks):
+        node = block.node
+        name = node.name
+        text, words = block.text, block.words
+        size = len(text)
+        lower = text[:120].lower()
+        shape_here = shapes[number]
+        since += 1
+        if name in _HEADINGS:
+            since, level, heading_words = 0, _HEADINGS[name], shape_here[0]
+            below = [float(each.search(lower) is not None) for each in _ABOUT]
+        same = same_shape[keys[number]]
+        entry = own[number]
+        above_it = [log1p(entry.words), log1p(entry.alike)]
+        climbing = entry.parent
+        for _ in range(3):
+            if climbing is None:
+                above_it += (0.0, 0.0, 0.0, 0.0)
+                continue
+            above_it += (
+                log1p(climbing.words),
+                climbing.links / climbing.characters,
+                log1p(climbing.alike),
+                climbing.prose / climbing.words,
+            )
+            climbing = climbing.parent
+        section, branch = entry.section, entry.branch
+        p2, p1 = shapes[number - 2] if number > 1 else nothing, shapes[number - 1] if number else nothing
+        n1 = shapes[number + 1] if number + 1 < total_blocks else nothing
+        n2 = shapes[number + 2] if number + 2 < total_blocks else nothing
+        key3 = (block.near, block.names, block.landmarks)
+        known = flags.get(key3)
+        if known is None:
+            near, names, marks = key3
+            known = flags[key3] = [
+                *(float(((near >> bit) & 1) + ((names >> bit) & 1)) for bit in _NAME_NUMBERS),
+                *(float((marks >> bit) & 1) for bit in _MARK_NUMBERS),
+            ]
+        numbers.extend(
+            (
+                shape_here[0],
+                shape_here[1],
+                sentences[number],
+                1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0,
+                _OWNERS.get(name, 0.0),
+                _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0,
+                repeated[text],
+                before / total,
+                number / total_blocks,
+                number - first_heading if first_heading >= 0 else -999.0,
+                number - first_long,
+                last_long - number,
+                p2[1],
+                p1[0],
+                p1[1],
+                n1[0],
+                n1[1],
+                n2[0],
+                since,
+                level,
+                heading_words,
+                *below,
+                log1p(same[0]),
+                same[1] / total,
+                same[2] / same[3],
+                log1p(same[1] / same[0]),
+                *above_it,
+                section.words / total,
+                section.links / section.characters,
+                section.prose / section.words,
+                entry.depth,
+                entry.steps if entry.steps >= 0 else 99.0,
+                0.0 if entry.within else 1.0,
+                number - core.first,
+                core.last - number,
+                core.words / total,
+                branch.words / total,
+                branch.links / branch.characters,
+                branch.prose / branch.words,
+                log1p(branch.blocks),
+                branch.first - core.first,
+                core.last - branch.last,
+                facts.in_title(lower),
+            )
+        )
+        numbers.extend(known)
+        numbers.extend(page)
+        before += words
+    return Rows(numbers, len(numbers) // total_blocks)
+
+
+def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
+    """The entry of an element, made with those of the elements around it that have none yet."""
+    way: list[Node] = []
+    climbing: Node | None = node
+    entry: _Entry | None = None
+    while climbing is not None:
+        entry = inside.get(climbing)
+        if entry is not None:
+            break
+        way.append(climbing)
+        climbing = climbing.parent
+    for each in reversed(way):
+        entry = inside[each] = _Entry(f"{each.name}.{each.attributes.get('class', '')}", entry, number)
+    assert entry is not None
+    return entry
+
+
+def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
+    """Sum up what is in each element, place it to the page's core, and return that: the smallest element with most of
+    the page's prose.
+    """
+    alike: dict[tuple[int, str], int] = {}
+    for entry in reversed(entries):  # made after what is around them, so summed up before
+        over = entry.parent
+        if over is None:
+            continue
+        over.words += entry.words
+        over.characters += entry.characters
+        over.links += entry.links
+        over.blocks += entry.blocks
+        over.prose += entry.prose
+        if entry.first < over.first:
+            over.first = entry.first
+        if entry.last > over.last:
+            over.last = entry.last
+        key = (id(over), entry.key)
+        alike[key] = alike.get(key, 0) + 1
+    core = _densest(entries, CORE * prose)
+    wide = _densest(entries, WIDE * prose)
+    at_most = SECTION * total
+    for entry in entries:
+        over = entry.parent
+        entry.within = entry is wide or (over is not None and over.within)
+        if over is not None:
+            entry.alike = alike[id(over), entry.key]
+            if over.words <= at_most:
+                entry.section = over.section
+        if entry is core:
+            entry.steps = 0
+        elif over is not None and over.steps >= 0:
+            entry.steps = over.steps + 1
+            if over is not core:
+                entry.branch = over.branch
+        elif over is not None and (over.first > core.last or over.last < core.first):
+            entry.branch = over.branch
+    return core
+
+
+def _densest(entries: list[_Entry], least: float) -> _Entry:
+    """The smallest element that holds so many words of prose; of equals the innermost."""
+    best: _Entry | None = None
+    for entry in entries:
+        if entry.prose < least:
+            continue
+        if best is None or entry.words < best.words or (entry.words == best.words and entry.first == best.first):
+            best = entry
+    return best if best is not None else entries[0]  # none for rounding alone
+
+
+class _Facts:
+    """What the page says about itself in its head and its data, and how much there is of what."""
+
+    def __init__(self, tree: Tree) -> None:
+        metas: dict[str, str] = {}
+        for node in tree.named.get("meta", ())[:500]:
+            name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
+            if name and name not in metas:
+                metas[name] = node.attributes.get("content", "")[:2000]
+        title = tree.first("title")
+        words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
+        self._title = set(_WORD.findall(words.lower()))
+        data = " ".join(
+            node.text()[:_MOST_DATA]
+            for node in tree.named.get("script", ())[:50]
+            if "ld+json" in node.attributes.get("type", "").lower()
+        )[:_MOST_DATA]
+        kind = metas.get("og:type", "").lower()
+        self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
+        self._kinds = [float(each in data) for each in _KINDS]
+        self._kinds += [float(each in kind) for each in ("article", "product", "website")]
+
+    def numbers(self, url: str) -> list[float]:
+        """Of the page as a whole."""
+        parts = urlsplit(url)
+        path = parts.path.lower()
+        last = path.rstrip("/").rpartition("/")[2]
+        address = parts.netloc.lower() + path
+        return [
+            *self._kinds,
+            float(path.count("/")),
+            float(path.endswith("/")),
+            float(last.count("-")),
+            float(len(last)),
+            float(any(map(str.isdigit, last))),
+            float(bool(parts.query)),
+            *(float(each.search(address) is not None) for each in _OF_URL),
+            *self._counts,
+        ]
+
+    def in_title(self, lower: str) -> float:
+        """The share of a block's words that are the title's."""
+        words = _WORD.findall(lower)
+        return sum(word in self._title for word in words) / len(words) if words else 0.0

@@ -1,0 +1,101 @@
+"""Pieces of Markdown within a line: text in which nothing is markup, emphasis, code, exponents, breaks."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+BREAK: Final = "\x0c"  # a `br` within a run; text cannot hold it, for its white space is joined
+_SPACE: Final = re.compile(r"\s+")
+_MARKUP: Final = re.compile(
+    r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
+)
+_LINE_START: Final = re.compile(r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ]))")
+_CLOSING_MARKS: Final = re.compile(r"(?:^|(?<=\s))(#+)$")
+_RAISED: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+_LOWERED: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_EXPONENT: Final = re.compile(r"[0-9+\-−=()ni]{1,12}")
+_INDEX: Final = re.compile(r"[0-9+\-−=()]{1,12}")
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is markup; what begins a line is seen to when the line is there."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def line_breaks(text: str) -> str:
+    """A run of text with its white space joined and its breaks as lines of their own; empty lines make a paragraph."""
+    lines = [_SPACE.sub(" ", line).strip() for line in text.split(BREAK)]
+    while lines and not lines[-1]:
+        lines.pop()
+    while lines and not lines[0]:
+        lines.pop(0)
+    if len(lines) == 1:
+        return lines[0]
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        if line:
+            follows = number + 1 < len(lines) and lines[number + 1]
+            kept.append(line + ("  " if follows else ""))
+        elif kept and kept[-1]:
+            kept.append("")
+    return "\n".join(kept)
+
+
+def _marked(match: re.Match[str]) -> str:
+    mark = match[1]
+    return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
+
+
+def wrapped(text: str, mark: str) -> str:
+    core = text.strip(" \x0c")
+    if not core or not any(map(str.isalnum, core)):
+        return text
+    lead = text[: text.index(core)]
+    return f"{lead}{mark}{core}{mark}{text[len(lead) + len(core) :]}"
+
+
+def shifted(name: str, text: str, after_word: bool) -> str:
+    """An exponent or an index in characters of its own: `10<sup>6</sup>` is not 106."""
+    core = text.strip()
+    if not after_word or not core or "](" in core:
+        return text
+    if name == "sup":
+        if _EXPONENT.fullmatch(core):
+            return core.translate(_RAISED)
+        return text if core.isalpha() or not core[0].isalnum() else f"^{core}"
+    if _INDEX.fullmatch(core):
+        return core.translate(_LOWERED)
+    return f"_{core}" if core.isalnum() else text
+
+
+def code_span(code: str) -> str:
+    code = _SPACE.sub(" ", code)
+    core = code.strip()
+    if not core:
+        return code
+    longest = max(map(len, re.findall("`+", core)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if core[0] == "`" or core[-1] == "`" else ""
+    lead = " " if code[0] == " " else ""
+    return f"{lead}{fence}{pad}{core}{pad}{fence}{' ' if code[-1] == ' ' else ''}"
+
+
+def fence_of(code: str) -> str:
+    longest = max(map(len, re.findall("`{3,}", code)), default=2)
+    return "`" * (longest + 1)
+
+
+def line_starts(text: str) -> str:
+    """Text of which no line begins with what would be markup there."""
+    return _LINE_START.sub(_marked, text)
+
+
+def heading_end(text: str) -> str:
+    """A heading's text, whose last marks would be taken for its end."""
+    return _CLOSING_MARKS.sub(r"\\\1", text)
+
+
+def words_of(text: str) -> str:
+    """Text with its white space joined, in which nothing is markup."""
+    return escaped(_SPACE.sub(" ", text))

@@ -1,0 +1,186 @@
+"""A tree as Markdown: nothing of the page is lost on the way, and nothing in its text becomes markup."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.retrieve.extraction import read
+
+URL = "https://example.com/dir/page"
+
+
+def markdown(body: str) -> str:
+    return read(f"<!doctype html><title>T</title><body>{body}", URL).markdown
+
+
+# Code
+
+
+# covers: W14
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<pre>a\n\n\n\n\n  b\n</pre>", "```\na\n\n\n\n\n  b\n```\n"),
+        ("<pre>```\ncode\n```</pre>", "````\n```\ncode\n```\n````\n"),
+        ("<pre>a<br>  b</pre>", "```\na\n  b\n```\n"),
+        ("<pre><div>a</div><div>  b</div></pre>", "```\na\n  b\n```\n"),
+        ("<p>Use <code>a`b</code> now", "Use ``a`b`` now\n"),
+        ("<p>Use <code>*x*</code>", "Use `*x*`\n"),
+        (
+            "<table><tr><td class=linenos><pre>1\n2</pre><td class=code><pre>if a:\n    b</pre></table>",
+            "```\nif a:\n    b\n```\n",
+        ),
+        (
+            "<table><tr><th>Name<th>Code<tr><td>x<td><pre>if a:\n    b | c</pre></table>",
+            "| Name | Code |\n| --- | --- |\n| x | `if a:`<br>`    b \\| c` |\n",
+        ),
+    ],
+)
+def test_code_keeps_its_lines_and_its_indentation(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+# Tables
+
+
+# covers: W14
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("<tr><th>a|b<th>c<tr><td>1<td>2|3", "| a\\|b | c |\n| --- | --- |\n| 1 | 2\\|3 |\n"),
+        (
+            "<thead><tr><th>a<th>b</thead><tfoot><tr><td>sum<td>3</tfoot><tbody><tr><td>1<td>2</tbody>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| sum | 3 |\n",
+        ),
+        (
+            "<tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>2<td>3<tr><td>4<td>5",
+            "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n|  | 4 | 5 |\n",
+        ),
+        (
+            "<tr><th colspan=2>a<th>b<tr><td>1<td>2<td>3",
+            "| a |  | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n",
+        ),
+        ("<tr><td>a<td>b<tr><td>1<td>2", "|  |  |\n| --- | --- |\n| a | b |\n| 1 | 2 |\n"),
+        ("<tr><th>Size<td>2<tr><th>Weight<td>3", "|  |  |\n| --- | --- |\n| Size | 2 |\n| Weight | 3 |\n"),
+        ("<caption>Sizes</caption><tr><th>a<th>b<tr><td>1<td>2", "Sizes\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"),
+        ("<tr><td><p>one<tr><td><p>two", "one\n\ntwo\n"),
+        ("<tr><td><h2>Layout</h2><p>text<td>beside", "## Layout\n\ntext\n\nbeside\n"),
+    ],
+)
+def test_a_table_keeps_each_cell_in_its_column(rows: str, expected: str) -> None:
+    assert markdown(f"<table>{rows}</table>") == expected
+
+
+# Links, images, films
+
+
+# covers: W14
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<a href="/x"><h3>Head</h3><p>more</p></a>', "### [Head](https://example.com/x)\n\nmore\n"),
+        ('<h3><a href="/x">Head</a></h3>', "### [Head](https://example.com/x)\n"),
+        ('<a href="/x"><div>Card</div></a>', "[Card](https://example.com/x)\n"),
+        ('<a href="mailto:a@example.com">Write</a>', "[Write](mailto:a@example.com)\n"),
+        ('<a href="tel:+15550100">Call</a>', "[Call](tel:+15550100)\n"),
+        ('<a href="vbscript:x">no</a> <a href=" JavaScript:x">no</a>', "no no\n"),
+        ('<video src="film.mp4"></video>', "[video](https://example.com/dir/film.mp4)\n"),
+        ('<video title="A film"><source src="/f.mp4"></video>', "[A film](https://example.com/f.mp4)\n"),
+        ('<img data-src="/late.png" alt="late">', "![late](https://example.com/late.png)\n"),
+        (
+            '<img src="data:image/gif;base64,R0" data-src="/late.png" alt="late">',
+            "![late](https://example.com/late.png)\n",
+        ),
+        ('<img srcset="/a.png 1x, /b.png 2x" alt="set">', "![set](https://example.com/a.png)\n"),
+        ('<a href="/x" title="unseen">seen</a>', "[seen](https://example.com/x)\n"),
+        ('<img src="/i.png" alt="seen" title="unseen">', "![seen](https://example.com/i.png)\n"),
+    ],
+)
+def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+# Text
+
+
+# covers: W14
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("10<sup>6</sup> times", "10⁶ times\n"),
+        ("x<sup>n+1</sup>, 10<sup>-3</sup>", "xⁿ⁺¹, 10⁻³\n"),
+        ("2<sup>k</sup>m", "2km\n"),
+        ("H<sub>2</sub>O", "H₂O\n"),
+        ("the 5<sup>th</sup>", "the 5th\n"),
+        ("a<sup>1,2</sup>", "a^1,2\n"),
+        ("<blockquote><p>Said.<footer>A. Uthor</footer></blockquote>", "> Said.\n>\n> A. Uthor\n"),
+        ("<p>one<br>two<br><br>three", "one  \ntwo\n\nthree\n"),
+        ("<b> bold </b>text", "**bold** text\n"),
+        ("<s>old</s> <q>said</q>", "~~old~~ “said”\n"),
+        ("<dl><dt>Term<dd>Meaning</dl>", "Term\n\nMeaning\n"),
+        ("<ul><li>one<ul><li>in it</ul><li>two</ul>", "- one\n  - in it\n- two\n"),
+        ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
+    ],
+)
+def test_text_says_what_the_page_shows(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+# covers: W14
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("&lt;script&gt;", "\\<script>"),
+        ("# x", "\\# x"),
+        ("1. x", "1\\. x"),
+        ("- x", "\\- x"),
+        ("&gt; x", "\\> x"),
+        ("---", "\\---"),
+        ("| a | b |", "\\| a | b |"),
+        ("[click](javascript:x)", "\\[click\\]\\(javascript:x)"),
+        ("![i](x)", "!\\[i\\]\\(x)"),
+        ("`code` *a* _b_ a_b", "\\`code\\` \\*a\\* \\_b\\_ a_b"),
+        ("&amp;amp; &amp;#60;", "\\&amp; \\&#60;"),
+        ("~~no~~", "\\~\\~no\\~\\~"),
+        ("C:\\dir", "C:\\\\dir"),
+        ("a # b - c 1. d", "a # b - c 1. d"),
+    ],
+)
+def test_text_never_becomes_markup(text: str, expected: str) -> None:
+    assert markdown(f"<p>text<p>{text}") == f"text\n\n{expected}\n"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<img src="/i.png" alt="](javascript:x) [y">',
+        '<a href="/x">](javascript:x) [y</a>',
+        '<a href="/x y)(z&lt;&gt;|">z</a>',
+        "<h2>](javascript:x)</h2>",
+        "<table><tr><th>a<th>](javascript:x)<tr><td>1<td>2</table>",
+    ],
+)
+def test_nothing_can_forge_a_link(html: str) -> None:
+    text = markdown(html)
+    assert "](javascript" not in text
+    assert all(target.startswith("https://example.com/") for target in _targets(text))
+
+
+def _targets(text: str) -> list[str]:
+    """Where the links of some Markdown lead: what stands behind a bracket that no backslash takes its meaning from."""
+    found = []
+    for number, char in enumerate(text[:-1]):
+        if char == "]" and text[number + 1] == "(" and text[number - 1] != "\\":
+            found.append(text[number + 2 : text.index(")", number)])
+    return found
+
+
+# covers: W14
+@settings(max_examples=150, deadline=None)
+@given(st.text("<>&#[]()`*_~-+=|!\\1. \nabh", max_size=40))
+def test_any_text_keeps_its_letters_and_forges_nothing(text: str) -> None:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    written = markdown(f"<p>x {escaped}")
+    assert _targets(written) == []
+    bare = written.replace("\\", "")
+    assert [char for char in bare if char.isalnum()] == [char for char in "x" + text if char.isalnum()]
