@@ -14,8 +14,6 @@ from test_robots import file
 from comity.robots import DIALECTS, parse
 from comity.robots.lint import CODES, Finding
 
-pytestmark = pytest.mark.both_forms
-
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
     # code: (shows it, does not)
@@ -78,6 +76,7 @@ def test_every_code_has_an_example() -> None:
     assert len(CODES) >= 25
 
 
+@pytest.mark.both_forms
 @pytest.mark.parametrize("code", CODES)
 def test_a_finding_is_shown_where_it_is_and_not_where_it_is_not(code: str) -> None:
     shows, does_not = EXAMPLES[code]

@@ -5,15 +5,16 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from conftest import missing
-from sites import HANGS
 
 import comity
 
@@ -23,6 +24,15 @@ POSTPONED = "postponed"
 Outcome = int | str  # a status, REFUSED, FAILED or POSTPONED
 # Fetches URLs, redirects followed, one after another or all at once.
 Fetch = Callable[[comity.Policy, Sequence[str], bool], list[Outcome]]
+
+
+_at_the_end: list[Callable[[], object]] = []
+
+
+def close() -> None:
+    """End the processes and browsers that the tests of this process share: a start takes seconds."""
+    while _at_the_end:
+        _at_the_end.pop()()
 
 
 def need(library: str) -> None:
@@ -142,14 +152,13 @@ def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> lis
     return asyncio.run(run())
 
 
-# A process of its own: a program can start Twisted's reactor once only.
+# A process of its own for each crawl: a program can start Twisted's reactor once only.
 SCRAPY = """
-import json, sys
 import comity, scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 
-policy, urls, at_once, settings = json.loads(sys.argv[1])
+policy, urls, at_once, settings = json.loads(question)
 outcomes = {}
 
 class Spider(scrapy.Spider):
@@ -185,17 +194,56 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 """
 
 
+# Forks a process for each crawl, which spares it what takes longest: to import Scrapy.
+FORKING = """
+import json, os, sys, traceback
+import comity, comity.integrations.scrapy, scrapy
+import scrapy.core.downloader.handlers.http11, scrapy.core.engine, scrapy.extensions.logstats
+import scrapy.extensions.memusage, scrapy.extensions.telnet
+from scrapy.crawler import CrawlerProcess
+program = compile(sys.argv[1], "crawl", "exec")
+for line in sys.stdin:
+    folder, question = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for number, name in ((1, "said"), (2, "complained")):
+            os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
+        code = 1
+        try:
+            exec(program, {"__name__": "__main__", "json": json, "question": question})
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@cache
+def _forking() -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", FORKING, SCRAPY]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    _at_the_end.append(process.communicate)
+    return process
+
+
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
     names = ("agent", "product_token", "min_interval", "breaker_failures")
     told = {name: getattr(policy, name) for name in names}
-    question = json.dumps([told, list(urls), at_once, settings])
-    answer = subprocess.run(
-        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=HANGS, check=False
-    )
-    assert answer.returncode == 0, answer.stderr
-    outcomes, refused = json.loads(answer.stdout.splitlines()[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        asked = _forking()
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        asked.stdin.write(json.dumps([folder, json.dumps([told, list(urls), at_once, settings])]) + "\n")
+        asked.stdin.flush()
+        code = int(asked.stdout.readline())
+        said, complained = ((Path(folder) / name).read_text() for name in ("said", "complained"))
+    assert code == 0, complained
+    outcomes, refused = json.loads(said.splitlines()[-1])
     return outcomes, refused
 
 
@@ -209,15 +257,6 @@ def _aborted(error: Exception) -> Outcome:
     if "ERR_BLOCKED_BY_CLIENT" in str(error):
         return REFUSED
     return POSTPONED if "ERR_TIMED_OUT" in str(error) else FAILED
-
-
-_at_the_end: list[Callable[[], object]] = []
-
-
-def close() -> None:
-    """End the browsers that the tests of this process share: a start takes seconds."""
-    while _at_the_end:
-        _at_the_end.pop()()
 
 
 @cache
