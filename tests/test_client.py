@@ -94,6 +94,21 @@ def test_a_redirect_that_leads_nowhere_is_an_error(site: Site, target: str) -> N
         client.get(site.url("/loop"))
 
 
+def test_a_redirect_that_is_not_followed_says_why(site: Site) -> None:
+    site.set("/self", status=302, headers={"Location": "/self"})
+    site.set("/a", status=302, headers={"Location": "/b"})
+    site.set("/b", status=302, headers={"Location": "/c"})
+    site.set("/out", status=302, headers={"Location": "file:///etc/passwd"})
+    with Client(QUICK, comity.ClientSettings(max_redirects=1)) as client:
+        for path, why in (
+            ("/self", "where it has been already"),
+            ("/a", "more than the 1 redirects that are followed"),
+            ("/out", "no URL that can be fetched"),
+        ):
+            with pytest.raises(comity.TooManyRedirects, match=why):
+                client.get(site.url(path))
+
+
 # covers: R5
 @pytest.mark.parametrize(("hops", "verdict"), [(5, "disallowed_explicit"), (6, "allowed_implicit")])
 def test_robots_txt_is_followed_over_five_redirects(site: Site, hops: int, verdict: str) -> None:

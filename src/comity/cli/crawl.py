@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,7 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
-        for line in filter(None, (goes_on, limits)):
-            complain(line)
+        crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
@@ -152,6 +152,11 @@ def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, An
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
     anew = {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
     return anew, f"limits as they were: {shown(words)}" if kept else ""
+
+
+def _told(*lines: str) -> None:
+    for line in filter(None, lines):
+        complain(line)
 
 
 def tune() -> None:

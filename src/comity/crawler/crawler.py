@@ -102,6 +102,7 @@ class Crawler:
         self.left = 0  # URLs that still waited when a limit ended the last run
         self.unasked = 0  # of them, in a refresh, pages that are known: also where the run was stopped
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
+        self.on_begin: Callable[[], None] | None = None  # set before `run`; told when nothing refuses it any more
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
         self._watch = Watch(self._clock)
@@ -208,6 +209,8 @@ class Crawler:
                 self._client.on_exchange = self._outcome.request
                 await self._commit()
                 self._begin()
+                if self.on_begin is not None:
+                    self.on_begin()
                 try:
                     await self._loop()
                     now = self._clock.monotonic()
