@@ -197,7 +197,7 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 # Forks a process for each crawl, which spares it what takes longest: to import Scrapy.
 FORKING = """
 import json, os, sys, traceback
-import comity, comity.integrations.scrapy, scrapy
+import comity, comity.middleware.scrapy, scrapy
 import scrapy.core.downloader.handlers.http11, scrapy.core.engine, scrapy.extensions.logstats
 import scrapy.extensions.memusage, scrapy.extensions.telnet
 from scrapy.crawler import CrawlerProcess

@@ -62,13 +62,13 @@ class Chooser:
         name, product = names(folded(agent))
         match self._dialect.agent_match:
             case "letters":
-                called = {letters(folded(agent))} - {""}
+                called = {letters(folded(agent))}
             case "exact":
                 called = {product}
             case _:
                 called = {name, product}
         weights: dict[int, int] = {}
-        for each in called:
+        for each in called - {""}:  # who has no name is called by no group
             for number, weight in self._named.get(each, {}).items():
                 weights[number] = max(weight, weights.get(number, -1))
         found = sorted(weights or self._everybodys)
