@@ -32,4 +32,6 @@ cdef class Matcher:
 cdef class Asked:
     cdef readonly dict _matchers
 
-cdef unsigned int spread(unsigned int key) noexcept
+cdef unsigned int spread(unsigned int key) noexcept nogil
+cdef unsigned long long best_packed(Matcher self, const char* path, Py_ssize_t length) noexcept nogil
+cdef void emptied(Matcher matcher) noexcept nogil
