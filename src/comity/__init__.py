@@ -155,6 +155,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
+    if name == "bulk":
+        from importlib import import_module
+
+        return import_module("comity.bulk")
     home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")

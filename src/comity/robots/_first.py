@@ -343,3 +343,43 @@ def _equals(
         if _lower(text[i]) != name[i]:
             return False
     return True
+
+
+def records_into(text, entries, total, kind, letters, one, one_size, other, other_size, found):  # types: see the .pxd
+    """Records of a kind that stand under `User-agent` lines meant for an agent: how many there are.
+
+    A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it. Unlike a
+    group's, a run of such lines ends at any record.
+
+    Args:
+        found: room for `total` numbers of records.
+    """
+    number: cython.Py_ssize_t
+    entry: cython.ulonglong
+    ours: cython.bint = False
+    everybodys: cython.bint = False
+    named: cython.bint = False
+    fresh: cython.bint = False  # the record before was a User-agent line too
+    start: cython.p_const_char
+    size: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    for number in range(total):
+        entry = entries[number]
+        if entry & 0xFF == 1:
+            start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
+            size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
+            if not fresh:
+                ours = everybodys = False
+                fresh = True
+            if _is_star(start, size, letters):
+                everybodys = True
+            elif is_called(start, size, letters, one, one_size, other, other_size):
+                if not named:
+                    count = 0
+                ours = named = True
+            continue
+        fresh = False
+        if cython.cast(cython.int, entry & 0xFF) == kind and (ours or (everybodys and not named)):
+            found[count] = number
+            count += 1
+    return count

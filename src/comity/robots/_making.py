@@ -74,6 +74,11 @@ def _blank(form: cython.int, semicolon: cython.bint, robots_txt_allowed: cython.
     return made
 
 
+def _blank_for(dialect: Dialect) -> Matcher:
+    """A matcher without rules, to be packed."""
+    return _blank(FORMS[dialect.path_form], dialect.semicolon_path, dialect.robots_txt_allowed)
+
+
 # The compiled form.
 
 
