@@ -10,6 +10,16 @@ from comity.robots._pattern cimport matches_octets
 from comity.robots._scan cimport Records, scan_into
 from comity.urls cimport authority_end, path_end
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define COMITY_PREFETCH(place) __builtin_prefetch(place)
+    #else
+    #define COMITY_PREFETCH(place) ((void)(place))
+    #endif
+    """
+    void prefetch "COMITY_PREFETCH"(const void* place) nogil
+
 ctypedef long long* Offsets
 ctypedef long long* OffsetsToo
 
@@ -51,6 +61,7 @@ cdef struct Work:
     double* delays
     unsigned char* flags
     Py_ssize_t rows
+    Py_ssize_t total
     unsigned short[7] meanings
 ctypedef Work* WorkAt
 

@@ -308,6 +308,7 @@ class Judging:
         work.delays = cython.cast(cython.p_double, cython.cast(cython.size_t, delays))
         work.flags = cython.cast(cython.p_uchar, cython.cast(cython.size_t, flags))
         work.rows = rows
+        work.total = work.begins[high - 1] if high > low else 0
         for i in range(7):
             work.meanings[i] = meanings[i]
         with cython.nogil:
@@ -579,6 +580,15 @@ def _ask(
         else:
             _heads(self, count)
         for k in range(begin, end):
+            if k + 24 < work.total:  # rows of a capture stand far from each other: ask for what comes next
+                row = work.order[k + 24]
+                if chunk.first <= row < chunk.last:
+                    prefetch(chunk.offsets + (row - chunk.first))
+                row = work.order[k + 10]
+                if chunk.first <= row < chunk.last:
+                    prefetch(chunk.data + chunk.offsets[row - chunk.first] + capture.origin_size)
+                    prefetch(codes + row)
+                    prefetch(cites + row)
             row = work.order[k]
             while row >= chunk.last:
                 chunk += 1
@@ -732,5 +742,5 @@ def line_at(body: cython.p_const_char, offset: cython.Py_ssize_t) -> cython.Py_s
         line += body[i] == 10
     if memchr(body, 13, offset) != cython.NULL:
         for i in range(offset):
-            line += body[i] == 13 and body[i + 1] != 10
+            line += (body[i] == 13) & (body[i + 1] != 10)
     return line

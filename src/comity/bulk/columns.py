@@ -12,6 +12,7 @@ from comity.usage.statements import PURPOSES
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in PURPOSES}
 """The purposes of the vocabulary, and the column that has what is stated of each."""
 PREFERENCES: Final = ("allowed", "disallowed", "unknown")
+ASCII_BLANKS: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 SHOWN: Final = 300  # characters of a rule, as a decision cites it
 
 
@@ -90,14 +91,28 @@ def rule_columns(cited: Any, rules: Any, lines: Any) -> dict[str, Any]:
 
 
 def rule_texts(octets: bytes, ends: Any) -> Any:
-    """Lines of files as they are shown: without white space around, at most SHOWN characters."""
+    """Lines of files as `shown` gives them; those of plain ASCII, nearly all, at Arrow's speed."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    starts = np.append(0, ends[:-1]) if len(ends) else ends
-    return pa.array(
-        [shown(octets[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)], pa.string()
-    )
+    offsets = np.append(0, ends).astype(np.int64)
+    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(octets))
+    trimmed = pc.utf8_trim(lines, characters=ASCII_BLANKS) if octets.isascii() else None
+    if trimmed is None:
+        plain = np.asarray(pc.string_is_ascii(lines))
+        odd = np.flatnonzero(~plain)
+        trimmed = pc.utf8_trim(pc.if_else(pa.array(plain), lines, pa.scalar("", pa.large_string())), characters=ASCII_BLANKS)
+    else:
+        odd = np.empty(0, np.int64)
+    long = np.flatnonzero(np.asarray(pc.binary_length(trimmed)) > SHOWN)
+    chosen = np.union1d(odd, long).astype(np.int64)
+    if len(chosen):
+        mask = np.zeros(len(ends), bool)
+        mask[chosen] = True
+        texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in chosen.tolist()]
+        trimmed = pc.replace_with_mask(trimmed, pa.array(mask), pa.array(texts, pa.large_string()))
+    return trimmed.cast(pa.string())
 
 
 def shown(line: bytes) -> str:
