@@ -1,5 +1,6 @@
 """Verdicts inside the engines that people have their data in: the same answers, on the engine itself."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ def spark_session() -> Iterator[Any]:
     if shutil.which("java") is None:
         missing("Java, which Spark needs", "apt-get install default-jre-headless")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers are this interpreter
     session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     yield session
     session.stop()

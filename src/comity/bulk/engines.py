@@ -104,17 +104,8 @@ def duckdb(connection: Any, robots: Any, agents: str | Sequence[str], *, name: s
 
 
 def duckdb_table(relation: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "url", **options: Any) -> Any:
-    """An Arrow stream of a DuckDB relation's rows with the columns of each agent: SQL can read it by its name."""
-    pa = need("pyarrow", EXTRA, "verdicts over columns")
-    added = arrow(urls, robots, agents, **options)
-    reader = relation.fetch_record_batch(1_000_000) if hasattr(relation, "fetch_record_batch") else relation.arrow()
-    empty = added(reader.schema.empty_table())
-
-    def batches() -> Iterator[Any]:
-        for batch in reader:
-            yield from added(batch).combine_chunks().to_batches()
-
-    return pa.RecordBatchReader.from_batches(empty.schema, batches())
+    """An Arrow table of a DuckDB relation's rows with the columns of each agent: SQL can read it by its name."""
+    return arrow(urls, robots, agents, **options)(relation.to_arrow_table())
 
 
 def ray(dataset: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "url", **options: Any) -> Any:

@@ -375,6 +375,50 @@ def report(folder: Path, output: Path) -> Exit:
     return command.report(folder, output)
 
 
+@app.command()
+@click.argument("urls", metavar="[URLS]", required=False)
+@click.option("--robots", metavar="ROBOTS", help="robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
+@click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
+@click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
+@click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
+@click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
+@_preset
+@_dialect
+@_config
+@_allow_address
+def audit(
+    urls: str | None,
+    robots: str | None,
+    agents: str | None,
+    output: Path | None,
+    column: str,
+    at: str | None,
+    changes: bool,
+    report: Path | None,
+    **options: Any,
+) -> Exit:
+    """May these agents fetch the URLs in files (Parquet, CSV, JSONL, text, a folder, a glob)?
+
+    Without URLS it counts what the files of --robots say. A run that was stopped goes on when it is repeated.
+    """
+    from comity.cli import audit as command
+
+    names = [name.strip() for name in (agents or "").split(",") if name.strip()]
+    return command.audit(
+        urls,
+        robots,
+        names,
+        output,
+        _loaded(**options),
+        column=column,
+        at=at,
+        changes=changes,
+        report=report,
+    )
+
+
 def main() -> None:
     """Entry point of the `comity` command."""
     try:
