@@ -41,7 +41,7 @@ bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled an
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
 
-bench-bulk: $(VENV)/benched ## verdicts over columns beside Protego, URLS=10000000 for ten million
+bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Protego, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/bulk.py $(URLS)
 
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins

@@ -28,7 +28,9 @@ def robots_table(origins: int) -> tuple[pa.Table, list[int]]:
     files = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     chance = random.Random(1)
     which = [chance.randrange(len(files)) for _ in range(origins)]
-    bodies = [files[number] + b"\nSitemap: https://host%d.example/s.xml\n" % place for place, number in enumerate(which)]
+    bodies = [
+        files[number] + b"\nSitemap: https://host%d.example/s.xml\n" % place for place, number in enumerate(which)
+    ]
     names = [f"https://www.host{place}.example" for place in range(origins)]
     return pa.table({"origin": names, "status": [200] * origins, "body": pa.array(bodies, pa.large_binary())}), which
 
@@ -42,7 +44,9 @@ def paths_of(body: bytes, chance: random.Random) -> list[str]:
             path = "/" + chance.choice(rules).replace("*", "x").rstrip("$").lstrip("/")
             found.append(f"{path[:80]}{chance.choice(['', 'item-17', 'page.html'])}")
         else:
-            found.append(f"/{chance.choice(['news', 'blog', 'p', 'wiki'])}/2026/{chance.randrange(10**6)}/some-title.html")
+            found.append(
+                f"/{chance.choice(['news', 'blog', 'p', 'wiki'])}/2026/{chance.randrange(10**6)}/some-title.html"
+            )
     return [path for path in found if path.isascii() and " " not in path] or ["/"]
 
 
@@ -60,7 +64,9 @@ def urls_of(which: list[int], count: int) -> pa.Array:
         sizes = np.diff(starts)[files_of]
         chosen = every.take(pa.array(starts[files_of] + numbers.integers(0, 1 << 30, len(origins)) % sizes))
         names = pa.array([f"https://www.host{place}.example" for place in range(len(which))], pa.large_string())
-        parts.append(pc.binary_join_element_wise(names.take(pa.array(origins)), chosen, pa.scalar("", pa.large_string())))
+        parts.append(
+            pc.binary_join_element_wise(names.take(pa.array(origins)), chosen, pa.scalar("", pa.large_string()))
+        )
     return pa.chunked_array(parts)
 
 
@@ -97,7 +103,10 @@ def protego(urls: pa.ChunkedArray, robots: pa.Table, agent: str, most: int) -> f
             own = parsed[origin] = Protego.parse(bodies[origin].decode("utf-8", "replace"))
         own.can_fetch(url, agent)
     speed = len(texts) / (time.process_time() - used)
-    print(f"Protego in a Python function, {len(texts):,} URLs of {len(parsed):,} origins   {speed:,.0f} verdicts a CPU second")
+    print(
+        f"Protego in a Python function, {len(texts):,} URLs of {len(parsed):,} origins   "
+        f"{speed:,.0f} verdicts a CPU second"
+    )
     return speed
 
 
@@ -107,7 +116,10 @@ def main() -> None:
     robots, which = robots_table(min(100_000, max(count // 5, 1)))
     urls = urls_of(which, count)
     size = urls.nbytes / len(urls)
-    print(f"{len(urls):,} URLs of {size:.0f} octets, {len(which):,} origins, {robots['body'].nbytes / len(which):,.0f} octets a file")
+    print(
+        f"{len(urls):,} URLs of {size:.0f} octets, {len(which):,} origins, "
+        f"{robots['body'].nbytes / len(which):,.0f} octets a file"
+    )
     print(f"before: {memory():,.0f} MB")
     ours = timed(f"one agent, {count // len(which):,} URLs an origin, one thread", urls, robots, AGENTS[:1], 1)
     if count <= 20_000_000:

@@ -1,4 +1,4 @@
-"""Verdicts over columns: each row has the answer that `comity.policy` gives for its URL, whatever the column is made of."""
+"""Verdicts over columns: each row has the answer that `comity.policy` gives for its URL."""
 
 import contextlib
 import gzip
@@ -56,14 +56,10 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-def check(
-    asked: Any, captures: dict[str, tuple[int | None, bytes]], agents: list[str], **options: Any
-) -> None:
+def check(asked: Any, captures: dict[str, tuple[int | None, bytes]], agents: list[str], **options: Any) -> None:
     base = options.get("policy") or Policy()
     table = bulk.verdicts(asked, robots_table(captures), agents, **options)
-    wanted = [
-        expected(url, captures, base.with_changes(agent=agent)) for agent in agents for url in asked_list(asked)
-    ]
+    wanted = [expected(url, captures, base.with_changes(agent=agent)) for agent in agents for url in asked_list(asked)]
     found = rows_of(table)
     assert len(found) == len(wanted)
     for row, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -93,17 +89,31 @@ FILES = [
     b"<html>no such page</html>",
     b"",
     b"Disallow: /\n# nobody is meant\n",
-    b"User-agent: *\n" + b"".join(b"Disallow: /p%d/\nAllow: /p%d/x*y\n" % (n, n) for n in range(200)),
+    b"\n".join([b"User-agent: *", *(b"Disallow: /p%d/\nAllow: /p%d/x*y" % (n, n) for n in range(200))]),
     b"User-agent: *\nDisallow: /$\nDisallow: *\nAllow: /robots\nDisallow: /a*a*a\nUser-agent: gptbot\nAllow: /",
 ]
 STATUSES: list[int | None] = [200, 200, 200, 203, 301, 304, 401, 404, 410, 429, 500, 503, 100, 600, None]
 PATHS = st.text(st.sampled_from("/ab.?*$%#é~;px1287efE\\\ud7ff|'\"&=y"), max_size=30)
 HOSTS = st.sampled_from(
-    ["a.example", "A.example", "b.example:8080", "b.example", "x", "münchen.example", "a;b.example", "127.0.0.1", "[::1]"]
+    [
+        "a.example",
+        "A.example",
+        "b.example:8080",
+        "b.example",
+        "x",
+        "münchen.example",
+        "a;b.example",
+        "127.0.0.1",
+        "[::1]",
+    ]
     + ["xn--mnchen-3ya.example", "a.example:80", "u:p@a.example", "a.example.", "0x7f.1", ""]
 )
 SCHEMES = st.sampled_from(["http://", "https://", "HTTP://", "http:/", "ftp://", "//", ""])
-URLS = st.one_of(st.none(), st.text(max_size=20), st.builds("{}{}{}{}".format, SCHEMES, HOSTS, st.sampled_from(["/", "", "?", "#"]), PATHS))
+URLS = st.one_of(
+    st.none(),
+    st.text(max_size=20),
+    st.builds("{}{}{}{}".format, SCHEMES, HOSTS, st.sampled_from(["/", "", "?", "#"]), PATHS),
+)
 ORIGINS = sorted(
     {
         urls.origin(f"{scheme}{host}")
@@ -138,7 +148,9 @@ def _encodable(text: str) -> bool:
 def test_few_and_many_urls_of_an_origin_are_judged_alike(size: int) -> None:
     chance = random.Random(size)
     pieces = ["/", "a", "b", "p17", "p99", ".php", "x", "y", "?x=", "%7Euser", "été", "robots.txt", "$", "*"]
-    captures: dict[str, tuple[int | None, bytes]] = {f"https://h{n}.example": (200, body) for n, body in enumerate(FILES)}
+    captures: dict[str, tuple[int | None, bytes]] = {
+        f"https://h{n}.example": (200, body) for n, body in enumerate(FILES)
+    }
     asked = [
         f"https://h{chance.randrange(len(FILES))}.example/" + "".join(chance.choices(pieces, k=chance.randrange(6)))
         for _ in range(size)
@@ -148,8 +160,14 @@ def test_few_and_many_urls_of_an_origin_are_judged_alike(size: int) -> None:
 
 @pytest.mark.parametrize("dialect", ["google", "bing", "yandex", "draft1996", "robotstxt", "yoink", "f9"])
 def test_every_dialect_is_read_as_it_is_for_one_url(dialect: str) -> None:
-    captures: dict[str, tuple[int | None, bytes]] = {f"https://h{n}.example": (200, body) for n, body in enumerate(FILES)}
-    asked = [f"{origin}{path}" for origin in captures for path in ("/", "/a", "/a/b", "/x.php", "/p7/xzy", "/robots.txt", "/été;x")]
+    captures: dict[str, tuple[int | None, bytes]] = {
+        f"https://h{n}.example": (200, body) for n, body in enumerate(FILES)
+    }
+    asked = [
+        f"{origin}{path}"
+        for origin in captures
+        for path in ("/", "/a", "/a/b", "/x.php", "/p7/xzy", "/robots.txt", "/été;x")
+    ]
     check(asked, captures, AGENTS, policy=Policy(dialect=dialect))
 
 
@@ -168,9 +186,7 @@ def test_every_dialect_is_read_as_it_is_for_one_url(dialect: str) -> None:
 def test_every_status_means_what_the_policy_says(policy: Policy) -> None:
     statuses = dict.fromkeys(STATUSES)
     captures = {
-        f"https://s{n}f{m}.example": (status, body)
-        for n, status in enumerate(statuses)
-        for m, body in enumerate(FILES)
+        f"https://s{n}f{m}.example": (status, body) for n, status in enumerate(statuses) for m, body in enumerate(FILES)
     }
     asked = [f"{origin}{path}" for origin in captures for path in ("/a", "/robots.txt", "/./robots.txt")]
     check(asked, captures, ["MyBot", "GPTBot"], policy=policy)
@@ -178,7 +194,14 @@ def test_every_status_means_what_the_policy_says(policy: Policy) -> None:
 
 @pytest.mark.both_forms
 def test_kinds_of_text_column_make_no_difference() -> None:
-    texts = ["https://a.example/a/b", None, "https://A.example/x", "no URL", "https://a.example/y.php", "https://a.example/a"]
+    texts = [
+        "https://a.example/a/b",
+        None,
+        "https://A.example/x",
+        "no URL",
+        "https://a.example/y.php",
+        "https://a.example/a",
+    ]
     captures: dict[str, tuple[int | None, bytes]] = {"https://a.example": (200, FILES[0])}
     plain = pa.array(texts, pa.string())
     wanted = rows_of(bulk.verdicts(plain, robots_table(captures), AGENTS))

@@ -25,7 +25,7 @@ _TOO_EARLY = cython.declare(cython.int, -4)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _LOOKS_AT = cython.declare(cython.p_const_char, _LOOKS)
 # Bits of what a file holds.
-HAS_USAGE, UNREADABLE_DELAY, EMPTY = 1, 2, 4
+HAS_USAGE, UNREADABLE_DELAY = 1, 2
 
 
 @cython.cclass
@@ -613,9 +613,7 @@ def _ask(
                     if self._path == cython.NULL:
                         self._path_size = 0
                         return _no_room()
-                length = normalise(
-                    cython.cast(cython.p_uchar, path), length, self._reading.form, False, self._path
-                )
+                length = normalise(cython.cast(cython.p_uchar, path), length, self._reading.form, False, self._path)
                 path = cython.cast(cython.p_const_char, self._path)
             cited = -1
             if (

@@ -6,6 +6,8 @@ UNKNOWN: int
 ODD: int
 TOO_EARLY: int
 BAD: int
+HAS_USAGE: int
+UNREADABLE_DELAY: int
 
 class Origins:
     def __init__(self, data: int, offsets: int, count: int) -> None: ...

@@ -102,7 +102,9 @@ def rule_texts(octets: bytes, ends: Any) -> Any:
     if trimmed is None:
         plain = np.asarray(pc.string_is_ascii(lines))
         odd = np.flatnonzero(~plain)
-        trimmed = pc.utf8_trim(pc.if_else(pa.array(plain), lines, pa.scalar("", pa.large_string())), characters=ASCII_BLANKS)
+        trimmed = pc.utf8_trim(
+            pc.if_else(pa.array(plain), lines, pa.scalar("", pa.large_string())), characters=ASCII_BLANKS
+        )
     else:
         odd = np.empty(0, np.int64)
     long = np.flatnonzero(np.asarray(pc.binary_length(trimmed)) > SHOWN)

@@ -74,7 +74,9 @@ def pandas(frame: Any, robots: Any, agents: str | Sequence[str], *, urls: str = 
     return frame.join(found.set_index(frame.index))
 
 
-def duckdb(connection: Any, robots: Any, agents: str | Sequence[str], *, name: str = "may_fetch", **options: Any) -> None:
+def duckdb(
+    connection: Any, robots: Any, agents: str | Sequence[str], *, name: str = "may_fetch", **options: Any
+) -> None:
     """Make two things known to a DuckDB connection: the SQL function `NAME(url, agent)`, whether it may be fetched, and
     `NAME_verdict(url, agent)`, the verdict. For all columns, `duckdb_table`."""
     pa = need("pyarrow", EXTRA, "verdicts over columns")
@@ -98,9 +100,7 @@ def duckdb(connection: Any, robots: Any, agents: str | Sequence[str], *, name: s
 
     text, yes = kinds.VARCHAR, kinds.BOOLEAN
     for sql, what, kind in ((name, "may_fetch", yes), (f"{name}_verdict", "verdict", text)):
-        connection.create_function(
-            sql, column(what), [text, text], kind, type="arrow", null_handling="special"
-        )
+        connection.create_function(sql, column(what), [text, text], kind, type="arrow", null_handling="special")
 
 
 def duckdb_table(relation: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "url", **options: Any) -> Any:
@@ -120,9 +120,13 @@ def spark(frame: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "
     agents = [agents] if isinstance(agents, str) else list(agents)
     added = arrow(urls, robots, agents, **options)
     kinds = {"may_fetch": types.BooleanType(), "line": types.IntegerType(), "crawl_delay": types.DoubleType()}
-    fields = list(frame.schema.fields)
-    for name in added_names(agents):
-        fields.append(types.StructField(name, kinds.get(name.rpartition(".")[2], types.StringType())))
+    fields = [
+        *frame.schema.fields,
+        *(
+            types.StructField(name, kinds.get(name.rpartition(".")[2], types.StringType()))
+            for name in added_names(agents)
+        ),
+    ]
 
     def batches(parts: Iterator[Any]) -> Iterator[Any]:
         for part in parts:

@@ -4,7 +4,7 @@ delays. Where the modules are interpreted it judges everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from comity.bulk import outcomes
 from comity.bulk._judging import HAS_USAGE, UNREADABLE_DELAY
@@ -13,9 +13,7 @@ from comity.policy import Ruling
 from comity.robots import parse
 from comity.robots.usage import for_agent
 
-if TYPE_CHECKING:
-    from comity.bulk.rulings import Rulings
-
+Rulings = Any  # of rulings.py, which calls this module
 
 def spans(begins: Any) -> list[tuple[int, int, int]]:
     """Captures that are asked about, each with where its rows begin and end."""

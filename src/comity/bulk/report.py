@@ -22,12 +22,13 @@ def bars(title: str, rows: list[tuple[str, list[float]]], legend: list[str]) -> 
         parts.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{COLOURS[number % 3]}"/>')
         parts.append(f'<text x="{x + 18}" y="41" font-size="13">{escape(name)}</text>')
     for place, (label, shares) in enumerate(rows):
-        y, x = 54 + BAR * place, 200.0
+        y = 54 + BAR * place
+        at = 200.0
         parts.append(f'<text x="192" y="{y + 14}" font-size="13" text-anchor="end">{escape(label)}</text>')
         for number, share in enumerate(shares):
             width = share * (WIDTH - 260)
-            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="17" fill="{COLOURS[number % 3]}"/>')
-            x += width
+            parts.append(f'<rect x="{at:.1f}" y="{y}" width="{width:.1f}" height="17" fill="{COLOURS[number % 3]}"/>')
+            at += width
         parts.append(f'<text x="{WIDTH - 52}" y="{y + 14}" font-size="13">{shares[0]:.1%}</text>')
     return "\n".join([*parts, "</svg>"])
 

@@ -1,7 +1,7 @@
 """Rulings: what a policy makes of many robots.txt files, asked about columns of URLs.
 
 Each answer is that of `comity.policy` for the URL's normal form and the capture in force. Rows are sorted by capture,
-so that their order does not matter and each file is read once; memory is that of the columns plus about 40 octets a row.
+so that their order does not matter and each file is read once; memory is that of the columns and about 40 octets a row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from comity.bulk import columns, outcomes, plain
 from comity.bulk._judging import BAD, COMPILED, NULL, ODD, TOO_EARLY, UNKNOWN, Judging, Origins, by_capture
-from comity.bulk.captures import Captures, as_table, microseconds, offsets_of, times_of
+from comity.bulk.captures import Captures, microseconds, offsets_of, times_of
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy, standing
 from comity.robots._first import chooses
@@ -51,9 +51,9 @@ def verdicts(
         threads: how many work at once; None for as many as there are cores.
 
     Returns:
-        A pyarrow.Table: url, agent, verdict, recommendation, may_fetch, line, rule, crawl_delay (seconds), usage_search,
-        usage_ai_input, usage_train_ai, reason. What is null, or no URL, or of an origin without a capture, has a null
-        verdict and a reason.
+        A pyarrow.Table: url, agent, verdict, recommendation, may_fetch, line, rule, crawl_delay (seconds),
+        usage_search, usage_ai_input, usage_train_ai, reason. What is null, or no URL, or of an origin without a
+        capture, has a null verdict and a reason.
 
     Raises:
         InvalidSetting: `urls` is no column of text, `robots` lacks a column, an agent has no name.
@@ -92,7 +92,6 @@ class Rulings:
 
     def verdicts(self, urls: Any, *, at: Any = None, wide: bool = False, threads: int | None = None) -> Any:
         """As the function of this name."""
-        import numpy as np
         import pyarrow as pa
 
         column = columns.texts(urls)
@@ -106,7 +105,6 @@ class Rulings:
             self._part(column.slice(start, MOST_ROWS), _slice(when, start), threads)
             for start in range(0, max(len(column), 1), MOST_ROWS)
         ]
-        assert np is not None
         tables = [pa.concat_tables([part[agent] for part in parts]) for agent in range(len(self.agents))]
         return self._assembled(column, tables, wide=wide)
 
@@ -238,7 +236,7 @@ class Rulings:
         moment = None if when is None else int(when[0]) if single else 0
         for place, (row, text) in enumerate(zip(owners.tolist(), _values(column, pa.array(owners)), strict=True)):
             try:
-                url = normalise(text)
+                url = normalise(text or "")
             except (InvalidURL, TypeError, UnicodeError):
                 url, into[place] = "", BAD
             else:
@@ -249,7 +247,7 @@ class Rulings:
 
     def _judged(
         self,
-        texts: "_Texts",
+        texts: _Texts,
         begins: Any,
         order: Any,
         codes: Any,
@@ -313,14 +311,12 @@ class Rulings:
             offset += len(octets[-1])
         return np.concatenate(lines), columns.rule_texts(b"".join(octets), np.concatenate(ends))
 
-    def _robots_txt_itself(self, texts: "_Texts", begins: Any, order: Any, codes: Any) -> None:
+    def _robots_txt_itself(self, texts: _Texts, begins: Any, order: Any, codes: Any) -> None:
         """Where everything is blocked, a site's robots.txt may be fetched all the same (RFC 9309, 2.2.2)."""
         import numpy as np
 
         unparsable = self._meanings[6]
-        if not self._fast:  # each row has had its own answer
-            unparsable = -1
-        elif self._outcomes.all[unparsable].may_fetch:
+        if not self._fast or self._outcomes.all[unparsable].may_fetch:  # where each row has had its own answer, or yes
             unparsable = -1
         for number, policy in enumerate(self._policies):
             blocked = self._blocked[number].copy()
@@ -416,9 +412,7 @@ class Rulings:
                 status = int(captures.statuses[capture])
                 body = captures.body(capture) if 200 <= status < 300 and captures.sizes[capture] >= 0 else b""
                 moment = max(captures.times[capture] / 1e6, 0.0)
-                now = standing(
-                    policy, before, outcomes.answered(policy, None if status < 0 else status, body, moment)
-                )
+                now = standing(policy, before, outcomes.answered(policy, None if status < 0 else status, body, moment))
                 if now.kind == "read" and now.unreachable_since is None:
                     good = capture
                 elif now.kind == "read":
@@ -518,6 +512,3 @@ def _delay_column(delays: Any, known: Any, located: Any, rows: int) -> Any:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-__all__ = ["Rulings", "as_table", "verdicts"]

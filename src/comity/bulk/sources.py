@@ -94,9 +94,7 @@ def _texts(path: Path, column: str, size: int) -> Iterator[Any]:
 
 def _has(path: Path, column: str, names: list[str]) -> None:
     if column not in names:
-        raise InputError(
-            f"{path}: no column {column!r}; it has {', '.join(names)}", hint="name it by --column"
-        )
+        raise InputError(f"{path}: no column {column!r}; it has {', '.join(names)}", hint="name it by --column")
 
 
 def robots(given: str) -> Any:
@@ -107,7 +105,6 @@ def robots(given: str) -> Any:
         InputError: it cannot be read.
     """
     pa = need("pyarrow", EXTRA, "an audit")
-    path = Path(given)
     kinds = (".parquet", ".warc", ".gz", ".sqlite", ".db", ".txt", "")
     rows: list[dict[str, Any]] = []
     tables = []
@@ -130,7 +127,6 @@ def robots(given: str) -> Any:
             raise InputError(f"{each} cannot be read: {error}") from error
     if rows or not tables:
         tables.append(pa.Table.from_pylist(rows, schema=_schema()))
-    assert path
     return pa.concat_tables(tables, promote_options="permissive")
 
 
@@ -138,7 +134,12 @@ def _schema() -> Any:
     import pyarrow as pa
 
     return pa.schema(
-        [("origin", pa.string()), ("status", pa.int32()), ("body", pa.binary()), ("fetched_at", pa.timestamp("us", "UTC"))]
+        [
+            ("origin", pa.string()),
+            ("status", pa.int32()),
+            ("body", pa.binary()),
+            ("fetched_at", pa.timestamp("us", "UTC")),
+        ]
     )
 
 

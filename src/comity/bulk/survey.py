@@ -13,7 +13,16 @@ from comity.bulk.captures import Captures
 from comity.robots import Robots, parse
 
 AGENTS: Final = (
-    *("GPTBot", "OAI-SearchBot", "ChatGPT-User", "ClaudeBot", "Claude-User", "Claude-SearchBot", "anthropic-ai", "CCBot"),
+    *(
+        "GPTBot",
+        "OAI-SearchBot",
+        "ChatGPT-User",
+        "ClaudeBot",
+        "Claude-User",
+        "Claude-SearchBot",
+        "anthropic-ai",
+        "CCBot",
+    ),
     *("Google-Extended", "Googlebot", "bingbot", "Applebot", "Applebot-Extended", "PerplexityBot", "Bytespider"),
     *("Amazonbot", "Meta-ExternalAgent", "FacebookBot", "cohere-ai", "Diffbot", "DuckAssistBot", "MistralAI-User"),
     *("YandexBot", "Baiduspider"),
@@ -45,7 +54,10 @@ class Survey:
         rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common()]
         if self.sizes:
             sizes = sorted(self.sizes)
-            rows += ["", f"octets: median {sizes[len(sizes) // 2]:,}, mean {sum(sizes) // len(sizes):,}, largest {sizes[-1]:,}"]
+            rows += [
+                "",
+                f"octets: median {sizes[len(sizes) // 2]:,}, mean {sum(sizes) // len(sizes):,}, largest {sizes[-1]:,}",
+            ]
         if self.delays:
             delays = sorted(self.delays)
             rows.append(f"Crawl-delay for *: median {delays[len(delays) // 2]:g} s, largest {delays[-1]:g} s")

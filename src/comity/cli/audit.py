@@ -78,9 +78,7 @@ def _judged(
         parts.mkdir(parents=True, exist_ok=True)
         note = parts / "audit.json"
         if note.exists() and json.loads(note.read_text("utf-8")) != identity:
-            raise InputError(
-                f"{parts} holds parts of another audit", hint="remove it, or choose another name by -o"
-            )
+            raise InputError(f"{parts} holds parts of another audit", hint="remove it, or choose another name by -o")
         note.write_text(json.dumps(identity), "utf-8")
         counts: Counter[tuple[str, ...]] = Counter()
         done, started, names = 0, time.monotonic(), []

@@ -129,7 +129,7 @@ def chosen(
             cython.address(groups),
         )
         for i in range(groups):
-            starts.append(room[total + i])
+            starts.append(room[total + i])  # noqa: PERF401 (a comprehension has no C variables)
         if count:
             numbers.frombytes(cython.cast(cython.p_char, room)[: 4 * count])
     finally:
