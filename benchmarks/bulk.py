@@ -50,8 +50,8 @@ def paths_of(body: bytes, chance: random.Random) -> list[str]:
     return [path for path in found if path.isascii() and " " not in path] or ["/"]
 
 
-def urls_of(which: list[int], count: int) -> pa.Array:
-    """URLs over all origins, in no order."""
+def urls_of(which: list[int], count: int, ordered: bool = False) -> pa.ChunkedArray:
+    """URLs over all origins, in no order, or in that of their origins."""
     chance, numbers = random.Random(2), np.random.default_rng(3)
     files = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     paths = [paths_of(body, chance) for body in files]
@@ -60,6 +60,8 @@ def urls_of(which: list[int], count: int) -> pa.Array:
     parts = []
     for start in range(0, count, 5_000_000):
         origins = numbers.integers(0, len(which), min(5_000_000, count - start))
+        if ordered:
+            origins.sort()
         files_of = np.array(which)[origins]
         sizes = np.diff(starts)[files_of]
         chosen = every.take(pa.array(starts[files_of] + numbers.integers(0, 1 << 30, len(origins)) % sizes))
@@ -121,9 +123,11 @@ def main() -> None:
         f"{robots['body'].nbytes / len(which):,.0f} octets a file"
     )
     print(f"before: {memory():,.0f} MB")
-    ours = timed(f"one agent, {count // len(which):,} URLs an origin, one thread", urls, robots, AGENTS[:1], 1)
+    each = count // len(which)
+    ours = timed(f"one agent, {each:,} URLs an origin, in no order", urls, robots, AGENTS[:1], 1)
+    timed(f"one agent, {each:,} URLs an origin, in order", urls_of(which, count, True), robots, AGENTS[:1], 1)
     if count <= 20_000_000:
-        timed("as before, two threads", urls, robots, AGENTS[:1], 2)
+        timed("in no order, two threads", urls, robots, AGENTS[:1], 2)
         timed("ten agents, a tenth of the URLs", urls.slice(0, count // 10), robots, AGENTS, 1)
         short = urls.slice(0, 5 * len(which))
         few = timed("one agent, five URLs an origin", short, robots, AGENTS[:1], 1)

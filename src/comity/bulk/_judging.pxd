@@ -20,6 +20,8 @@ cdef extern from *:
     """
     void prefetch "COMITY_PREFETCH"(const void* place) nogil
 
+cdef const char* _LOOKS_AT
+
 ctypedef long long* Offsets
 ctypedef long long* OffsetsToo
 

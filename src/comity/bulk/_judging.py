@@ -23,7 +23,7 @@ _UNKNOWN = cython.declare(cython.int, -2)
 _ODD = cython.declare(cython.int, -3)
 _TOO_EARLY = cython.declare(cython.int, -4)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-_LOOKS_AT = cython.declare(cython.p_const_char, _LOOKS)
+_LOOKS_AT = _LOOKS  # compiled, its address
 # Bits of what a file holds.
 HAS_USAGE, UNREADABLE_DELAY = 1, 2
 

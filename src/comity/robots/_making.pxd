@@ -5,6 +5,8 @@ from comity.robots._match cimport Matcher
 from comity.robots._packing cimport Patterns, pack, room_for
 from comity.robots._path cimport normalise
 
+cdef const char* _LOOKS_AT
+
 cdef struct Reading:
     int form
     int order

@@ -24,7 +24,7 @@ from comity.robots.rules import comparable, ranked
 _LONGEST = cython.declare(cython.int, 0)
 _ALLOW_FIRST = cython.declare(cython.int, 2)
 _DISALLOW_FIRST = cython.declare(cython.int, 3)
-_LOOKS_AT = cython.declare(cython.p_const_char, _LOOKS)
+_LOOKS_AT = _LOOKS  # compiled, its address
 _ORDERS = {"longest": 0, "first": 1, "allow_first": 2, "disallow_first": 3}
 
 

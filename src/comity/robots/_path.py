@@ -31,11 +31,11 @@ _DECODED = bytes(octet in _UNRESERVED for octet in range(256))
 _GEM_DECODED = bytes(octet not in _GEM_KEEPS for octet in range(256))
 _ENCODED = bytes(octet >= 128 or octet in _ILLEGAL for octet in range(256))
 _HEX = b"0123456789ABCDEF"
-# The same, for code that holds no Python object.
-_DECODED_AT = cython.declare(cython.p_const_char, _DECODED)
-_GEM_DECODED_AT = cython.declare(cython.p_const_char, _GEM_DECODED)
-_ENCODED_AT = cython.declare(cython.p_const_char, _ENCODED)
-_HEX_AT = cython.declare(cython.p_const_char, _HEX)
+# The same, for code that holds no Python object: compiled, these are addresses (see the .pxd).
+_DECODED_AT = _DECODED
+_GEM_DECODED_AT = _GEM_DECODED
+_ENCODED_AT = _ENCODED
+_HEX_AT = _HEX
 _SCHEME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-."  # RFC 3986, 3.1
 _IN_SCHEME = bytes(octet in _SCHEME for octet in range(256))
 
