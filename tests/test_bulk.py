@@ -95,7 +95,7 @@ FILES = [
 STATUSES: list[int | None] = [200, 200, 200, 203, 301, 304, 401, 404, 410, 429, 500, 503, 100, 600, None]
 PATHS = st.text(st.sampled_from("/ab.?*$%#é~;px1287efE\\\ud7ff|'\"&=y"), max_size=30)
 HOSTS = st.sampled_from(
-    [
+    [  # noqa: RUF005 (octets, not a list)
         "a.example",
         "A.example",
         "b.example:8080",

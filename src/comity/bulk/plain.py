@@ -15,6 +15,7 @@ from comity.robots.usage import for_agent
 
 Rulings = Any  # of rulings.py, which calls this module
 
+
 def spans(begins: Any) -> list[tuple[int, int, int]]:
     """Captures that are asked about, each with where its rows begin and end."""
     import numpy as np
