@@ -90,7 +90,7 @@ def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> No
     assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
 
 
-def test_an_audit_that_was_stopped_keeps_what_is_done_and_refuses_to_mix(tmp_path: Path) -> None:
+def test_parts_of_another_audit_are_not_mixed_in(tmp_path: Path) -> None:
     (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
     robots = written(tmp_path)
     parts = tmp_path / "out.parquet.parts"
