@@ -15,6 +15,7 @@ import comity
 ROOT = Path(comity.__file__).parent
 FLOORS = {
     "errors": 0,
+    "fields": 0,
     "urls": 0,
     "domains": 0,
     "http_date": 0,

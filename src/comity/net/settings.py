@@ -1,15 +1,15 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
-import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.fields import check, seconds, setting, size
 
 MIB = 1024 * 1024
 CONCEALED: Final = "***"
@@ -18,6 +18,103 @@ SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's header
 OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
 _SECRET: Final = re.compile("auth|cookie|credential|key|password|secret|session|token", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(?<=//).*@|^(?!.*//).*@", re.DOTALL)
+
+
+def secret(header: str) -> bool:
+    """Whether the value of a request header is nobody else's business, by its name."""
+    return _SECRET.search(header) is not None
+
+
+def concealed(name: str, value: Any) -> Any:
+    """A setting's value as others may see it: without passwords, and of what may be a key the name alone."""
+    match name:
+        case "auth":
+            return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
+        case "headers" | "params":
+            return dict.fromkeys(value, CONCEALED)
+        case "proxy" if isinstance(value, str):
+            return _USERINFO.sub(f"{CONCEALED}@", value)
+    return value
+
+
+def checked_headers(field: str, headers: Mapping[str, str]) -> None:
+    """Raises InvalidSetting for a header that cannot be sent as it is."""
+    for name, value in headers.items():
+        good = (
+            name
+            and value.isprintable()
+            and name.isascii()
+            and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)
+        )
+        if not good:
+            raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
+        if name.lower() in OURS:
+            why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
+            raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
+
+
+def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
+    checked_headers("headers", values)
+    for name in values:
+        if name.lower() in PERSONAL:
+            raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
+    return values
+
+
+def _types(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name.count("/") != 1 or name.startswith("/") or name.endswith("/"):
+            raise InvalidSetting(f"content_types: {name!r} is not a media type such as text/html or text/*")
+    return tuple(name.lower() for name in names)
+
+
+def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    for origin, pair in values.items():
+        if ":" in pair[0]:
+            raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
+    return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+
+
+def _addresses(values: Mapping[str, str]) -> dict[str, str]:
+    """Names in the form they have in a URL in normal form."""
+    found = {}
+    for name, address in values.items():
+        try:
+            if set(name) & set("/\\:@?#"):
+                raise ValueError
+            host = urls.host(f"http://{name}").rstrip(".")
+        except ValueError:
+            raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
+        try:
+            found[host] = str(ip_address(address))
+        except ValueError:
+            raise InvalidSetting(f"resolve: {address!r}, for {name}, is not an IP address") from None
+    return found
+
+
+def _certificates(file: str) -> str:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except ssl.SSLError:
+        raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
+    return file
+
+
+def _proxy(value: str) -> str:
+    _web_address("proxy", value)
+    return value
+
+
+def _web_address(field: str, value: str) -> str:
+    try:
+        return urls.normalise(value)
+    except InvalidURL as error:
+        shown = concealed("proxy", value)
+        raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,30 +151,40 @@ class ClientSettings:
         cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
     """
 
-    timeout: float = 30.0
-    connect_timeout: float | None = None
-    read_timeout: float | None = None
-    head_timeout: float | None = None
-    robots_timeout: float | None = None
-    max_wait: float | None = 600.0
-    max_retries: int = 2
+    timeout: float = seconds(30.0)
+    connect_timeout: float | None = seconds(None)
+    read_timeout: float | None = seconds(None)
+    head_timeout: float | None = seconds(None)
+    robots_timeout: float | None = seconds(None)
+    max_wait: float | None = seconds(600.0)
+    max_retries: int = setting(2, least=0)
     jitter: bool = True
-    max_body: int = 20 * MIB
-    max_ratio: float = 500.0
-    max_robots_body: int = MIB
-    max_redirects: int = 10
-    content_types: tuple[str, ...] = ()
-    connections: int = 100
+    max_body: int = size(20 * MIB)
+    max_ratio: float = setting(500.0, least=1, infinite=True)
+    max_robots_body: int = size(MIB, least=500 * 1024)
+    max_redirects: int = setting(10, least=0)
+    content_types: tuple[str, ...] = setting((), normal=_types)
+    connections: int = setting(100, least=1)
     verify_tls: bool = True
-    ca_file: str | None = None
-    proxy: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    auth: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    resolve: Mapping[str, str] = field(default_factory=dict)
+    ca_file: str | None = setting(None, normal=_certificates)
+    proxy: str | None = setting(None, normal=_proxy)
+    headers: Mapping[str, str] = setting(factory=dict, normal=_headers, example='{"From": "me@example.org"}')
+    params: Mapping[str, str] = setting(factory=dict, example='{"key": "value"}')
+    auth: Mapping[str, tuple[str, str]] = setting(
+        factory=dict, normal=_auth, example='{"https://example.com": ["name", "password"]}'
+    )
+    resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = ()
     cache: str | None = None
     cache_pages: bool = False
+
+    def __post_init__(self) -> None:
+        check(self)
+        if (self.connect_timeout is None) != (self.read_timeout is None):
+            unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
+            raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
+        if self.cache_pages and self.cache is None:
+            raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
 
     def credentials(self, origin: str) -> dict[str, str]:
         """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
@@ -85,126 +192,3 @@ class ClientSettings:
         if pair is None:
             return {}
         return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
-            value = getattr(self, name)
-            if value is None and name != "timeout":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise InvalidSetting(f"{name}: {value!r} is not a number of seconds above zero")
-        if (self.connect_timeout is None) != (self.read_timeout is None):
-            unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
-            raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
-        for name, least in (
-            ("max_body", 1),
-            ("max_robots_body", 500 * 1024),
-            ("max_redirects", 0),
-            ("connections", 1),
-            ("max_retries", 0),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name in ("verify_tls", "jitter", "cache_pages"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidSetting(f"{name}: {getattr(self, name)!r} is neither true nor false")
-        if isinstance(self.max_ratio, bool) or not isinstance(self.max_ratio, int | float) or not self.max_ratio >= 1:
-            raise InvalidSetting(f"max_ratio: {self.max_ratio!r} is not a number of at least 1")
-        if self.proxy is not None:
-            _web_address("proxy", self.proxy)
-        if self.cache_pages and self.cache is None:
-            raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
-        object.__setattr__(self, "content_types", _types(self.content_types))
-        object.__setattr__(self, "auth", _auth(self.auth))
-        object.__setattr__(self, "resolve", _addresses(self.resolve))
-        if self.ca_file is not None:
-            _certificates(self.ca_file)
-        checked_headers("headers", self.headers)
-        for name in self.headers:
-            if name.lower() in PERSONAL:
-                raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
-
-
-def secret(header: str) -> bool:
-    """Whether the value of a request header is nobody else's business, by its name."""
-    return _SECRET.search(header) is not None
-
-
-def concealed(name: str, value: Any) -> Any:
-    """A setting's value as others may see it: without passwords, and of what may be a key the name alone."""
-    match name:
-        case "auth":
-            return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
-        case "headers" | "params":
-            return dict.fromkeys(value, CONCEALED)
-        case "proxy" if isinstance(value, str):
-            return _USERINFO.sub(f"{CONCEALED}@", value)
-    return value
-
-
-def checked_headers(field: str, headers: Mapping[str, str]) -> None:
-    """Raises InvalidSetting for a header that cannot be sent as it is."""
-    for name, value in headers.items():
-        good = (
-            name
-            and value.isprintable()
-            and name.isascii()
-            and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)
-        )
-        if not good:
-            raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
-        if name.lower() in OURS:
-            why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
-            raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
-
-
-def _types(values: object) -> tuple[str, ...]:
-    names = (values,) if isinstance(values, str) else tuple(values)  # type: ignore[arg-type]
-    for name in names:
-        if not isinstance(name, str) or name.count("/") != 1 or name.startswith("/") or name.endswith("/"):
-            raise InvalidSetting(f"content_types: {name!r} is not a media type such as text/html or text/*")
-    return tuple(name.lower() for name in names)
-
-
-def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    for origin, pair in values.items():
-        if len(pair) != 2 or isinstance(pair, str) or ":" in pair[0]:
-            raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
-    return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
-
-
-def _addresses(values: Mapping[str, str]) -> dict[str, str]:
-    """Names in the form they have in a URL in normal form."""
-    found = {}
-    for name, address in values.items():
-        try:
-            if set(name) & set("/\\:@?#"):
-                raise ValueError
-            host = urls.host(f"http://{name}").rstrip(".")
-        except ValueError:
-            raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
-        try:
-            found[host] = str(ip_address(address))
-        except ValueError:
-            raise InvalidSetting(f"resolve: {address!r}, for {name}, is not an IP address") from None
-    return found
-
-
-def _certificates(file: str) -> None:
-    import ssl
-
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
-    except ssl.SSLError:
-        raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
-    except OSError as error:
-        raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
-
-
-def _web_address(field: str, value: str) -> str:
-    try:
-        return urls.normalise(value)
-    except InvalidURL as error:
-        shown = concealed("proxy", value)
-        raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None
