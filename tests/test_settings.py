@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import json
 import re
+import runpy
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -184,12 +185,30 @@ def test_a_preset_or_field_that_does_not_exist_is_named() -> None:
         Policy.preset("google", agnet="x")
 
 
-def test_the_document_lists_every_setting_with_its_variable_and_every_preset() -> None:
+def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
+    script = runpy.run_path(str(DOCUMENT.with_name("settings_tables.py")))
     text = DOCUMENT.read_text("utf-8")
-    for name in SETTINGS:
-        assert f"`{name}`" in text, name
+    assert text == script["tables"](text), "run: python docs/settings_tables.py"
+    assert all(f"\n| `{name}`" in text for name in SETTINGS if name != "preset")
     assert all(f"`{name}`" in text for name in PRESETS)
     assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in SETTINGS}
+
+
+def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
+    told = " ".join(comity("crawl", "--help").stdout.split())
+    for words in (
+        "--max-bytes SIZE Bytes of bodies after which no request is started; 'none' for no limit.",
+        "--delay TIME Seconds between two requests to one host; a larger wish of the site wins. [1]",
+        "--concurrency N Requests under way at the same time, over all hosts. [16]",
+        "-A, --agent AGENT The User-Agent header we send, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
+    ):
+        assert words in told
+
+
+def test_the_command_takes_sizes_and_times_as_people_write_them() -> None:
+    ran = comity("crawl", "http://127.0.0.1:9/", "--max-bytes", "50XB")
+    assert (ran.returncode, ran.stderr.count("\n")) == (64, 1)
+    assert "--max-bytes (max_bytes): '50XB' is not a whole number of bytes of at least 1 (write for exam" in ran.stderr
 
 
 @pytest.mark.parametrize("variable", ["HEADERS", "PURPOSES", "HONOUR", "ALLOW_ADDRESSES", "RESOLVE", "AUTH"])

@@ -4,6 +4,7 @@ defaults. This is the one place that reads environment and files; what a setting
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 
 from comity.crawler.settings import CrawlSettings
 from comity.errors import InvalidSetting
-from comity.fields import SettingField, settings_of
+from comity.fields import SettingField, settings_of, words_of
 from comity.net.settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
@@ -107,6 +108,14 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         settings,
         tuple(sorted(name for name in variables if name.upper() not in known)),
     )
+
+
+def words_of_setting(name: str) -> str:
+    """What a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
+    words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
+    for kind in KINDS:
+        words |= words_of(kind)
+    return re.sub(r"\bNone\b", "`none`", words.get(name, "")).replace("`math.inf`", "`inf`")
 
 
 # What a setting is called by people, by an option of the command, or by other programs.

@@ -36,11 +36,12 @@ class CrawlSettings:
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).
         traps: whether URLs that never end (calendars, facets, repeated segments) are left out.
-        max_url_length, max_path_segments: longer and deeper URLs are taken for traps; None for no limit.
+        max_url_length: characters; a longer URL is taken for a trap. None for no limit.
+        max_path_segments: parts of a path; a deeper URL is taken for a trap. None for no limit.
         body_memory: bytes of bodies held at a time: those that arrive, and those that wait to be written. A larger one
             passes alone.
-        duplicates: `exact` marks pages whose content or canonical URL is that of a page already kept, `near` also
-            those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
+        duplicates: which pages are marked as duplicates: `exact` those whose content or canonical URL is that of a
+            page already kept, `near` also those that differ in a few words, `off` no page. They are not dropped.
         longest_wait: seconds that a run waits for a host to be asked again (Crawl-delay, Visit-time, Retry-After) when
             nothing else is left to do; what waits longer is left for a later run. None: for ever.
         trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that

@@ -124,18 +124,19 @@ class ClientSettings:
     Attributes:
         timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
             between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
-        connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
-            set both or none.
+        connect_timeout: seconds for connecting, within `timeout`; set `read_timeout` with it, or neither.
+        read_timeout: seconds between two parts of an answer, within `timeout`; set `connect_timeout` with it.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
         robots_timeout: as `timeout`, for robots.txt; None: the same.
         max_wait: seconds that a call waits for its turn; if it would be longer, it raises Postponed. None: for ever.
         max_retries: times a GET or HEAD is tried again after 429, 502, 503, 504 or no answer.
         jitter: whether retries are spread over their back-off at random.
-        max_body: bytes of a decoded body; more raises TooLarge.
+        max_body: bytes of a decoded body; more raises TooLarge. A crawl reads sitemaps of 50 MiB in any case.
         max_ratio: decoded bytes for each byte received; more raises TooLarge.
         max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
         max_redirects: hops that `get` follows.
-        content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
+        content_types: media types that are read, such as `text/html` or `text/*`; empty for all. An answer of another
+            one is closed after its head, and a crawl leaves it out (`unwanted`).
         connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
             this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
@@ -144,10 +145,11 @@ class ClientSettings:
             refuses URLs that hold an address or a name of the proxy's own machine.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
-        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
+        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
+            robots.txt is not kept in `cache`.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
-        cache: file in which robots.txt files are kept for other processes and later runs; None for none.
+        cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
         cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
     """
 

@@ -87,8 +87,9 @@ class Policy:
     """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
 
     Attributes:
-        agent: the User-Agent header we send. Groups are matched against its product token (RFC 9309, 2.2.1): what
-            stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
+        agent: the User-Agent header we send, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched
+            against its product token (RFC 9309, 2.2.1): what stands before `/` or white space, or the name in
+            `Mozilla/5.0 (compatible; NAME/...)`.
         product_token: the token, where `agent` has it in another place; it must occur there (RFC 9309, 2.2.1). None:
             read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
