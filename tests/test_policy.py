@@ -281,13 +281,13 @@ def test_a_decision_comes_back_from_json_as_it_was_and_keeps_to_the_schema(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"verdict": "fine"}, "verdict is 'fine', not one of allowed_explicit"),
-        ({"may_fetch": 1}, "may_fetch is 1, not bool"),
-        ({"rule": {"line": "3", "text": ""}}, "rule: line is '3', not int"),
+        ({"verdict": "fine"}, "verdict: 'fine' is not one of allowed_explicit"),
+        ({"may_fetch": 1}, "may_fetch: 1 is not true or false"),
+        ({"rule": {"line": "3", "text": ""}}, "rule, line: '3' is not a whole number"),
         ({"source": []}, "is no object"),
-        ({"usage": None}, "usage is missing"),
-        ({"purposes": ["sell"]}, "purposes is 'sell'"),
-        ({"delay": None}, "delay is None, not int or float"),
+        ({"usage": None}, "usage: None is no object"),
+        ({"purposes": ["sell"]}, "purposes: 'sell' is not one of search"),
+        ({"delay": None}, "delay: None is not a number"),
     ],
 )
 def test_a_damaged_record_is_told_from_a_decision(change: dict[str, object], message: str) -> None:

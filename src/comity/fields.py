@@ -37,12 +37,17 @@ class Misfit(ValueError):
     Attributes:
         path: the members on the way to it, from the outermost.
         value: what does not fit.
+        said: value and reason as a sentence.
     """
 
-    def __init__(self, why: str, value: Any) -> None:
+    def __init__(self, why: str, value: Any = MISSING) -> None:
         super().__init__(why)
         self.path: tuple[str, ...] = ()
         self.value = value
+
+    @property
+    def said(self) -> str:
+        return str(self) if self.value is MISSING else f"{self.value!r:.200} {self}"
 
 
 def typed(value: Any, hint: Any) -> Any:
@@ -55,6 +60,8 @@ def typed(value: Any, hint: Any) -> Any:
     if shape in (Union, UnionType):
         others = [part for part in parts if part is not NoneType]
         return None if value is None and NoneType in parts else typed(value, others[0])
+    if dataclasses.is_dataclass(hint):
+        return _object(value, hint)
     if shape is Literal:
         if not isinstance(value, str) or value not in parts:
             raise Misfit(f"is not one of {', '.join(parts)}", value)
@@ -72,6 +79,20 @@ def typed(value: Any, hint: Any) -> Any:
     if isinstance(value, bool) is not (hint is bool) or not isinstance(value, int | float if hint is float else hint):
         raise Misfit(f"is not {_TYPES[hint]}", value)
     return value
+
+
+def _object(value: Any, kind: Any) -> Any:
+    """An object of a class from a table of all its fields; what the class works out by itself may stand there too."""
+    if not isinstance(value, Mapping):
+        raise Misfit("is no object", value)
+    hints = {field.name: field.type for field in dataclasses.fields(kind)}
+    for name in value:
+        if name not in hints and not isinstance(getattr(kind, str(name), None), property):
+            raise Misfit(f"{str(name)[:80]} is no field of it")
+    for name in hints:
+        if name not in value:
+            raise Misfit(f"{name} is missing")
+    return kind(**{name: _member(value[name], hint, name) for name, hint in hints.items()})
 
 
 def _member(value: Any, hint: Any, name: str) -> Any:
@@ -148,7 +169,7 @@ class SettingField:
             hint = f"write for example {'90, 10m or 1h30m' if self.unit == 'seconds' else '50MB'}" if self.unit else ""
             text = isinstance(value, str)
             return InvalidSetting(f"{self.name}: {value!r:.200} is not {self._number()}", hint=hint if text else "")
-        return InvalidSetting(f"{self.name}: {misfit.value!r:.200} {misfit}")
+        return InvalidSetting(f"{self.name}: {misfit.said}")
 
     def _number(self) -> str:
         """What the value is, in words."""

@@ -90,7 +90,7 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
         if name not in given or (option := option_of(name)) is None:
             raise
         named = option if option == f"--{name}" else f"{option} ({name})"
-        hint = error.hint or f"try: {click.get_current_context().command_path} --help"
+        hint = error.hint or f"try: comity {click.get_current_context().info_name} --help"
         raise InvalidSetting(f"{named}: {what}", hint=hint) from None
 
 
