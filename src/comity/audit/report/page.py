@@ -1,7 +1,6 @@
 """The report as a page: what page.html shows. The template engine escapes all text that came from a site or a file."""
 
 import time
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def damage(figures: Figures) -> str | None:
 def html(figures: Figures) -> str:
     """The whole page."""
     environment = Environment(
-        loader=lambda name: files(__package__).joinpath(name).read_text("utf-8"),
+        loader=lambda name: Path(__file__).with_name(name).read_text("utf-8"),
         filters={
             "count": lambda number: f"{number:,.0f}",
             "date": _date,
