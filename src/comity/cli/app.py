@@ -12,7 +12,7 @@ import click
 
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import AGENT, ALLOW_ADDRESS, DIALECT, LIMITS, PURPOSE, WATCHING, loaded, option_for, together
-from comity.cli.terminal import complain
+from comity.cli.terminal import complain, say
 from comity.errors import ComityError
 
 _config = click.option(
@@ -260,9 +260,9 @@ def crawl(
         raise click.UsageError("--resume and --refresh exclude each other")
     configuration = loaded(**options)
     if urls is not None:
-        from comity.cli.listed import read
+        from comity.cli.given import urls_in
 
-        url = (*url, *read(urls))
+        url = (*url, *urls_in(urls))
     return command.crawl(
         url,
         folder=output,
@@ -325,9 +325,12 @@ def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
 )
 def report(folder: Path, output: Path) -> Exit:
     """Make one HTML page that shows how a crawl went: for people, on screen and on paper."""
-    from comity.cli import report as command
+    from comity.audit.report import write
 
-    return command.report(folder, output)
+    if damage := write(folder, output):
+        complain(f"{folder}: {damage}; comity prove says more")
+    say(f"report in {output}")
+    return Exit.DONE
 
 
 def main() -> None:
