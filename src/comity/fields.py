@@ -6,7 +6,6 @@ such as a member of a JSON object, to an annotated type.
 """
 
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -196,6 +195,8 @@ class SettingField:
             return _SWITCHED.get(text.lower(), text)
         try:
             if shape is Mapping:
+                import json  # late: few settings are tables
+
                 return json.loads(text)
             return _number(text, self.unit) if self.hint in (int, float) else text
         except ValueError:
