@@ -34,7 +34,7 @@ from comity.policy import RobotsResult
 class ComityTransport(httpx.BaseTransport):
     """Wraps a transport. A refused request raises `comity.RobotsDisallowed` and is not sent.
 
-    The policy's agent is sent as User-Agent: who asks is who comes. `response.extensions["comity"]` is the decision.
+    The policy's agent is sent as User-Agent, in place of the library's own. `response.extensions["comity"]` is the decision.
     The address guard is not part of it: connections are the wrapped transport's.
 
     Args:
