@@ -15,6 +15,7 @@ import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import KINDS, PREFIX, SETTINGS, load
+from comity.crawler.again.remembered import in_force
 from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS
@@ -364,7 +365,13 @@ def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_
         assert parameter.default == default or default == {}
 
 
-def test_one_text_is_a_list_of_one() -> None:
+def test_one_text_is_a_list_of_one(nowhere: Path) -> None:
+    begun = {"exclude": ("/old",)}
+    for given in ("/blog", ["/blog"], ("/blog",)):
+        assert in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
+    for text in ("'/blog'", "['/blog']"):
+        (nowhere / "comity.toml").write_text(f"include = {text}\n")
+        assert load().crawl.include == ("/blog",)
     assert CrawlSettings(include="/blog").include == ("/blog",)  # type: ignore[arg-type]
     assert Policy(allow_hosts="intranet.example").allow_hosts == ("intranet.example",)  # type: ignore[arg-type]
 
