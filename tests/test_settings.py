@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 from collections.abc import Mapping
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Literal, get_origin
 
@@ -18,7 +19,7 @@ from comity.configuration import KINDS, PREFIX, SETTINGS, load
 from comity.crawler.again.remembered import in_force
 from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
-from comity.robots import DIALECTS
+from comity.robots import DIALECTS, Dialect
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "settings.md"
 
@@ -406,3 +407,9 @@ def test_a_value_is_brought_to_an_annotated_type(value: Any, hint: Any, expected
 def test_a_value_of_another_type_is_refused(value: Any, hint: Any, why: str) -> None:
     with pytest.raises(Misfit, match=why):
         typed(value, hint)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, Dialect])
+def test_every_default_is_allowed_and_in_its_normal_form(kind: type) -> None:
+    for field in settings_of(kind).values():
+        assert field.default is MISSING or field.checked(field.default) == field.default

@@ -55,7 +55,9 @@ def typed(value: Any, hint: Any) -> Any:
     Raises:
         Misfit: it is not of that type.
     """
-    shape, parts = get_origin(hint), get_args(hint)
+    if type(value) is hint:  # most are plain
+        return value
+    shape, parts = _parts(hint)
     if shape in (Union, UnionType):
         others = [part for part in parts if part is not NoneType]
         return None if value is None and NoneType in parts else typed(value, others[0])
@@ -80,11 +82,21 @@ def typed(value: Any, hint: Any) -> Any:
     return value
 
 
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
+
+
+@cache
+def _members(kind: Any) -> Mapping[str, Any]:
+    return {field.name: field.type for field in dataclasses.fields(kind)}
+
+
 def _object(value: Any, kind: Any) -> Any:
     """An object of a class from a table of all its fields; what the class works out by itself may stand there too."""
     if not isinstance(value, Mapping):
         raise Misfit("is no object", value)
-    hints = {field.name: field.type for field in dataclasses.fields(kind)}
+    hints = _members(kind)
     for name in value:
         if name not in hints and not isinstance(getattr(kind, str(name), None), property):
             raise Misfit(f"{str(name)[:80]} is no field of it")
@@ -290,6 +302,8 @@ def check(settings: Any) -> None:
     kind: type = type(settings)
     for name, each in settings_of(kind).items():
         value = getattr(settings, name)
+        if value is each.default:
+            continue
         if (kept := each.checked(value)) is not value:
             object.__setattr__(settings, name, kept)
 
