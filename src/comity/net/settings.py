@@ -70,10 +70,10 @@ class ClientSettings:
     connections: int = 100
     verify_tls: bool = True
     ca_file: str | None = None
-    proxy: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    auth: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    proxy: str | None = field(default=None, repr=False)  # and what else may hold a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    auth: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
     resolve: Mapping[str, str] = field(default_factory=dict)
     nameservers: tuple[str, ...] = ()
     cache: str | None = None
