@@ -39,6 +39,17 @@ def test_a_response_has_the_names_that_httpx_and_requests_have(site: Site) -> No
     assert isinstance(caught.value, comity.FetchError)
 
 
+def test_no_password_is_in_what_is_printed_of_a_response_or_of_settings(site: Site) -> None:
+    site.set("/a", "x")
+    own = ClientSettings(auth={site.url(""): ("me", "secret")}, headers={"X-Key": "secret"}, params={"key": "secret"})
+    with Client(Policy(min_interval=0, allow_addresses=("127.0.0.0/8",)), own) as client:
+        response = client.head(site.url("/a"))
+        assert response.request_headers["Authorization"].startswith("Basic ")
+        assert "Basic " not in repr(response)
+    for settings in (own, ClientSettings(proxy="http://me:secret@proxy.test:3128")):
+        assert "secret" not in repr(settings)
+
+
 def test_what_is_no_json_is_said_with_its_url(site: Site) -> None:
     for body in (b"<html>", b"", b"\xff\xfe\xfd", b"[" * 200_000):
         response = _get(site, body, "text/html")

@@ -256,12 +256,16 @@ def _number(text: str, unit: str) -> float:
     return int(total) if total == int(total) else total
 
 
-def setting(default: Any = MISSING, *, factory: Any = MISSING, **asked: Any) -> Any:
-    """A field of a class of settings, and what is asked of its value beside its type (see `SettingField`)."""
+def setting(default: Any = MISSING, *, factory: Any = MISSING, secret: bool = False, **asked: Any) -> Any:
+    """A field of a class of settings, and what is asked of its value beside its type (see `SettingField`).
+
+    Args:
+        secret: it may hold a password, so `repr` leaves it out.
+    """
     metadata = {"setting": asked}
     if factory is not MISSING:
-        return dataclasses.field(default_factory=factory, metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
+        return dataclasses.field(default_factory=factory, metadata=metadata, repr=not secret)
+    return dataclasses.field(default=default, metadata=metadata, repr=not secret)
 
 
 def seconds(default: float | None, *, least: float | None = None, **asked: Any) -> Any:

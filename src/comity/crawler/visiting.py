@@ -168,7 +168,7 @@ class Visitor:
         if ruling is not None and ruling.is_slow(url):
             async with self._scales:
                 begun = perf_counter()
-                ruling.allows(url)
+                await asyncio.get_running_loop().run_in_executor(None, ruling.allows, url)
                 await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
     async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":

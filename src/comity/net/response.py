@@ -42,7 +42,7 @@ class Head:
     history: "tuple[Head, ...]" = ()
     reason: str = ""
     http_version: str = "1.1"
-    request_headers: Mapping[str, str] = field(default_factory=dict)
+    request_headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # credentials may stand there
 
     @property
     def decision(self) -> Decision:

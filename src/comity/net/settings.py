@@ -169,11 +169,13 @@ class ClientSettings:
     connections: int = setting(100, least=1)
     verify_tls: bool = True
     ca_file: str | None = setting(None, normal=_certificates)
-    proxy: str | None = setting(None, normal=_proxy)
-    headers: Mapping[str, str] = setting(factory=dict, normal=_headers, example='{"From": "me@example.org"}')
-    params: Mapping[str, str] = setting(factory=dict, example='{"key": "value"}')
+    proxy: str | None = setting(None, secret=True, normal=_proxy)
+    headers: Mapping[str, str] = setting(
+        factory=dict, secret=True, normal=_headers, example='{"From": "me@example.org"}'
+    )
+    params: Mapping[str, str] = setting(factory=dict, secret=True, example='{"key": "value"}')
     auth: Mapping[str, tuple[str, str]] = setting(
-        factory=dict, normal=_auth, example='{"https://example.com": ["name", "password"]}'
+        factory=dict, secret=True, normal=_auth, example='{"https://example.com": ["name", "password"]}'
     )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = ()
