@@ -20,7 +20,7 @@ from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
-from comity.net.cache import Cache
+from comity.net.http_cache import HttpCache
 from comity.policy import RobotsResult
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -940,9 +940,9 @@ def test_max_wait_holds_for_waiting_on_others_too(site: Site) -> None:
 
 def test_another_process_s_new_file_is_not_set_aside(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "cache"
-    ours = Cache(path)
+    ours = HttpCache(path)
     path.rename(tmp_path / "gone")
-    theirs = Cache(path)
+    theirs = HttpCache(path)
     policy = Policy()
     theirs.keep_robots(RobotsResult.unreachable("http://a", "http://a/robots.txt", "x", policy=policy, fetched_at=0.0))
     ours._set_aside(sqlite3.DatabaseError("malformed"))

@@ -22,7 +22,7 @@ from sites import HANGS
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.frontier.database import explained, explained_files, open_for_writing
-from comity.net.exchange import Exchange
+from comity.net.request_record import RequestRecord
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)
@@ -154,7 +154,7 @@ async def main():
             pass
         for number in range(3):  # nothing is left but what idle connections hold
             assert (await client.get(f"http://127.0.0.{number + 1}:{port}/")).status == 200
-        while connections.OPEN.count and client._turns.transport._session.connector._close_idle():
+        while connections.OPEN.count and client._session._transport._session.connector._close_idle():
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
         try:
@@ -172,7 +172,7 @@ async def main():
         except OSError:
             pass
         seen = []
-        client.on_exchange = seen.append
+        client._session.on_request = seen.append
         try:
             await client.get(f"http://127.0.0.1:{port}/")
         except comity.Postponed as error:
@@ -288,12 +288,12 @@ def test_a_request_that_meets_the_servers_idle_time_out_is_sent_again_in_its_tur
         writer.write(site.answer_to(await site.request(reader)))
         await site.request(reader)
 
-    async def use(site: RawSite) -> tuple[list[bytes], list[Exchange]]:
-        exchanges: list[Exchange] = []
+    async def use(site: RawSite) -> tuple[list[bytes], list[RequestRecord]]:
+        exchanges: list[RequestRecord] = []
         policy = QUICK.with_changes(min_interval=0.1, breaker_failures=1, robots_fetch_counts=True)
         async with AsyncClient(policy, ONCE) as client:
-            client.on_exchange = exchanges.append
-            bodies = [(await client.get(site.url("/a"))).body, (await client.fetch(site.url("/b"))).body]
+            client._session.on_request = exchanges.append
+            bodies = [(await client.get(site.url("/a"))).body, (await client._session.fetch(site.url("/b"))).body]
             async with client.stream(site.url("/c")) as response:
                 bodies.append(b"".join([part async for part in response.chunks()]))
             client.clear_cache()

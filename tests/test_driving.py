@@ -15,10 +15,11 @@ from sites import HANGS
 
 import comity
 from comity.gate import FetchRobots, Step
-from comity.gate.robots_request import RobotsRequest
-from comity.middleware import _robots_request
-from comity.middleware._driving import AsyncDriver, Driver
-from comity.middleware._robots_request import Answer, Body, body_of, robots_result
+from comity.gate.robots import RobotsRequest
+from comity.net import robots as fetching
+from comity.net.blocking_driver import Driver
+from comity.net.driver import AsyncDriver
+from comity.net.robots import RobotsAnswer, RobotsBody, fetch_robots, fetch_robots_blocking
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -26,11 +27,19 @@ STEP = FetchRobots("https://example.com", "https://example.com/robots.txt")
 PAGE = "https://example.com/page"
 
 
-def rules(step: FetchRobots, text: bytes = b"User-agent: *\nDisallow: /no\n") -> RobotsResult:
+def rules(step: FetchRobots, hop: Any = None, text: bytes = b"User-agent: *\nDisallow: /no\n") -> RobotsResult:
     return RobotsResult.from_response(step.origin, step.url, 200, text, fetched_at=0.0, policy=POLICY)
 
 
-async def async_rules(step: FetchRobots) -> RobotsResult:
+def no_wait(url: str) -> FetchRobots:
+    return FetchRobots(STEP.origin, url)
+
+
+async def no_wait_async(url: str) -> FetchRobots:
+    return no_wait(url)
+
+
+async def async_rules(step: FetchRobots, hop: Any) -> RobotsResult:
     return rules(step)
 
 
@@ -38,8 +47,8 @@ def test_a_block_that_fails_gives_its_turn_back() -> None:
     driver = Driver(POLICY)
     with pytest.raises(ZeroDivisionError), driver.turn(PAGE, rules):
         _ = 1 / 0
-    with driver.turn(PAGE, rules) as turn:
-        assert turn.decision.may_fetch
+    with driver.turn(PAGE, rules) as go:
+        assert go.decision.may_fetch
 
 
 def test_a_refusal_takes_no_time() -> None:  # covers: L7
@@ -56,7 +65,7 @@ def test_threads_of_one_host_take_turns() -> None:
     driver = Driver(POLICY.with_changes(min_interval=0.02))
     inside, seen, asked = [], [], []
 
-    def once(step: FetchRobots) -> RobotsResult:
+    def once(step: FetchRobots, hop: Any) -> RobotsResult:
         asked.append(step)
         time.sleep(0.05)
         return rules(step)
@@ -81,13 +90,13 @@ def test_threads_of_one_host_take_turns() -> None:
 def test_when_a_fetch_of_robots_txt_is_broken_off_the_next_caller_fetches() -> None:
     driver = Driver(POLICY)
 
-    def interrupted(step: FetchRobots) -> RobotsResult:
+    def interrupted(step: FetchRobots, hop: Any) -> RobotsResult:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), driver.turn(PAGE, interrupted):
         pass
-    with driver.turn(PAGE, rules) as turn:
-        assert turn.decision.may_fetch
+    with driver.turn(PAGE, rules) as go:
+        assert go.decision.may_fetch
 
 
 def test_when_the_fetching_task_is_cancelled_a_waiting_one_fetches() -> None:
@@ -95,14 +104,14 @@ def test_when_the_fetching_task_is_cancelled_a_waiting_one_fetches() -> None:
         driver = AsyncDriver(POLICY)
         begun = asyncio.Event()
 
-        async def never(step: FetchRobots) -> RobotsResult:
+        async def never(step: FetchRobots, hop: Any) -> RobotsResult:
             begun.set()
             await asyncio.sleep(60)
             raise AssertionError
 
-        async def ask(robots: Callable[[FetchRobots], Awaitable[RobotsResult]]) -> bool:
-            async with driver.turn(PAGE, robots) as turn:
-                return turn.decision.may_fetch
+        async def ask(robots: Callable[[FetchRobots, Any], Awaitable[RobotsResult]]) -> bool:
+            async with driver.turn(PAGE, robots) as go:
+                return go.decision.may_fetch
 
         first = asyncio.create_task(ask(never))
         await begun.wait()
@@ -143,11 +152,11 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:
     asked: list[str] = []
 
-    def get(url: str, deadline: float) -> Answer:
-        asked.append(url)
-        return Answer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
+    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+        asked.append(step.url)
+        return RobotsAnswer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
 
-    result = robots_result(POLICY, STEP, get, (OSError,))
+    result = fetch_robots_blocking(POLICY, STEP, no_wait, get, (OSError,))
     assert result.kind == "unavailable"
     assert why in str(result.error)
     assert len(asked) == (6 if location is None else 1)
@@ -171,12 +180,12 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(body_of(Body(STEP.url, 200, {}), parts(), time.monotonic() + HANGS)) == _robots_request.LONGEST
+    assert len(RobotsBody(STEP.url, 200, {}).read(parts(), time.monotonic() + HANGS)) == fetching.LONGEST
     assert taken == 16
 
 
 def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_robots_request, "TIMEOUT", 0.05)
+    monkeypatch.setattr(fetching, "TIMEOUT", 0.05)
 
     def trickle() -> Iterator[bytes]:
         while True:
@@ -184,13 +193,13 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
             yield b"#"
 
     with pytest.raises(TimeoutError):
-        body_of(Body(STEP.url, 200, {}), trickle(), time.monotonic() + 0.05)
+        RobotsBody(STEP.url, 200, {}).read(trickle(), time.monotonic() + 0.05)
 
-    async def slow(url: str) -> Answer:
+    async def slow(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
         await asyncio.sleep(60)
         raise AssertionError
 
-    result = asyncio.run(_robots_request.async_robots_result(POLICY, STEP, slow, (TimeoutError,)))
+    result = asyncio.run(fetch_robots(POLICY, STEP, no_wait_async, slow))
     assert result.kind == "unreachable"
 
 
@@ -198,12 +207,12 @@ SLOW = b"User-agent: *\nCrawl-delay: 99999999999\n"
 PATIENT = POLICY.with_changes(robots_fetch_counts=True)
 
 
-def delayed(step: FetchRobots) -> RobotsResult:
-    return rules(step, SLOW)
+def delayed(step: FetchRobots, hop: Any) -> RobotsResult:
+    return rules(step, text=SLOW)
 
 
-async def async_delayed(step: FetchRobots) -> RobotsResult:
-    return rules(step, SLOW)
+async def async_delayed(step: FetchRobots, hop: Any) -> RobotsResult:
+    return rules(step, text=SLOW)
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for() -> None:
@@ -233,8 +242,8 @@ def test_a_turn_that_comes_too_late_is_not_waited_for_on_asyncio() -> None:
 
 def test_a_retry_after_of_a_day_is_not_waited_for() -> None:
     driver = Driver(POLICY)
-    with driver.turn(PAGE, rules) as turn:
-        turn.heard(503, "86400")
+    with driver.turn(PAGE, rules) as go:
+        driver.headers_received(go, 503, "86400")
     with pytest.raises(comity.Postponed) as caught, driver.turn(PAGE, rules):
         pass
     assert caught.value.seconds > 600
@@ -302,8 +311,8 @@ BREAKING = POLICY.with_changes(min_interval=0, breaker_failures=2, breaker_recov
 
 def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
     driver = Driver(BREAKING)
-    with driver.turn(PAGE, rules) as turn:
-        turn.heard(500, None)
+    with driver.turn(PAGE, rules) as go:
+        driver.headers_received(go, 500)
     with pytest.raises(ConnectionResetError), driver.turn(PAGE, rules):
         raise ConnectionResetError
     with pytest.raises(comity.CircuitOpen), driver.turn(PAGE, rules):
@@ -312,8 +321,8 @@ def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
     async def run() -> None:
         other = AsyncDriver(BREAKING)
         for _ in range(2):
-            async with other.turn(PAGE, async_rules) as turn:
-                turn.heard(503, None)
+            async with other.turn(PAGE, async_rules) as go:
+                other.headers_received(go, 503)
         with pytest.raises(comity.CircuitOpen):
             async with other.turn(PAGE, async_rules):
                 pass
@@ -324,8 +333,8 @@ def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
 def test_an_answer_in_between_shows_that_the_host_is_well() -> None:
     driver = Driver(BREAKING)
     for status in (500, 404, 500, 200, 500):
-        with driver.turn(PAGE, rules) as turn:
-            turn.heard(status, None)
+        with driver.turn(PAGE, rules) as go:
+            driver.headers_received(go, status)
     with driver.turn(PAGE, rules):
         pass
 
@@ -335,8 +344,8 @@ def test_what_is_broken_off_on_our_side_says_nothing_about_the_host() -> None:
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt), driver.turn(PAGE, rules):
             raise KeyboardInterrupt
-    with driver.turn(PAGE, rules) as turn:
-        assert turn.decision.may_fetch
+    with driver.turn(PAGE, rules) as go:
+        assert go.decision.may_fetch
 
     async def run() -> None:
         backing_off = BREAKING.with_changes(backoff=30, max_backoff=60)
@@ -351,8 +360,8 @@ def test_what_is_broken_off_on_our_side_says_nothing_about_the_host() -> None:
             await asyncio.sleep(0.01)
             hanging.cancel()
             await asyncio.gather(hanging, return_exceptions=True)
-        async with other.turn(PAGE, async_rules) as turn:
-            assert turn.decision.may_fetch
+        async with other.turn(PAGE, async_rules) as go:
+            assert go.decision.may_fetch
 
     asyncio.run(run())
 
@@ -364,18 +373,18 @@ def test_a_turn_wakes_one_of_those_who_wait() -> None:
     async def run() -> None:
         nonlocal asked
         driver = AsyncDriver(POLICY.with_changes(min_interval=0.001))
-        ask = driver._gate.ask
+        ask = driver.gate.ask
 
         def counted(url: str, now: float) -> Step:
             nonlocal asked
             asked += 1
             return ask(url, now)
 
-        driver._gate.ask = counted  # type: ignore[method-assign]
+        driver.gate.ask = counted  # type: ignore[method-assign]
 
         async def work(number: int) -> int:
-            async with driver.turn(PAGE, async_rules) as turn:
-                turn.heard(200, None)
+            async with driver.turn(PAGE, async_rules) as go:
+                driver.headers_received(go, 200)
             return number
 
         await asyncio.gather(*(work(number) for number in range(callers)))
@@ -389,18 +398,18 @@ def test_a_turn_wakes_one_of_the_threads_that_wait() -> None:
     """Counted as above, for the driver that blocks."""
     callers, asked = 60, 0
     driver = Driver(POLICY.with_changes(min_interval=0.001))
-    ask = driver._gate.ask
+    ask = driver.gate.ask
 
     def counted(url: str, now: float) -> Step:
         nonlocal asked
         asked += 1
         return ask(url, now)
 
-    driver._gate.ask = counted  # type: ignore[method-assign]
+    driver.gate.ask = counted  # type: ignore[method-assign]
 
     def work(_: int) -> None:
-        with driver.turn(PAGE, rules) as turn:
-            turn.heard(200, None)
+        with driver.turn(PAGE, rules) as go:
+            driver.headers_received(go, 200)
 
     with ThreadPoolExecutor(callers) as threads:
         list(threads.map(work, range(callers)))
@@ -445,21 +454,21 @@ def test_a_refusal_does_not_wait_in_line() -> None:  # covers: L7
 def test_a_compressed_robots_txt_is_read() -> None:
     text = b"User-agent: *\nDisallow: /no\n"
     for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text)), ("identity", text)):
-        body = Body(STEP.url, 200, {"content-encoding": coding})
-        assert body_of(body, (packed[at : at + 1] for at in range(len(packed))), time.monotonic() + HANGS) == text
+        body = RobotsBody(STEP.url, 200, {"content-encoding": coding})
+        assert body.read((packed[at : at + 1] for at in range(len(packed))), time.monotonic() + HANGS) == text
 
 
 def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
-    body = Body(STEP.url, 200, {"Content-Encoding": "gzip"})
+    body = RobotsBody(STEP.url, 200, {"Content-Encoding": "gzip"})
     bomb = gzip.compress(b"#" * 50_000_000)
-    content = body_of(body, [bomb], time.monotonic() + HANGS)
-    assert len(content) == _robots_request.LONGEST
+    content = body.read([bomb], time.monotonic() + HANGS)
+    assert len(content) == fetching.LONGEST
 
 
 def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
-    def get(url: str, deadline: float) -> Answer:
+    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
         headers = {"Content-Encoding": "br"}
-        return Answer(200, headers, body_of(Body(url, 200, headers), [b"anything"], deadline))
+        return RobotsAnswer(200, headers, RobotsBody(step.url, 200, headers).read([b"anything"], deadline))
 
-    result = robots_result(POLICY, STEP, get, ())
+    result = fetch_robots_blocking(POLICY, STEP, no_wait, get)
     assert (result.kind, "not asked for" in str(result.error)) == ("unreachable", True)

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from comity import urls
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait, robots_cache
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import robots as robots_files
 from comity.gate.machine import diagram
-from comity.gate.retry_after import retry_after
+from comity.http import retry_after
 from comity.policy import Policy, RobotsResult
 
 URL = "http://a.example/page"
@@ -55,16 +56,17 @@ def test_a_robots_fetch_that_was_given_up_is_handed_to_the_next_caller() -> None
 
 
 def test_copies_of_old_count_towards_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots_cache, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(robots_files, "MOST_BYTES", 100_000)
     gate = Gate(Policy(min_interval=0))
     for number in range(40):
         origin = f"http://h{number}.example"
         step = gate.ask(origin + "/", 0.0)
         assert isinstance(step, FetchRobots)
-        gate.robots_held(robots(b"#" * 10_000 + b"\nUser-agent: *\nDisallow: /no", origin=origin))
+        old = robots(b"#" * 10_000 + b"\nUser-agent: *\nDisallow: /no", origin=origin)
+        assert gate.robots_at_hand(step, old, 0.0, age=10 * 86_400.0) is not None
         down = RobotsResult.unreachable(origin, step.url, "down", policy=gate.policy, fetched_at=1.8e9)
         assert gate.robots_arrived(down, 0.0).stale
-    assert 10_000 < sum(len(result.body) for result in gate.results().values()) <= 100_000
+    assert 10_000 < sum(len(result.body) for result in gate.robots.results().values()) <= 100_000
 
 
 # covers: L7
@@ -80,7 +82,7 @@ def test_the_next_request_starts_one_interval_after_the_last_answer() -> None:
     step = gate.ask(URL, 5.0)
     assert isinstance(step, Go)
     assert gate.ask(URL, 100.0) == Wait(None, "a.example"), "the first is still on its way"
-    gate.answered(step, 101.0)
+    gate.finished(step, 101.0)
     assert gate.ask(URL, 105.9) == Wait(106.0, "a.example")
     assert isinstance(gate.ask(URL, 106.0), Go)
 
@@ -103,7 +105,7 @@ def test_a_request_rate_slows_a_host_in_its_hours_only() -> None:
         go = gate.ask(URL, clock)
         assert isinstance(go, Go)
         assert go.decision.delay == interval
-        gate.answered(go, clock, status=200)
+        gate.headers_received(go, clock, 200)
         assert gate.ask(URL, clock) == Wait(clock + interval, "a.example")
 
 
@@ -111,12 +113,11 @@ def test_with_an_interval_a_body_is_read_before_the_next_request_starts() -> Non
     gate = opened(Policy(min_interval=1))
     go = gate.ask(URL, 1.0)
     assert isinstance(go, Go)
-    gate.answered(go, 1.0, status=200, body="read")
+    gate.headers_received(go, 1.0, 200, body="read")
     assert gate.ask(URL, 50.0) == Wait(None, "a.example")
     gate.sweep(10_000.0)
     assert gate.ask(URL, 50.0) == Wait(None, "a.example"), "a host that is being read is not forgotten"
-    for _ in range(2):  # once or twice is the same
-        gate.body_over(go)
+    gate.finished(go, 50.0)
     assert isinstance(gate.ask(URL, 50.0), Go)
 
 
@@ -172,7 +173,7 @@ def test_the_last_good_copy_stays_in_force_while_the_site_is_unreachable() -> No
     gate = opened(Policy(min_interval=0), b"User-agent: *\nDisallow: /no")
     step = gate.ask(URL, 0.0)
     assert isinstance(step, Go)
-    gate.answered(step, 0.0, status=200)
+    gate.headers_received(step, 0.0, 200)
     assert isinstance(gate.ask(URL, 90_000.0), FetchRobots)
     gate.robots_arrived(robots(status=500), 90_000.0)
     assert isinstance(gate.ask("http://a.example/no", 90_001.0), Refuse)
@@ -185,7 +186,7 @@ def test_mode_ignore_asks_for_no_robots_txt_and_keeps_the_pace() -> None:
     step = gate.ask(URL, 0.0)
     assert isinstance(step, Go)
     assert step.decision.verdict == "skipped_by_user_policy"
-    gate.answered(step, 0.0)
+    gate.finished(step, 0.0)
     assert gate.ask(URL, 1.0) == Wait(3.0, "a.example")
 
 
@@ -194,7 +195,7 @@ def test_retry_after_holds_the_host_off() -> None:
     gate = opened(Policy(min_interval=1))
     step = gate.ask(URL, 1.0)
     assert isinstance(step, Go)
-    gate.answered(step, 1.0, status=429, retry_after=120.0)
+    gate.headers_received(step, 1.0, 429, retry_after=120.0)
     assert gate.ask(URL, 2.0) == Wait(121.0, "a.example")
 
 
@@ -213,7 +214,7 @@ def test_both_forms_of_retry_after_are_read_and_cut_to_the_cap() -> None:
     gate = opened(Policy(min_interval=1, max_retry_after=10.0))
     step = gate.ask(URL, 1.0)
     assert isinstance(step, Go)
-    gate.answered(step, 1.0, status=503, retry_after=9_999.0)
+    gate.headers_received(step, 1.0, 503, retry_after=9_999.0)
     assert gate.ask(URL, 2.0) == Wait(11.0, "a.example")
 
 
@@ -224,8 +225,8 @@ def test_a_circuit_opens_after_failed_calls_and_one_probe_decides() -> None:
     def call(now: float, *, good: bool) -> None:
         step = gate.ask(URL, now)
         assert isinstance(step, Go)
-        gate.answered(step, now, status=200 if good else 500)
-        gate.finished(step, now, good=good)
+        gate.headers_received(step, now, 200 if good else 500)
+        gate.finished(step, now)
 
     call(0.0, good=False)
     call(1.0, good=True)
@@ -236,8 +237,8 @@ def test_a_circuit_opens_after_failed_calls_and_one_probe_decides() -> None:
     probe = gate.ask(URL, 33.0)
     assert isinstance(probe, Go)
     assert isinstance(gate.ask(URL, 33.0), CircuitOpen), "one probe at a time"
-    gate.answered(probe, 34.0, status=500)
-    gate.finished(probe, 34.0, good=False)
+    gate.headers_received(probe, 34.0, 500)
+    assert not gate.finished(probe, 34.0, again_until=100.0), "the probe decides at once"
     assert gate.ask(URL, 35.0) == CircuitOpen(64.0, "a.example")
     call(64.0, good=True)
     call(65.0, good=True)
@@ -259,9 +260,11 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time_and_trusted_again_
     for status in (500, None, 503, 429, 500, 200, 200, 200, 200):
         step = gate.ask(URL, now)
         assert isinstance(step, Go)
-        gate.answered(step, now, status=status)
-        waits.append(gate.ready_at("a.example") - now)
-        now = gate.ready_at("a.example")
+        if status is not None:
+            gate.headers_received(step, now, status)
+        gate.finished(step, now)
+        waits.append(gate.throttles.ready_at("a.example") - now)
+        now = gate.throttles.ready_at("a.example")
     assert waits == [1, 2, 4, 8, 8, 4, 2, 1, 1]
 
 
@@ -269,13 +272,13 @@ def test_a_slow_site_is_left_alone_for_a_multiple_of_its_response_time() -> None
     gate = opened(Policy(min_interval=1, adaptive=3))
     step = gate.ask(URL, 1.0)
     assert isinstance(step, Go)
-    gate.answered(step, 5.0, status=200)
-    assert gate.ready_at("a.example") == 5.0 + 3 * 4.0
+    gate.headers_received(step, 5.0, 200)
+    assert gate.throttles.ready_at("a.example") == 5.0 + 3 * 4.0
 
 
 def test_hosts_of_one_domain_or_address_share_a_pace_where_the_policy_says_so() -> None:
     gate = opened(Policy(min_interval=9, pace_by="domain"))
-    assert gate.key("www.example.co.uk") == "example.co.uk"
+    assert gate.pace_of("www.example.co.uk") == "example.co.uk"
     assert gate.ask("http://www.a.example/", 1.0) == Wait(9.0, "a.example")
     gate = Gate(Policy(min_interval=9, pace_by="address"))
     assert gate.ask(URL, 0.0) == Resolve("a.example")
@@ -289,20 +292,20 @@ def test_hosts_of_one_domain_or_address_share_a_pace_where_the_policy_says_so() 
 def test_paces_survive_a_restart() -> None:
     gate = opened(Policy(min_interval=60))
     later = Gate(gate.policy)
-    later.left_alone(gate.waits(10.0), 1_000.0)
+    later.throttles.restore_delays(gate.throttles.delays(10.0), 1_000.0)
     assert later.ask(URL, 1_049.9) == Wait(1_050.0, "a.example")
 
 
 def test_after_a_crash_hosts_that_nothing_is_known_of_wait_too() -> None:
     gate = opened(Policy(min_interval=2))
-    gate.left_alone({"a.example": 5.0}, 100.0, others=2.0)
-    assert gate.ready_at("a.example") == 105.0
-    assert gate.ready_at("b.example") == 102.0
+    gate.throttles.restore_delays({"a.example": 5.0}, 100.0, others=2.0)
+    assert gate.throttles.ready_at("a.example") == 105.0
+    assert gate.throttles.ready_at("b.example") == 102.0
     assert gate.ask("http://b.example/", 101.0) == Wait(102.0, "b.example")
-    assert gate.intervals() == {}
+    assert gate.throttles.intervals() == {}
     gate.robots_arrived(robots(b"User-agent: *\nCrawl-delay: 7\n"), 105.0)
     assert isinstance(gate.ask(URL, 200.0), Go)
-    assert gate.intervals() == {"a.example": 7.0}
+    assert gate.throttles.intervals() == {"a.example": 7.0}
     later = Gate(gate.policy)
-    later.left_alone({}, 0.0, intervals=gate.intervals())
-    assert later.intervals() == {"a.example": 7.0}, "known before it is asked again"
+    later.throttles.restore_delays({}, 0.0, intervals=gate.throttles.intervals())
+    assert later.throttles.intervals() == {"a.example": 7.0}, "known before it is asked again"

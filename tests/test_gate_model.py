@@ -116,7 +116,7 @@ class Callers(RuleBasedStateMachine):
     @rule(number=st.integers(0, 20))
     @precondition(lambda self: self.reading)
     def a_body_ends(self, number: int) -> None:
-        self.gate.body_over(self.reading.pop(number % len(self.reading)))
+        self._over(self.reading.pop(number % len(self.reading)))
 
     @rule(number=st.integers(0, 20), sent=st.booleans())
     @precondition(lambda self: self.sent)
@@ -127,10 +127,10 @@ class Callers(RuleBasedStateMachine):
         self.probing.discard(go.key)
         if sent:
             host.last_head = self.now
-            self.gate.abandoned(go, self.now)
+            self.gate.finished(go, self.now, "abandoned")
         else:
             host.arrivals.pop()
-            self.gate.withdrawn(go)
+            self.gate.finished(go, self.now, "withdrawn")
 
     @rule(number=st.integers(0, 3), file=st.sampled_from((*FILES, "unreachable", "missing")))
     @precondition(lambda self: self.robots_asked)
@@ -148,7 +148,7 @@ class Callers(RuleBasedStateMachine):
     def the_program_restarts(self, gap: float) -> None:
         """All that was on its way is lost; how long hosts are to be left alone was written down."""
         COUNTS["restarts"] += 1
-        waits, stopped = self.gate.waits(self.now), self.now
+        waits, stopped = self.gate.throttles.delays(self.now), self.now
         for go in self.sent:
             self.hosts[go.key].last_head = self.now
         for host in self.hosts.values():
@@ -162,11 +162,13 @@ class Callers(RuleBasedStateMachine):
         self.probing.clear()
         self.now += gap
         self.gate = Gate(self.policy, epoch=self.gate.epoch)
-        self.gate.left_alone({key: seconds - (self.now - stopped) for key, seconds in waits.items()}, self.now)
+        self.gate.throttles.restore_delays(
+            {key: seconds - (self.now - stopped) for key, seconds in waits.items()}, self.now
+        )
 
     @rule()
     def all_is_forgotten(self) -> None:
-        self.gate.clear()
+        self.gate.robots.clear()
         for origin in list(self.files):
             if origin not in self.robots_asked:
                 del self.files[origin]
@@ -191,7 +193,7 @@ class Callers(RuleBasedStateMachine):
             for go in list(self.sent):
                 self._answer(go, 200, None)
             while self.reading:
-                self.gate.body_over(self.reading.pop())
+                self._over(self.reading.pop())
             if not self.waiting:
                 return
             before = len(self.waiting), len(self.robots_asked), len(self.sent)
@@ -220,7 +222,7 @@ class Callers(RuleBasedStateMachine):
                 self.robots_asked[origin] = step
                 COUNTS["robots"] += 1
                 if self.policy.robots_fetch_counts:
-                    self._arrival(self.gate.key(host), 0.0)
+                    self._arrival(self._key(host), 0.0)
                 return self.now
             case Wait(until=None):
                 assert self.sent or self.robots_asked or self.reading, "waits for a report that nobody owes"
@@ -277,13 +279,21 @@ class Callers(RuleBasedStateMachine):
         host = self.hosts[go.key]
         host.under_way -= 1
         host.last_head = self.now
-        self.gate.answered(go, self.now, status=status, retry_after=wish, body="read" if body else None)
+        if status is not None:
+            self.gate.headers_received(go, self.now, status, retry_after=wish, body="read" if body else None)
         if body:
             self.reading.append(go)
+        else:
+            self._over(go)
         if status in (429, 503) and wish is not None:
-            assert self.gate.ready_at(urls.host(go.url)) >= self.now + min(wish, self.policy.max_retry_after) - EPSILON
-        good = status is not None and status < 500
-        self.gate.finished(go, self.now, good=good)
+            assert self.gate.throttles.ready_at(go.key) >= self.now + min(wish, self.policy.max_retry_after) - EPSILON
+
+    def _key(self, host: str) -> str:
+        return self.gate.pace_of(host) or host
+
+    def _over(self, go: Go) -> None:
+        good = go.status is not None and go.status < 500
+        self.gate.finished(go, self.now)
         self.probing.discard(go.key)
         self.failures[go.key] = 0 if good else self.failures[go.key] + 1
         if good:
@@ -311,7 +321,7 @@ class Callers(RuleBasedStateMachine):
 
     def _robots_over(self, step: FetchRobots) -> None:
         if self.policy.robots_fetch_counts:
-            host = self.hosts[self.gate.key(urls.host(step.url))]
+            host = self.hosts[self._key(urls.host(step.url))]
             host.under_way -= 1
             host.last_head = self.now
 

@@ -12,7 +12,7 @@ from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
 from comity.net import names as module
-from comity.net.deadlines import Deadlines
+from comity.net.deadlines import within
 from comity.net.names import Names
 
 REAL = socket.getaddrinfo
@@ -69,17 +69,15 @@ def test_the_time_in_the_queue_counts_for_no_time_out(system: System, monkeypatc
     monkeypatch.setattr(module, "LOOKUPS", 2)
 
     async def use() -> tuple[str, ...]:
-        deadlines = Deadlines()
-        names = Names({}, (), deadlines)
+        names = Names({}, ())
         dead = [asyncio.ensure_future(names.addresses(f"dead{number}.example")) for number in range(2)]
         while len(system.asked) < 2:
             await asyncio.sleep(0.01)
         asyncio.get_running_loop().call_later(1.5, system.answers.set)
-        with deadlines.within(1.0):
+        with within(1.0):
             found = await names.addresses("well.example")
         await asyncio.gather(*dead, return_exceptions=True)
         await names.close()
-        deadlines.close()
         return found
 
     assert asyncio.run(use()) == ("127.0.0.1",)
@@ -87,19 +85,18 @@ def test_the_time_in_the_queue_counts_for_no_time_out(system: System, monkeypatc
 
 def test_a_lookup_that_has_begun_counts_for_the_time_out(system: System) -> None:
     async def use() -> None:
-        deadlines = Deadlines()
-        names = Names({}, (), deadlines)
-        with pytest.raises(TimeoutError), deadlines.within(0.05):
-            await names.addresses("dead.example")
+        names = Names({}, ())
+        with pytest.raises(TimeoutError):
+            with within(0.05):
+                await names.addresses("dead.example")
         await names.close()
-        deadlines.close()
 
     asyncio.run(use())
 
 
 def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     async def use() -> None:
-        names = Names({}, (), Deadlines())
+        names = Names({}, ())
         for _ in range(2):
             found = await asyncio.gather(*(names.addresses("well.example") for _ in range(50)))
             assert set(found) == {("127.0.0.1",)}
@@ -118,7 +115,7 @@ def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, mo
 
 def test_what_is_no_host_name_is_not_found(system: System) -> None:
     async def use() -> None:
-        names = Names({}, (), Deadlines())
+        names = Names({}, ())
         with pytest.raises(OSError, match="not a host name"):
             await names.addresses("a..b")
         assert await names.addresses("127.0.0.1") == ("127.0.0.1",)
@@ -135,7 +132,7 @@ def test_what_is_no_host_name_is_not_found(system: System) -> None:
 def test_names_of_the_operators_own_come_in_any_spelling() -> None:
     async def use() -> None:
         own = ClientSettings(resolve={"Bücher.Example.": "10.0.0.1", "plain.example": "::0:1"}).resolve
-        names = Names(own, (), Deadlines())
+        names = Names(own, ())
         assert await names.addresses("xn--bcher-kva.example") == ("10.0.0.1",)
         assert await names.addresses("plain.example.") == ("::1",)
 

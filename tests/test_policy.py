@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
-from comity.policy import Decision, Policy, RobotsResult, Ruling, decide, json_schema, standing
-from comity.policy.outcome import freshness
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide, json_schema, stale_if_error
+from comity.policy.robots_result import freshness
 from comity.signals.llms import candidates
 from comity.signals.llms import parse as parse_llms
 from comity.signals.sitemaps import SitemapUrl
@@ -158,38 +158,38 @@ def test_the_last_good_copy_stands_in_from_the_first_failure_until_its_time_is_o
     policy = Policy(stale_life=3 * DAY)
     copy = at(0.0, 200)
     for day in (1, 2, 3, 3.9):
-        copy = standing(policy, copy, at(day * DAY))
+        copy = stale_if_error(policy, copy, at(day * DAY))
         assert copy.stale
         assert copy.unreachable_since == DAY
         assert decide(policy, URL, copy).verdict == "disallowed_explicit"
         assert decide(policy, ORIGIN + "/open", copy).may_fetch
-    gone = standing(policy, copy, at(4 * DAY))
+    gone = stale_if_error(policy, copy, at(4 * DAY))
     assert gone.kind == "unreachable"
     assert gone.unreachable_since == DAY
     assert not decide(policy, ORIGIN + "/open", gone).may_fetch
-    back = standing(policy, gone, at(5 * DAY, 200))
+    back = stale_if_error(policy, gone, at(5 * DAY, 200))
     assert back.unreachable_since is None
     assert decide(policy, ORIGIN + "/open", back).may_fetch
 
 
 def test_without_a_bound_the_last_good_copy_stands_in_for_ever() -> None:
     policy = Policy(stale_life=None)
-    copy = standing(policy, at(0.0, 200), at(DAY))
-    assert standing(policy, copy, at(9999 * DAY)).stale
+    copy = stale_if_error(policy, at(0.0, 200), at(DAY))
+    assert stale_if_error(policy, copy, at(9999 * DAY)).stale
 
 
 def test_a_site_that_had_no_file_and_then_fails_is_closed() -> None:
-    assert standing(Policy(), at(0.0, 404), at(DAY)).kind == "unreachable"
+    assert stale_if_error(Policy(), at(0.0, 404), at(DAY)).kind == "unreachable"
 
 
 def test_after_thirty_days_unreachable_counts_as_unavailable_where_the_policy_says_so() -> None:
     google = Policy.preset("google")
     first = at(0.0)
     for day, may_fetch in ((1, False), (29, False), (30, True), (31, True)):
-        decision = decide(google, URL, standing(google, first, at(day * DAY)))
+        decision = decide(google, URL, stale_if_error(google, first, at(day * DAY)))
         assert decision.may_fetch is may_fetch
         assert decision.verdict == ("allowed_implicit" if may_fetch else "unknown_unreachable")
-    never = decide(Policy(), URL, standing(Policy(), first, at(400 * DAY)))
+    never = decide(Policy(), URL, stale_if_error(Policy(), first, at(400 * DAY)))
     assert not never.may_fetch
 
 
@@ -221,7 +221,7 @@ def test_the_cheap_answer_is_the_decision_s() -> None:
         for unavailable in ("allow", "disallow_401_403")
     ]
     for policy, result in itertools.product(policies, results):
-        ruling = Ruling(policy, result)
+        ruling = OriginPolicy(policy, result)
         for url in (URL, ORIGIN + "/open"):
             assert ruling.allows(url) == ruling.decide(url).may_fetch
 
@@ -311,7 +311,7 @@ def test_a_decision_prints_as_one_sentence() -> None:
 def test_what_a_sitemap_or_llms_txt_names_is_judged_by_robots_txt_alone() -> None:
     named = parse_llms(f"# Site\n## Pages\n- [page]({URL})\n", ORIGIN + "/llms.txt")
     listed = list(read_sitemap(f"<urlset><url><loc>{URL}</loc></url></urlset>".encode()))
-    ruling = Ruling(Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md"))
+    ruling = OriginPolicy(Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md"))
     assert isinstance(listed[0], SitemapUrl)
     assert ruling.decide(listed[0].loc).verdict == "disallowed_explicit"
     asked = [(each.reason, ruling.decide(each.url).verdict) for each in candidates(URL, named)]
@@ -357,7 +357,7 @@ def test_thirty_days_unreachable_win_over_the_last_good_copy() -> None:
         policy = Policy(stale_life=stale_life, unreachable_life=10 * DAY)
         copy = at(0.0, 200)
         for day in range(1, 12):
-            copy = standing(policy, copy, at(day * DAY))
+            copy = stale_if_error(policy, copy, at(day * DAY))
         assert decide(policy, URL, copy).verdict == "allowed_implicit"
 
 
@@ -365,12 +365,12 @@ def test_thirty_days_unreachable_win_over_the_last_good_copy() -> None:
 def test_presets_that_fail_open_do_so_with_an_old_copy_at_hand_too() -> None:
     for name in ("robotstxt", "f9"):
         policy = Policy.preset(name)
-        assert decide(policy, URL, standing(policy, at(0.0, 200), at(DAY))).may_fetch
+        assert decide(policy, URL, stale_if_error(policy, at(0.0, 200), at(DAY))).may_fetch
 
 
 def test_a_decision_by_an_old_copy_says_so() -> None:
     policy = Policy()
-    why = decide(policy, URL, standing(policy, at(0.0, 200), at(DAY))).why
+    why = decide(policy, URL, stale_if_error(policy, at(0.0, 200), at(DAY))).why
     assert why.endswith(
         "(by the last good copy: https://example.com/robots.txt has been unreachable since 1970-01-02 00:00 UTC)"
     )
@@ -391,7 +391,7 @@ def test_robots_txt_itself_may_always_be_fetched() -> None:
     for result in (answered(503), no_answer(), answered(200, b"User-agent: *\nDisallow: /"), slow):
         assert decide(policy, ORIGIN + "/robots.txt", result).may_fetch
         assert decide(policy, ORIGIN + "/robots.txt", result).recommendation != "not_recommended"
-        assert Ruling(policy, result).allows(ORIGIN + "/robots.txt")
+        assert OriginPolicy(policy, result).allows(ORIGIN + "/robots.txt")
         assert not decide(policy, ORIGIN + "/dir/robots.txt", result).may_fetch
 
 
@@ -410,7 +410,7 @@ MIDNIGHT = 20_000 * DAY  # Unix time, UTC
 )
 def test_a_request_rate_holds_in_its_hours_and_every_line_counts(rates: list[str], times: dict[str, float]) -> None:
     body = "User-agent: *\n" + "".join(f"Request-rate: {rate}\n" for rate in rates)
-    ruling = Ruling(Policy(min_interval=1), answered(200, body.encode()))
+    ruling = OriginPolicy(Policy(min_interval=1), answered(200, body.encode()))
     for clock, seconds in times.items():
         hours, minutes = map(int, clock.split(":"))
         wall = MIDNIGHT + 3600 * hours + 60 * minutes

@@ -14,7 +14,7 @@ from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.net.async_client import CLOSED
+from comity.net.session import CLOSED
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 

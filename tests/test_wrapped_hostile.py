@@ -10,7 +10,7 @@ from sites import HANGS, Handler, Site
 from wrapped import ALL, REFUSED, Fetch, need
 
 import comity
-from comity.middleware import _robots_request
+from comity.net import robots
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"
@@ -66,7 +66,7 @@ def test_of_a_huge_robots_txt_the_start_counts_and_the_rest_is_not_read(
 
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_robots_request, "TIMEOUT", 0.5)
+    monkeypatch.setattr(robots, "TIMEOUT", 0.5)
     times: list[float] = []
     site.set("/robots.txt", trickling(times))
     started = time.monotonic()

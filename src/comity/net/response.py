@@ -10,10 +10,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.errors import BadStatus, InvalidJSON
 from comity.gate import Go
+from comity.http import REDIRECTS
 from comity.net.transport import Answer
 from comity.policy import Decision
 
-REDIRECTS = (301, 302, 303, 307, 308)
 _MULTIPLE: Final = ("headers", "request_headers")
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 

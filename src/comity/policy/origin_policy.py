@@ -1,4 +1,4 @@
-"""Ruling: what our policy makes of one robots.txt, ready to be asked about many URLs of its origin.
+"""OriginPolicy: what our policy makes of one robots.txt, ready to be asked about many URLs of its origin.
 
 What does not depend on the URL (delay, evidence, the verdict of a file that could not be read) is worked out once.
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from comity import urls
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
-from comity.policy.outcome import RobotsResult
+from comity.policy.robots_result import RobotsResult
 from comity.policy.settings import Policy
 from comity.robots.explain import brief, cut
 
@@ -28,7 +28,7 @@ MOST_SLOW: Final = 64
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
-class Ruling:
+class OriginPolicy:
     """The answer to every question about one origin, under one policy.
 
     Attributes:
@@ -44,6 +44,7 @@ class Ruling:
         if result is None and policy.mode != "ignore":
             raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
         self._policy = policy
+        self._asked_as = policy.asked_as
         self._source = _source(result)
         self._robots: Robots | None = None
         self._usage: RobotsUsage | None = None
@@ -93,7 +94,7 @@ class Ruling:
             return False
         if self._asterisks * len(url) > SLOW:
             return self._answer(self._robots, url)[0]
-        return self._robots.allowed(url, self._policy.asked_as)
+        return self._robots.allowed(url, self._asked_as)
 
     def delay_at(self, wall: float) -> float:
         """Seconds between two requests that policy and site ask for at a Unix time."""
@@ -150,12 +151,12 @@ class Ruling:
 
     def _answer(self, robots: "Robots", url: str) -> tuple[bool, "Rule | None", str]:
         if self._asterisks * len(url) <= SLOW:
-            return brief(robots, url, self._policy.asked_as)
+            return brief(robots, url, self._asked_as)
         answer = self._slow.get(url)
         if answer is None:
             if len(self._slow) >= MOST_SLOW:
                 self._slow.clear()
-            answer = self._slow[url] = brief(robots, url, self._policy.asked_as)
+            answer = self._slow[url] = brief(robots, url, self._asked_as)
         return answer
 
     def _read(self, robots: "Robots", result: RobotsResult) -> None:
@@ -218,12 +219,12 @@ class Ruling:
 
 
 def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
-    """Decide about one URL; for many URLs of an origin keep a Ruling.
+    """Decide about one URL; for many URLs of an origin keep a OriginPolicy.
 
     Args:
         result: what came of asking for the robots.txt of the URL's origin; None only in mode `ignore`.
     """
-    return Ruling(policy, result).decide(url)
+    return OriginPolicy(policy, result).decide(url)
 
 
 def _is_robots_txt(url: str) -> bool:

@@ -15,11 +15,13 @@ from typing import Any, Final, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from comity.gate import Go
+from comity.net.response import Response
 from comity.policy import Policy, RobotsResult
-from comity.policy.outcome import combined, freshness
+from comity.policy.robots_result import combined, freshness
 
 VERSION: Final = 1
-BUSY: Final = 0.25  # seconds that another process may hold the file
+BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
@@ -30,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CachedPage:
     """A page as it was served.
 
     Attributes:
@@ -74,7 +76,7 @@ class Page:
         """Whether its headers let others be served with it: those of a 304 may say that no longer."""
         return _may_be_shared(combined(self.headers))
 
-    def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "Page":
+    def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "CachedPage":
         """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
         new = {name.lower() for name in headers if name.lower() != "content-length"}
         kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
@@ -84,6 +86,20 @@ class Page:
 
     def header_map(self) -> CIMultiDictProxy[str]:
         return CIMultiDictProxy(CIMultiDict(self.headers))
+
+    def response(self, go: Go, redirects: tuple[str, ...]) -> Response:
+        """The response that a page gives that is still fresh."""
+        return Response(
+            url=self.url,
+            status=self.status,
+            headers=self.header_map(),
+            go=go,
+            fetched_at=self.fetched_at,
+            redirects=redirects,
+            body=self.body,
+            elapsed=0.0,
+            from_cache=True,
+        )
 
 
 def _may_be_shared(lowered: Mapping[str, str]) -> bool:
@@ -100,7 +116,7 @@ def _fresh_until(lowered: Mapping[str, str], fetched_at: float) -> float:
     return fetched_at + freshness(lowered, fetched_at, shortest=0.0)
 
 
-class Cache:
+class HttpCache:
     """The file. Any number of processes may have it open.
 
     Args:
@@ -152,7 +168,7 @@ class Cache:
             )
         )
 
-    def page(self, url: str) -> Page | None:
+    def page(self, url: str) -> CachedPage | None:
         """The page last kept for a URL."""
         row = self._try(
             lambda db: db.execute(
@@ -163,17 +179,38 @@ class Cache:
             return None
         try:
             headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
-            return Page(url, int(row[0]), headers, bytes(row[2]), float(row[3]), float(row[4]))
+            return CachedPage(url, int(row[0]), headers, bytes(row[2]), float(row[3]), float(row[4]))
         except DAMAGE:
             return None
 
-    def keep_page(self, page: Page) -> None:
+    def keep(self, response: Response, cached: CachedPage | None) -> Response:
+        """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
+        url = response.url
+        if response.status == 304 and cached is not None:
+            page = cached.renewed(response.headers, response.fetched_at)
+            self._write(page if page.may_be_kept else None, url)
+            return replace(
+                response,
+                status=page.status,
+                headers=page.header_map(),
+                body=page.body,
+                from_cache=True,
+                reason="",
+                http_version="1.1",
+                request_headers={},
+            )
+        fresh = CachedPage.from_response(url, response.status, response.all_headers, response.body, response.fetched_at)
+        if fresh is not None or (cached is not None and response.status == 200):
+            self._write(fresh, url)  # where it may not be kept: what is kept is not what is served now
+        return response
+
+    def _write(self, page: CachedPage | None, url: str) -> None:
+        """Keep a page, or with None forget the one kept for a URL."""
+        if page is None:
+            self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
+            return
         values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
-
-    def forget_page(self, url: str) -> None:
-        """The page kept for a URL may no longer be used."""
-        self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
 
     def clear(self) -> None:
         """Forget every robots.txt; pages stay."""
@@ -198,7 +235,7 @@ class Cache:
 
     def _connected(self) -> sqlite3.Connection:
         self._inode = self._inode_now()
-        db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, VERSION):

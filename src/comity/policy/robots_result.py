@@ -1,8 +1,8 @@
 """What came of asking for a robots.txt: one value for every HTTP outcome.
 
 RFC 9309, 2.3.1 knows four: the file was read, it is unavailable (4xx), it is unreachable (5xx, 429, network), or its
-body holds nothing that can be parsed. This module sorts, and says what stands while a site is unreachable; it never
-decides what follows for a URL (see ruling.py).
+body holds nothing that can be parsed. This module sorts, and says what is used while a site is unreachable; it never
+decides what follows for a URL (see origin_policy.py).
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from comity.http_date import http_date
+from comity.http import http_date
 from comity.policy.presets import DAY
 from comity.policy.settings import Policy
 from comity.robots import Robots, parse
 from comity.signals import content_type
 
-Kind = Literal["read", "unavailable", "unreachable", "unparsable"]
+Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
 
 LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
 SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
@@ -43,7 +43,7 @@ class RobotsResult:
 
     origin: str
     url: str
-    kind: Kind
+    kind: Availability
     fetched_at: float
     expires_at: float
     status: int | None = None
@@ -92,7 +92,7 @@ class RobotsResult:
         """
         headers = dict(headers or {})
         robots = None
-        kind: Kind
+        kind: Availability
         if 200 <= status < 300:
             robots = parse(_converted(policy, body, headers), policy.dialect)
             kind = "read" if robots.parsable else "unparsable"
@@ -161,7 +161,7 @@ class RobotsResult:
         return {ask: self.headers[name] for ask, name in pairs if name in self.headers}
 
 
-def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:
+def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:
     """What is in force after a new answer: the answer, or while a site is unreachable its last good copy.
 
     RFC 9309, 2.4: a cached copy serves beyond 24 hours while robots.txt is unreachable. `Policy.stale_life` bounds it,

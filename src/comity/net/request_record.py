@@ -1,10 +1,10 @@
-"""Exchange: one request that was sent and what came of it, as evidence. It decides nothing."""
+"""RequestRecord: one request that was sent and what came of it, as evidence. It decides nothing."""
 
 from comity.gate import FetchRobots, Go
 from comity.policy import Decision
 
 
-class Exchange:
+class RequestRecord:
     """One request on the wire, an attempt that failed included. Times are the client's monotonic clock.
 
     Attributes:
@@ -53,18 +53,12 @@ class Exchange:
     def interval(self) -> float | None:
         return self.cause.decision.delay if isinstance(self.cause, Go) else self.cause.interval
 
-    def heard(self, status: int, now: float) -> None:
+    def headers_received(self, status: int, now: float) -> None:
         """Status and headers have arrived."""
         self.status, self.head = status, now
 
-    def lost(self, now: float) -> None:
-        """No head arrived, and none will."""
-        self.end = now
-
-    def over(self, now: float, *, body: bytes | None = None, error: BaseException | None = None) -> None:
+    def finished(self, now: float, *, body: bytes | None = None, error: BaseException | None = None) -> None:
         """The last byte has arrived, or nothing more will."""
-        self.body = body
+        self.end, self.body = now, body
         if error is not None:
             self.error = str(error) or "given up"
-        if self.head is not None:  # else it ended when it was lost, which is what its host's pace counts from
-            self.end = now
