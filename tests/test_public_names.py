@@ -17,8 +17,8 @@ CLIENT = "check clear_cache close crawl_delay get get_many head inspect is_allow
 POLICY = """
     adaptive agent allow_addresses allow_hosts asked_as backoff breaker_failures breaker_recovery cache_life dialect
     failure_life honour max_backoff max_crawl_delay max_retry_after min_interval mode on_unavailable on_unparsable
-    on_unreachable pace_by preset product product_token purposes robots_charset robots_fetch_counts robots_redirects stale_life
-    unreachable_life url_charset with_changes
+    on_unreachable pace_by preset product product_token purposes robots_charset robots_fetch_counts robots_redirects
+    stale_life unreachable_life url_charset with_changes
 """
 GATE = """
     ask consult epoch finished headers_received origin_policy pace_of pause policy resolved robots robots_abandoned

@@ -200,7 +200,7 @@ def test_retry_after_holds_the_host_off() -> None:
 
 
 def test_the_document_draws_the_table_as_it_is() -> None:
-    drawn = (Path(__file__).parents[1] / "docs" / "gate.md").read_text("utf-8")
+    drawn = (Path(__file__).parents[2] / "docs" / "gate.md").read_text("utf-8")
     assert f"```mermaid\n{diagram()}\n```" in drawn
 
 

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from libraries import REFUSED, need, run_scrapy
 from sites import HANGS, Site
-from wrapped import REFUSED, need, run_scrapy
 
 import comity
 

@@ -19,7 +19,7 @@ import comity
 from comity import AsyncClient, ClientSettings, Policy
 from comity.net.address import AddressGuard
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "addresses.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "addresses.md"
 IGNORING = Policy(mode="ignore", min_interval=0.0)
 QUICK = ClientSettings(timeout=60.0, max_retries=0)
 

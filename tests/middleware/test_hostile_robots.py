@@ -6,8 +6,8 @@ import time
 
 import pytest
 from aiohttp import web
+from libraries import ALL, REFUSED, Fetch, need
 from sites import HANGS, Handler, Site
-from wrapped import ALL, REFUSED, Fetch, need
 
 import comity
 from comity.net import robots

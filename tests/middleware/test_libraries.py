@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from aiohttp import web
+from libraries import ALL, FAILED, POSTPONED, REFUSED, Fetch
 from raw import RawSite, answer
 from sites import Site
-from wrapped import ALL, FAILED, POSTPONED, REFUSED, Fetch
 
 import comity
 from comity import urls

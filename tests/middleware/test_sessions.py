@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from aiohttp import web
+from libraries import need
 from sites import HANGS, Site
-from wrapped import need
 
 import comity
 

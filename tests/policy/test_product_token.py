@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libraries import ALL, REFUSED, Fetch, need
 from sites import Site
 from test_command import ALLOW, comity, complaint
-from wrapped import ALL, REFUSED, Fetch, need
 
 import comity as library
 from comity import Client, InvalidSetting, Policy, parse

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
+from libraries import chromium
 from sites import HANGS, Site
-from wrapped import chromium
 
 import comity
 

@@ -20,7 +20,7 @@ from sites import Site
 from comity import AsyncClient, ClientSettings, Policy
 from comity.policy import Decision, RobotsResult
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "http-outcomes.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "http-outcomes.md"
 RULES = "User-agent: *\nDisallow: /private/\n"
 PRESETS = ("rfc9309", "google", "robotstxt", "f9")
 MANY = 7

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from libraries import chromium, need
 from sites import HANGS, Site
-from wrapped import chromium, need
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 EXAMPLES = sorted((ROOT / "examples").glob("with_*.py"))
 SHOWN = dict(re.findall(r"```console\n\$ python (examples/\w+\.py) \S+\n(.*?)```", PAGE, re.DOTALL))
