@@ -1,4 +1,4 @@
-"""Whose turn it is: slow hosts and hosts that share a pace hold up nobody else, and a stop starts nothing new."""
+"""Turns of hosts in a crawl: slow hosts and hosts that share a pace hold up nobody else, and a stop starts nothing new."""
 
 import asyncio
 import time

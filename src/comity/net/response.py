@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from comity.errors import BadStatus, InvalidJSON
 from comity.gate import Go
 from comity.http import REDIRECTS
-from comity.net.transport import Answer
+from comity.net.transport import OpenAnswer
 from comity.policy import Decision
 
 _MULTIPLE: Final = ("headers", "request_headers")
@@ -169,7 +169,7 @@ class Response(Head):
 class StreamedResponse(Head):
     """A response whose body is still to come: `async for part in response.chunks()`."""
 
-    _answer: Answer
+    _answer: OpenAnswer
     _limit: int
 
     def chunks(self) -> AsyncIterator[bytes]:

@@ -24,7 +24,7 @@ from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.robots import RobotsAnswer, fetch_robots
 from comity.net.settings import ClientSettings
-from comity.net.transport import MOST_GONE, Answer, ConnectionGone, Room, Transport, timed_out
+from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport, timed_out
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ class Session:
         record: RequestRecord | None,
         body: Body | None,
         credentials: bool = True,
-    ) -> tuple[Answer, float]:
+    ) -> tuple[OpenAnswer, float]:
         """Send a request that was permitted; tells the gate when the head of its answer is there. With Unix time."""
         settings, clock = self.settings, self.clock
         if credentials and settings.auth:

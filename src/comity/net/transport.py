@@ -46,7 +46,7 @@ class Room(Protocol):
         ...
 
 
-class Answer:
+class OpenAnswer:
     """An answer whose head has arrived. Read its body or close it.
 
     Attributes:
@@ -216,7 +216,7 @@ class Transport:
 
     async def open(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
-    ) -> Answer:
+    ) -> OpenAnswer:
         """Send one request; gives the answer as soon as its head is there.
 
         Args:
@@ -239,7 +239,7 @@ class Transport:
             )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
-        return Answer(url, response, self._settings)
+        return OpenAnswer(url, response, self._settings)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""
