@@ -77,7 +77,9 @@ class AsyncClient:
         Raises:
             InvalidURL, Postponed
         """
-        return await self._session.check(urls.normalise(url))
+        url = urls.normalise(url)
+        self._session.open()
+        return self._session.driver.known(url) or await self._session.check(url)
 
     async def is_allowed(self, url: str) -> bool:
         """Whether a URL may be fetched."""
