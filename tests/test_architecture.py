@@ -18,7 +18,7 @@ FLOORS = {
     "fields": 0,
     "urls": 0,
     "domains": 0,
-    "http_date": 0,
+    "http": 0,
     "_compiled": 0,
     "_cython": 0,
     "_extras": 0,

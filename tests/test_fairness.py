@@ -17,7 +17,7 @@ from comity.audit.prove import prove
 from comity.crawler import reading, waking
 from comity.crawler.outcome import Outcome
 from comity.frontier import Batch, Frontier
-from comity.policy import RobotsResult, Ruling, ruling
+from comity.policy import OriginPolicy, RobotsResult, origin_policy
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'
@@ -110,17 +110,17 @@ def test_a_rule_set_that_takes_long_is_known_as_slow_and_asked_once_about_a_url(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers: list[str] = []
-    brief = ruling.brief
+    brief = origin_policy.brief
 
     def noting(robots: Any, url: str, agent: str) -> Any:
         answers.append(url)
         return brief(robots, url, agent)
 
-    monkeypatch.setattr(ruling, "brief", noting)
+    monkeypatch.setattr(origin_policy, "brief", noting)
     result = RobotsResult.from_response(
         "http://a.example", "http://a.example/robots.txt", 200, rules(5_000).encode(), policy=QUICK, fetched_at=0.0
     )
-    slow = Ruling(QUICK, result)
+    slow = OriginPolicy(QUICK, result)
     long, short = "http://a.example/" + "123a" * 400, "http://a.example/x"
     assert slow.is_slow(long)
     assert not slow.is_slow(short)
@@ -198,15 +198,15 @@ def test_urls_that_rules_take_long_to_answer_about_are_asked_about_when_they_hav
     for path in good:
         site.link(path)
     turns, at = Turns(), []
-    answer = Ruling._answer
+    answer = OriginPolicy._answer
 
-    def noting(self: Ruling, robots: Any, url: str) -> Any:
+    def noting(self: OriginPolicy, robots: Any, url: str) -> Any:
         if self.is_slow(url):
             at.append((turns.number, url))
         return answer(self, robots, url)
 
-    monkeypatch.setattr(ruling, "SLOW", 100_000)
-    monkeypatch.setattr(Ruling, "_answer", noting)
+    monkeypatch.setattr(origin_policy, "SLOW", 100_000)
+    monkeypatch.setattr(OriginPolicy, "_answer", noting)
     crawler = asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url(path) for path in ("/", *good)}
     assert {record["url"] for record in records(tmp_path, "refusals")} == {site.url(path) for path in bad}
