@@ -13,7 +13,7 @@ from typing import Any
 
 from comity.crawler.sinks.guarded import GuardedSink
 from comity.errors import StorageError
-from comity.frontier import Batch, Found, Frontier, Kind, State, runs, seen
+from comity.frontier import Batch, Found, Frontier, Kind, State, seen
 
 STEPS = 40
 FOUND = 30
@@ -38,7 +38,7 @@ def found(step: int) -> list[Found]:
 def work(folder: Path, log: Path | None = None) -> None:
     """Go on with the crawl in a folder until all is fetched."""
     seen.MOST_FRESH = 100  # so that runs are written and merged all the time
-    runs.BLOCK, runs.SLICE = 16, 2
+    seen.BLOCK, seen.SLICE = 16, 2
     with (
         Frontier(folder / "frontier.sqlite") as frontier,
         ThreadPoolExecutor(1) as thread,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, runs, seen
+from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, seen
 
 pytestmark = pytest.mark.both_forms
 
@@ -43,8 +43,8 @@ def frontier(tmp_path: Path) -> Iterator[Frontier]:
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorted runs appear and merge after a few URLs instead of millions."""
     monkeypatch.setattr(seen, "MOST_FRESH", 10)
-    monkeypatch.setattr(runs, "BLOCK", 4)
-    monkeypatch.setattr(runs, "SLICE", 1)
+    monkeypatch.setattr(seen, "BLOCK", 4)
+    monkeypatch.setattr(seen, "SLICE", 1)
 
 
 def urls(entries: list[Entry]) -> list[str]:
@@ -202,15 +202,15 @@ def test_runs_hold_what_was_written_and_merge_to_their_union(
     groups: list[set[int]], asked: set[int], block: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
-        patch.setattr(runs, "BLOCK", block)
-        patch.setattr(runs, "SLICE", 2)
+        patch.setattr(seen, "BLOCK", block)
+        patch.setattr(seen, "SLICE", 2)
         folder = memory_folder()
         stack.callback(shutil.rmtree, folder)
 
-        def run(number: int, pieces: Iterable[array[int]]) -> runs.Run:
+        def run(number: int, pieces: Iterable[array[int]]) -> seen.Run:
             path = folder / f"{number}.run"
-            *_, size = runs.write(path, pieces)
-            opened = runs.Run(path, number, size)
+            *_, size = seen.write_run(path, pieces)
+            opened = seen.Run(path, number, size)
             stack.callback(opened.close)
             return opened
 
@@ -220,7 +220,7 @@ def test_runs_hold_what_was_written_and_merge_to_their_union(
         written = [run(n, [array("Q", sorted(words))]) for n, words in enumerate(apart) if words]
         for opened, words in zip(written, filter(None, apart), strict=True):
             assert set(opened.holds(sorted(asked | words))) == words
-        merged = run(9, runs.merge(written))
+        merged = run(9, seen.merge_runs(written))
         everything = set().union(*groups)
         assert len(merged) == len(everything)
         assert merged.holds(sorted(asked | everything)) == sorted(everything)
@@ -228,7 +228,7 @@ def test_runs_hold_what_was_written_and_merge_to_their_union(
 
 
 def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
-    writing = runs.write(tmp_path / "1.run", [array("Q", [1, 2]), array("Q", [3])])
+    writing = seen.write_run(tmp_path / "1.run", [array("Q", [1, 2]), array("Q", [3])])
     assert next(writing) == 2
     writing.close()
     assert list(tmp_path.iterdir()) == []
@@ -330,8 +330,8 @@ class Crashes(RuleBasedStateMachine):
     def begin(self) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(seen, "MOST_FRESH", 10)
-        self.patch.setattr(runs, "BLOCK", 4)
-        self.patch.setattr(runs, "SLICE", 1)
+        self.patch.setattr(seen, "BLOCK", 4)
+        self.patch.setattr(seen, "SLICE", 1)
         self.patch.setattr(queue, "token_hex", lambda size: "00" * size)  # the same fingerprints each time
         self.root = memory_folder()
         self.copies = 0

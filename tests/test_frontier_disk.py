@@ -20,9 +20,8 @@ EVERYTHING = [frontier_work.url(number) for number in range(frontier_work.STEPS 
 
 @pytest.fixture(autouse=True)
 def _small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in (("seen", "MOST_FRESH"), ("runs", "BLOCK"), ("runs", "SLICE")):
-        module = getattr(frontier_work, module)
-        monkeypatch.setattr(module, name, getattr(module, name))  # put back after work() has set it
+    for name in ("MOST_FRESH", "BLOCK", "SLICE"):
+        monkeypatch.setattr(frontier_work.seen, name, getattr(frontier_work.seen, name))  # put back after work() has set it
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from typing import Any, Self
 from comity import urls
 from comity.crawler.again import policies
 from comity.crawler.digest import digest
-from comity.crawler.sinks.appended import AppendedFile
+from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.exchange import Exchange
 from comity.policy import Decision, Policy, RobotsResult

@@ -11,13 +11,13 @@ crawl, where a statement for each row would have the two threads stop each other
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
-from comity.frontier import aside, reading, visits
+from comity.frontier import database, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
 from comity.frontier.values import Batch, Entry, Found, Kind, State
@@ -38,7 +38,7 @@ _Tally = Counter[tuple[int, int]]  # (host, state): change
 
 
 class Frontier:
-    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
+    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (database.View).
 
     `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
 
@@ -67,8 +67,8 @@ class Frontier:
                 self._remember({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.recall(_NEXT_ID, 1)
-            self.visits = visits.Visits(self._reader, path)
-            self.totals = reading.counts(self._db)
+            self.visits = later.Visits(self._reader, path)
+            self.totals = database.counts(self._db)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -94,33 +94,27 @@ class Frontier:
                 self._reload()
             self._stale = True
             self._seen.tidy()
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._transaction():
                 tally: _Tally = Counter()
-                aside.settled(self._db, batch.by_policy)
+                later.set_aside(self._db, batch.by_policy)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
                 )
                 self._db.executemany(
                     "UPDATE waiting SET rank = rank + ?, attempts = attempts + 1 WHERE id = ? AND rank < ?",
-                    [(2 * reading.LATER, id_, reading.LATER) for id_ in batch.postponed],
+                    [(2 * database.LATER, id_, database.LATER) for id_ in batch.postponed],
                 )
                 self._db.executemany(
                     "UPDATE waiting SET rank = rank - ? "
                     "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
-                    [(2 * reading.LATER, host, reading.LATER) for host in batch.recalled],
+                    [(2 * database.LATER, host, database.LATER) for host in batch.recalled],
                 )
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
-                visits.write(self._db, batch)
+                later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
                 self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
             self._stale = False
             self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
 
@@ -135,29 +129,23 @@ class Frontier:
         """
         with explained(self._path):
             self._stale = True
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                last = visits.begin(self._db)
+            with self._transaction():
+                last = later.begin_refresh(self._db)
                 for statement in _CLEAR:
                     self._db.execute(statement)
                 self._db.executemany("DELETE FROM run WHERE key GLOB ?", [(pattern,) for pattern in forget])
                 self._remember(facts(last))
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
             self._reload()
             self._stale = False
 
     def judge_again(
         self,
-        inside: aside.Inside | None,
+        inside: later.Inside | None,
         *,
         policy: bool,
-        facts: Callable[[aside.Judged, aside.Judged], dict[str, Any]],
+        facts: Callable[[later.Judged, later.Judged], dict[str, Any]],
     ) -> None:
-        """Judge anew what our own wishes decided, for they are others now: all or nothing.
+        """Judge anew what scope and policy decided, for they have changed: all or nothing.
 
         Args:
             inside: says whether a URL belongs to the crawl; None where the scope is the same.
@@ -167,18 +155,12 @@ class Frontier:
         """
         with explained(self._path):
             self._stale = True
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._transaction():
                 tally: _Tally = Counter()
-                by_policy = aside.judge_policy(self._db, tally) if policy else aside.Judged()
-                by_scope = aside.Judged() if inside is None else aside.judge_scope(self._db, inside, tally)
+                by_policy = later.judge_policy(self._db, tally) if policy else later.Judged()
+                by_scope = later.Judged() if inside is None else later.judge_scope(self._db, inside, tally)
                 self._count(tally)
                 self._remember(facts(by_policy, by_scope))
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
             self._reload()
             self._stale = False
 
@@ -195,12 +177,12 @@ class Frontier:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
         with explained(self._path):
-            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER, kind=kind)
+            return database.waiting(self._reader, host, most, but_not=but_not, below=database.LATER, kind=kind)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""
         with explained(self._path):
-            return reading.counts(self._reader)
+            return database.counts(self._reader)
 
     def remember(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
@@ -217,11 +199,22 @@ class Frontier:
         rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
         return {key: json.loads(value) for key, value in rows}
 
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
     def _reload(self) -> None:
         self._host_ids.clear()
         self._next_id = self.recall(_NEXT_ID, 1)
         self._seen.reload()
-        self.totals = reading.counts(self._db)
+        self.totals = database.counts(self._db)
 
     def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
         states = {id_: state for state, id_ in settled}
@@ -252,8 +245,8 @@ class Frontier:
                     (
                         self._next_id,
                         host,
-                        reading.rank(each),
-                        *reading.split(each),
+                        database.rank(each),
+                        *database.split(each),
                         each.depth,
                         each.kind,
                         each.state,
@@ -263,7 +256,7 @@ class Frontier:
                 self._next_id += 1
         self._insert(rows)
         if others:
-            aside.found(self._db, others)
+            later.add_refused(self._db, others)
         self._seen.add(fingerprints)
         return new
 

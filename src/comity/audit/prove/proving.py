@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from comity.audit.prove.findings import Proof
 from comity.audit.prove.outputs import Asked
 from comity.audit.prove.pace import TOLERANCE, Paces
 from comity.crawler.lines import Line, Record, load
-from comity.crawler.watch.running import is_running
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
+from comity.frontier.database import is_running, open_finished
 from comity.policy import Policy
 
 _FRONTIER = "frontier.sqlite"
@@ -222,14 +223,9 @@ def _check_mark(folder: Path, walk: _Walk, proof: Proof) -> str | None:
     if not path.exists():
         proof.add(_FRONTIER, None, "it is missing: nothing says where the ledger ended")
         return walk.sink
-    journal = path.with_name(f"{_FRONTIER}-wal")
-    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
-        try:
-            facts = dict(database.execute("SELECT key, value FROM run WHERE key IN ('ledger', 'sink')"))
-        finally:
-            database.close()
+        with closing(open_finished(path)) as db:
+            facts = dict(db.execute("SELECT key, value FROM run WHERE key IN ('ledger', 'sink')"))
     except sqlite3.Error as error:
         if "locked" in str(error):
             raise StillRunning(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error

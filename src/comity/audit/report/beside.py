@@ -6,11 +6,13 @@ Both are what the summary said, so that report and summary agree. Where a file i
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 
 from comity.crawler.lines import read
 from comity.crawler.stats import Stats
+from comity.frontier.database import open_finished
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
@@ -21,14 +23,9 @@ def counts(folder: Path) -> Stats | None:
     path = folder / "frontier.sqlite"
     if not path.exists():
         return None
-    journal = path.with_name(f"{path.name}-wal")
-    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
-        try:
-            ((text,),) = database.execute("SELECT value FROM run WHERE key = 'stats'")
-        finally:
-            database.close()
+        with closing(open_finished(path)) as db:
+            ((text,),) = db.execute("SELECT value FROM run WHERE key = 'stats'")
         kept = json.loads(text)
         values = {field.name: kept[field.name] for field in fields(Stats)}
         return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None

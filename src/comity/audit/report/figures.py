@@ -14,8 +14,8 @@ from comity import urls
 from comity.audit.report import beside
 from comity.crawler.lines import read
 from comity.crawler.stats import Stats
-from comity.crawler.watch.running import is_running
 from comity.errors import ComityError, InputError
+from comity.frontier.database import is_running
 
 BINS = 96  # of the plot over time
 MOST_HOSTS = 20_000  # told apart; further ones are counted together

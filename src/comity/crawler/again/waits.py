@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from comity.frontier.database import explained_files
+from comity.frontier.durable import explained_files
 from comity.net import AsyncClient, Clock
 
 

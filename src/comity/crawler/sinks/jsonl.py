@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawler.sinks import CHANNELS, Answer, Channel
-from comity.crawler.sinks.appended import AppendedFile
 from comity.crawler.sinks.stored import CHECKED, Stored, from_lines
+from comity.frontier.durable import AppendedFile
 
 try:
     import orjson

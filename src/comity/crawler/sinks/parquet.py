@@ -16,11 +16,10 @@ from typing import Any, BinaryIO
 
 from comity._extras import need
 from comity.crawler.sinks import CHANNELS, Answer, Channel
-from comity.crawler.sinks.appended import AppendedFile
 from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
 from comity.crawler.sinks.jsonl import line
 from comity.crawler.sinks.stored import CHECKED, Stored, from_lines, is_intact
-from comity.frontier.durable import sync_folder
+from comity.frontier.durable import AppendedFile, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch

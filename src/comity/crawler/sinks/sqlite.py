@@ -14,6 +14,7 @@ from comity.crawler.sinks import CHANNELS, Answer, Channel
 from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
 from comity.crawler.sinks.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
+from comity.frontier.database import open_finished
 
 NAME = "crawl.sqlite"
 _TYPES: dict[Kind, str] = {
@@ -112,11 +113,9 @@ def read_back(folder: Path) -> Iterator[Stored]:
     if not path.exists():
         yield absent(NAME)
         return
-    journal = path.with_name(f"{NAME}-wal")
-    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     channel, number = CHECKED[0], 0
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)) as db:
+        with closing(open_finished(path)) as db:
             db.row_factory = sqlite3.Row
             for channel in CHECKED:
                 number = 0
