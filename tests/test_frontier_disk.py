@@ -21,7 +21,7 @@ EVERYTHING = [frontier_work.url(number) for number in range(frontier_work.STEPS 
 @pytest.fixture(autouse=True)
 def _small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MOST_FRESH", "BLOCK", "SLICE"):
-        monkeypatch.setattr(frontier_work.seen, name, getattr(frontier_work.seen, name))  # put back after work() has set it
+        monkeypatch.setattr(frontier_work.seen, name, getattr(frontier_work.seen, name))  # put back
 
 
 @pytest.fixture(scope="session")

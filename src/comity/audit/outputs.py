@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity import urls
-from comity.audit.prove.findings import Proof
+from comity.audit.chain import Proof
 from comity.crawler.lines import Record, wrong_field
 from comity.crawler.sinks.guarded import FORMATS, read_back
 from comity.crawler.sinks.stored import Stored

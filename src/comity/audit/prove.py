@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.audit.prove import chain, robots
-from comity.audit.prove.chain import FILE
-from comity.audit.prove.findings import Proof
-from comity.audit.prove.outputs import Asked
-from comity.audit.prove.pace import TOLERANCE, Paces
+from comity.audit import chain, evidence
+from comity.audit.chain import FILE, Finding, Proof
+from comity.audit.evidence import TOLERANCE, Paces
+from comity.audit.outputs import Asked
 from comity.crawler.lines import Line, Record, load
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
 from comity.frontier.database import is_running, open_finished
 from comity.policy import Policy
+
+__all__ = ["Finding", "Proof", "StillRunning", "prove"]
 
 _FRONTIER = "frontier.sqlite"
 
@@ -44,7 +45,7 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
     if not (folder / FILE).exists():
         proof.add(FILE, None, "it is missing")
         return proof
-    with robots.Bodies(folder / FILE) as bodies, Asked() as asked:
+    with evidence.Bodies(folder / FILE) as bodies, Asked() as asked:
         walk = _Walk(proof, bodies, asked)
         walk.walk(folder)
         sink = _check_mark(folder, walk, proof)
@@ -58,9 +59,9 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
 class _Walk:
     """One pass over the ledger."""
 
-    def __init__(self, proof: Proof, bodies: robots.Bodies, asked: Asked) -> None:
+    def __init__(self, proof: Proof, bodies: evidence.Bodies, asked: Asked) -> None:
         self._proof = proof
-        self._evidence = robots.Evidence(bodies)
+        self._evidence = evidence.Evidence(bodies)
         self._asked = asked
         self._paces = Paces()
         self._hosts: set[str] = set()
