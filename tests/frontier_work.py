@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks.guarded import GuardedSink
+from comity.crawler.sinks.runner import GuardedSink
 from comity.errors import StorageError
 from comity.frontier import Batch, Found, Frontier, Kind, State, seen
 

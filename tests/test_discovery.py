@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
-from comity.crawler.admit import discovery
+from comity.crawler import admission
 from comity.frontier import Kind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
@@ -232,20 +232,20 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     octets, url = text.encode(), "http://a.example/m/map.xml"
     page = read_page(octets, url, "text/html")
     meta = RobotsMeta(nofollow=nofollow)
-    named = discovery.named_sitemaps("http://a.example", parse(octets))
+    named = admission.named_sitemaps("http://a.example", parse(octets))
     found = [
-        *discovery.named_by_page(page, depth=depth, feeds=True),
-        *discovery.in_sitemap(octets, url, depth=depth),
-        *discovery.sitemaps_of("http://a.example", named),
+        *admission.named_by_page(page, depth=depth, feeds=True),
+        *admission.in_sitemap(octets, url, depth=depth),
+        *admission.sitemap_places("http://a.example", named),
     ]
     assert found, "there is always a sitemap to look for"
     for candidate in found:
         assert urls.normalise(candidate.url) == candidate.url
         assert candidate.depth >= min(depth, 1)
         assert not candidate.guessed or candidate.kind is Kind.SITEMAP
-    links = discovery.links_of(page, meta, follow_nofollow=False)
+    links = admission.links_of(page, meta, follow_nofollow=False)
     assert not (nofollow and links)
-    assert set(links) <= set(discovery.links_of(page, meta, follow_nofollow=True))
+    assert set(links) <= set(admission.links_of(page, meta, follow_nofollow=True))
 
 
 INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'

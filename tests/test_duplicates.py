@@ -16,10 +16,9 @@ from killing import finished, killed
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler import duplicates, simhash
-from comity.crawler.duplicates import Duplicate, Duplicates
-from comity.crawler.simhash import NEAR, NearTable
-from comity.crawler.sinks.jsonl import JsonLines
+from comity.crawler import duplicates
+from comity.crawler.duplicates import NEAR, Duplicate, Duplicates, NearTable
+from comity.crawler.sinks.files import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"
@@ -63,25 +62,25 @@ def test_a_text_that_differs_in_a_few_words_is_near() -> None:
     kept = Duplicates({}.get, near=True)
     words = text(1, 3_000)
     changed = [*words[:200], "other", *words[201:]]
-    assert kept.keep(f"{HOST}/1", b"1", fingerprint=simhash.simhash(" ".join(words))) is None
-    assert kept.keep(f"{HOST}/2", b"2", fingerprint=simhash.simhash(" ".join(changed))) == Duplicate(
+    assert kept.keep(f"{HOST}/1", b"1", fingerprint=duplicates.simhash(" ".join(words))) is None
+    assert kept.keep(f"{HOST}/2", b"2", fingerprint=duplicates.simhash(" ".join(changed))) == Duplicate(
         "near", f"{HOST}/1"
     )
-    assert kept.keep(f"{HOST}/3", b"3", fingerprint=simhash.simhash(" ".join(text(2)))) is None
-    assert kept.keep(f"{HOST}/4", b"4", fingerprint=simhash.simhash("too short to tell")) is None
-    assert kept.keep(f"{HOST}/5", b"5", fingerprint=simhash.simhash("too short to tell")) is None
+    assert kept.keep(f"{HOST}/3", b"3", fingerprint=duplicates.simhash(" ".join(text(2)))) is None
+    assert kept.keep(f"{HOST}/4", b"4", fingerprint=duplicates.simhash("too short to tell")) is None
+    assert kept.keep(f"{HOST}/5", b"5", fingerprint=duplicates.simhash("too short to tell")) is None
 
 
 def test_texts_without_spaces_have_words_too() -> None:
     sentence = "".join(chr(0x4E00 + number * 7) for number in range(200))
-    one, two = simhash.simhash(sentence), simhash.simhash(sentence[:100] + "字" + sentence[101:])
+    one, two = duplicates.simhash(sentence), duplicates.simhash(sentence[:100] + "字" + sentence[101:])
     assert one is not None
     assert two is not None
     assert (one ^ two).bit_count() <= 12
 
 
 def test_few_unrelated_texts_are_near_and_most_small_changes_are() -> None:
-    prints = [simhash.simhash(" ".join(text(seed))) for seed in range(400)]
+    prints = [duplicates.simhash(" ".join(text(seed))) for seed in range(400)]
     table = NearTable()
     for fingerprint in prints:
         assert fingerprint is not None
@@ -91,7 +90,7 @@ def test_few_unrelated_texts_are_near_and_most_small_changes_are() -> None:
     for seed in range(400):
         words = text(seed)
         words[seed % 400] = "changed"
-        fingerprint = simhash.simhash(" ".join(words))
+        fingerprint = duplicates.simhash(" ".join(words))
         assert fingerprint is not None
         found += table.find(fingerprint) == prints[seed]
     assert found > 300
@@ -113,16 +112,16 @@ def test_the_table_finds_exactly_what_is_near(held: list[int], asked: int, flipp
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_whatever_a_page_holds_its_fingerprint_is_the_same_each_time(one: str, two: str) -> None:
     octets = f"<p>{one}<script>{two}".encode("utf-8", "replace")
-    words = simhash.text_of(octets)
-    assert simhash.simhash(words) == simhash.simhash(words)
-    assert simhash.simhash(one + two) == simhash.simhash(one + two)
+    words = duplicates.text_of(octets)
+    assert duplicates.simhash(words) == duplicates.simhash(words)
+    assert duplicates.simhash(one + two) == duplicates.simhash(one + two)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=70))
 def test_the_majority_of_each_bit_is_counted_exactly(numbers: list[int]) -> None:
     counts = [sum(number >> bit & 1 for number in numbers) for bit in range(64)]
     expected = sum(1 << bit for bit, count in enumerate(counts) if 2 * count > len(numbers))
-    assert simhash._majority(numbers) == expected
+    assert duplicates._majority(numbers) == expected
 
 
 PAGES = st.tuples(st.integers(0, 12), st.integers(0, 4), st.none() | st.integers(0, 12), st.integers(0, 3))
@@ -141,14 +140,14 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
         marked = []
         for number, (url, body, canonical, words) in enumerate(found):
             if number in stop_at:
-                kept.keep(f"{HOST}/lost", b"lost", fingerprint=simhash.simhash(" ".join(text(99))))  # not committed
+                kept.keep(f"{HOST}/lost", b"lost", fingerprint=duplicates.simhash(" ".join(text(99))))  # not committed
                 kept = Duplicates(facts.get, near=True)
             marked.append(
                 kept.keep(
                     f"{HOST}/{url}",
                     b"%d" % body,
                     canonical=None if canonical is None else f"{HOST}/{canonical}",
-                    fingerprint=simhash.simhash(" ".join(text(words, 60))),
+                    fingerprint=duplicates.simhash(" ".join(text(words, 60))),
                 )
             )
             facts |= json.loads(json.dumps(kept.facts()))
@@ -160,10 +159,10 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
 
 
 def test_memory_and_time_are_bounded_where_all_fingerprints_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simhash, "MOST_FINGERPRINTS", 5_000)
+    monkeypatch.setattr(duplicates, "MOST_FINGERPRINTS", 5_000)
     table = NearTable(number << 40 for number in range(6_000))
     assert len(table) == 5_000
-    assert max(map(len, table._blocks.values())) == simhash.MOST_IN_BLOCK
+    assert max(map(len, table._blocks.values())) == duplicates.MOST_IN_BLOCK
 
 
 def test_a_canonical_url_is_recorded_and_crawled(site: Site, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
-from comity.crawler import reading, waking
-from comity.crawler.outcome import Outcome
+from comity.crawler import pages
+from comity.crawler.commit import Outcome
 from comity.frontier import Batch, Frontier
 from comity.policy import RobotsResult, Ruling, ruling
 
@@ -54,7 +54,7 @@ def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found(self, *args)
 
     monkeypatch.setattr(Outcome, "found", noting)
-    monkeypatch.setattr(waking, "LONGEST", 0.0)
+    monkeypatch.setattr(pages, "LONGEST", 0.0)
     return at
 
 
@@ -72,7 +72,7 @@ def test_others_have_their_turn_while_many_urls_are_taken_up(
     at = found_at(turns, monkeypatch)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), max_depth=1, max_pages=1 if where == "page" else None))
     assert len(at) >= 400
-    assert max(map(at.count, at)) <= 2 * reading.FEW
+    assert max(map(at.count, at)) <= 2 * pages.FEW
 
 
 def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
@@ -89,8 +89,8 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
         commit(self, batch, *args)
 
     monkeypatch.setattr(Frontier, "commit", noting)
-    monkeypatch.setattr(waking, "LONGEST", 0.0)
-    monkeypatch.setattr(reading, "MOST_FOUND", 50)
+    monkeypatch.setattr(pages, "LONGEST", 0.0)
+    monkeypatch.setattr(pages, "MOST_FOUND", 50)
     monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500

@@ -24,11 +24,9 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawler.hosts import Host
-from comity.crawler.watch.shown import shown
-from comity.crawler.watch.snapshot import take
-from comity.crawler.watch.tally import MOST_RULES, OTHERS, Rule, Tally
-from comity.crawler.watch.watching import Watch
+from comity.crawler.fetcher import Host
+from comity.crawler.snapshot import take
+from comity.crawler.stats import MOST_RULES, OTHERS, RefusingRule, Tally, Watch, shown
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -49,7 +47,7 @@ def picture_of(hosts: int, *, rules: int = 0, name: str = "www{}.example.com", t
         under_way=3,
         states={HostState.INTERVAL: hosts, HostState.DRAINED: 5},
         hosts=tuple(host(name.format(number)) for number in range(min(hosts, progress.MOST_HOSTS))),
-        rules=tuple((Rule(name.format(number), number, text), 10 - number) for number in range(rules)),
+        rules=tuple((RefusingRule(name.format(number), number, text), 10 - number) for number in range(rules)),
         other_rules=0,
     )
 
@@ -196,7 +194,7 @@ def test_a_snapshot_counts_refusals_by_rule_and_requests_by_answer(tmp_path: Pat
     asyncio.run(crawl.run())
     now = crawl.snapshot()
     name = "127.0.0.1"
-    assert now.rules == ((Rule(name, 2, "Disallow: /no"), 3), (Rule(name, 3, "Disallow: /never"), 1))
+    assert now.rules == ((RefusingRule(name, 2, "Disallow: /no"), 3), (RefusingRule(name, 3, "Disallow: /never"), 1))
     assert now.refused == {"disallowed_explicit": 4}
     assert now.requests == {("robots", "2xx"): 1, ("content", "2xx"): 6, ("content", "4xx"): 1}
     assert sum(now.requests.values()) == len(site.seen)

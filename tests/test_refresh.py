@@ -24,8 +24,9 @@ from sites import HANGS, Site
 from comity import Crawler, Policy, StorageError
 from comity.audit.prove import prove
 from comity.audit.report import write as write_report
-from comity.crawler.again.revisits import LONGEST_TRUST, MARGIN, Refresh, latest_change, visited
-from comity.crawler.sinks.guarded import FORMATS
+from comity.crawler.admission import latest_change
+from comity.crawler.recrawl import LONGEST_TRUST, MARGIN, Refresh, visited
+from comity.crawler.sinks.runner import FORMATS
 from comity.frontier import Visit
 from comity.signals import sitemaps
 

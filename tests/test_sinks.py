@@ -27,8 +27,8 @@ from sites import HANGS, Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
-from comity.crawler.sinks import jsonl
-from comity.crawler.sinks.guarded import FORMATS, GuardedSink, make
+from comity.crawler.sinks import files
+from comity.crawler.sinks.runner import FORMATS, GuardedSink, make
 from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -398,6 +398,6 @@ def test_json_lines_are_utf_8_whatever_a_header_held(site: Site, tmp_path: Path)
 @example({"bytes": 2**64})
 def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        fast = jsonl.line(record, "pages")
-        patch.setattr(jsonl, "orjson", None)
-        assert fast == jsonl.line(record, "pages")
+        fast = files.line(record, "pages")
+        patch.setattr(files, "orjson", None)
+        assert fast == files.line(record, "pages")

@@ -9,7 +9,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler import schedule
+from comity.crawler import scheduler
 from comity.net import ClientSettings
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
@@ -93,7 +93,7 @@ def test_a_stop_starts_nothing_new_though_many_wait(tmp_path: Path) -> None:
 
 
 def test_slow_hosts_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "SLOW", 0.3)
+    monkeypatch.setattr(scheduler, "SLOW", 0.3)
     with Site() as site, Site("127.0.0.2") as pit:
         full_of_links(site)
 
@@ -138,4 +138,4 @@ def test_of_a_host_with_an_interval_few_urls_are_in_memory(tmp_path: Path) -> No
             await running
 
         asyncio.run(run())
-        assert 0 < max(held) <= schedule.REFILL_PACED
+        assert 0 < max(held) <= scheduler.REFILL_PACED

@@ -6,8 +6,8 @@ from typing import Any
 
 from clocks import FakeClock
 
-from comity.crawler.again.unreachable import Unreachable
-from comity.crawler.watch.watching import UNREACHABLE
+from comity.crawler.checkpoint import Unreachable
+from comity.crawler.stats import UNREACHABLE
 from comity.frontier import Batch, Entry, Frontier, Kind
 from comity.policy import Policy, RobotsResult, decide
 

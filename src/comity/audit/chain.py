@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.lines import Line, Record, read, wrong_field
+from comity.crawler.stored import JsonLine, JsonObject, read_lines, wrong_field
 
 MOST = 100  # findings that are kept; more are counted
 
@@ -147,11 +147,11 @@ _LATER: dict[str, dict[str, tuple[type, ...]]] = {
 }
 
 
-def records(folder: Path, proof: Proof) -> Iterator[Line]:
+def records(folder: Path, proof: Proof) -> Iterator[JsonLine]:
     """The records of the ledger that can be read; what breaks the chain goes to `proof`."""
     before, kind = START, None
     number = 0
-    for line in read(folder / FILE):
+    for line in read_lines(folder / FILE):
         number, record = line.number, line.record
         proof.records = number
         problem = line.problem or _misshapen(record)
@@ -183,7 +183,7 @@ def records(folder: Path, proof: Proof) -> Iterator[Line]:
         proof.add(FILE, number, "the last record is no seal: the crawl was cut off, or records at the end were removed")
 
 
-def _misshapen(record: Record) -> str | None:
+def _misshapen(record: JsonObject) -> str | None:
     name = wrong_field(record, _LINK)
     if name is None:
         shape = _SHAPES.get(record["kind"])

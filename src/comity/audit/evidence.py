@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from comity.crawler.lines import Line, Record, load
+from comity.crawler.stored import JsonLine, JsonObject, load
 from comity.errors import ComityError, InputError
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 from comity.policy.presets import DAY
@@ -45,7 +45,7 @@ class Paces:
     def __init__(self) -> None:
         self._hosts: dict[str, _PacedHost] = {}
 
-    def check(self, number: int, record: Record, policy: Policy) -> Iterator[str]:
+    def check(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
         """What is wrong with the time of a request; takes it up for the ones that follow."""
         sent, interval = record["sent"], record["interval"]
         head = record["end"] if record["head"] is None else record["head"]
@@ -110,7 +110,7 @@ class Bodies:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, line: Line) -> str | None:
+    def add(self, line: JsonLine) -> str | None:
         """Take up the body in a record of a robots.txt; what is wrong with it."""
         sha256 = line.record["robots_sha256"]
         body = body_of(line.record)
@@ -136,7 +136,7 @@ class Bodies:
 @dataclass(slots=True)
 class _Copy:
     number: int
-    record: Record
+    record: JsonObject
     since: float  # when it was asked for
     used: bool = False
 
@@ -154,7 +154,9 @@ class Evidence:
         self._rulings: OrderedDict[int, tuple[Ruling, int]] = OrderedDict()  # by the number of the record; with bytes
         self._held = 0
         self._copies: dict[str, list[_Copy]] = {}
-        self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt, until its answer is met
+        self._asked: dict[
+            str, JsonObject
+        ] = {}  # origin -> the last request for its robots.txt, until its answer is met
         self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
         self._late: dict[str, list[tuple[int, float]]] = {}  # origin -> requests by a stale copy, to be explained
 
@@ -164,7 +166,7 @@ class Evidence:
         self._held = 0
         self._asked.clear()
 
-    def asked(self, record: Record) -> Iterator[str]:
+    def asked(self, record: JsonObject) -> Iterator[str]:
         """A request for a robots.txt."""
         origin, url = record["origin"], record["url"]
         before = self._asked.get(origin or "")
@@ -181,7 +183,7 @@ class Evidence:
         if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
             self._late[origin] = rest
 
-    def arrived(self, line: Line, policy: Policy) -> Iterator[str]:
+    def arrived(self, line: JsonLine, policy: Policy) -> Iterator[str]:
         """What is in force since a robots.txt was asked for."""
         record, origin = line.record, line.record["origin"]
         if (problem := self._bodies.add(line)) is not None:
@@ -200,7 +202,7 @@ class Evidence:
             yield from _wrong_standing(record, copies, policy)
         del copies[:-_COPIES]
 
-    def _wrong_source(self, record: Record, asked: Record | None, copies: list[_Copy]) -> Iterator[str]:
+    def _wrong_source(self, record: JsonObject, asked: JsonObject | None, copies: list[_Copy]) -> Iterator[str]:
         """Whether the request before it gave what the record says."""
         origin, source = record["origin"], record["source"]
         if source not in _SOURCES:
@@ -231,7 +233,9 @@ class Evidence:
         if not any(copy.record["robots_sha256"] == record["robots_sha256"] for copy in copies):
             self.cached += 1  # the copy that was confirmed, or that stands in, is of an earlier crawl
 
-    def decided(self, number: int, record: Record, origin: str, policy: Policy) -> tuple[Decision | None, list[str]]:
+    def decided(
+        self, number: int, record: JsonObject, origin: str, policy: Policy
+    ) -> tuple[Decision | None, list[str]]:
         """Decide about the URL of a request or refusal again; the decision, and what is wrong with its evidence."""
         problems: list[str] = []
         if policy.mode == "ignore":
@@ -281,7 +285,7 @@ class Evidence:
         self._rulings.move_to_end(copy.number)
         return self._rulings[copy.number][0]
 
-    def _result(self, copy: Record, policy: Policy) -> RobotsResult:
+    def _result(self, copy: JsonObject, policy: Policy) -> RobotsResult:
         """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
         origin, url, at = copy["origin"], copy["url"], copy["robots_at"]
         if copy["status"] is None:
@@ -295,7 +299,7 @@ class Evidence:
         since = copy["unreachable_since"]
         return replace(result, unreachable_since=None if since is None else max(since, 0.0))
 
-    def _time(self, number: int, record: Record, copies: list[_Copy], place: int) -> Iterator[str]:
+    def _time(self, number: int, record: JsonObject, copies: list[_Copy], place: int) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""
         copy, sent = copies[place], record["sent"]
         if copy.record["at"] > sent + TOLERANCE:
@@ -314,7 +318,7 @@ class Evidence:
         copy.used = True
 
 
-def _cited(copies: list[_Copy], record: Record) -> int | None:
+def _cited(copies: list[_Copy], record: JsonObject) -> int | None:
     """The place of the copy that a record cites: the last that was there in time, or else the last."""
     at = record["sent"] if record["kind"] == "request" else record["at"]
     places = [place for place in reversed(range(len(copies))) if _is(copies[place].record, record)]
@@ -322,7 +326,7 @@ def _cited(copies: list[_Copy], record: Record) -> int | None:
     return next(in_time, places[0] if places else None)
 
 
-def _wrong_life(record: Record, policy: Policy) -> Iterator[str]:
+def _wrong_life(record: JsonObject, policy: Policy) -> Iterator[str]:
     """Whether it was to be kept for longer than the policy allows."""
     life = math.inf if record["life"] is None else record["life"]
     if record["unreachable_since"] is not None:
@@ -333,7 +337,7 @@ def _wrong_life(record: Record, policy: Policy) -> Iterator[str]:
         yield f"it says that it holds for {life:g} s, the policy says at most {most:g} s"
 
 
-def _wrong_standing(record: Record, copies: list[_Copy], policy: Policy) -> Iterator[str]:
+def _wrong_standing(record: JsonObject, copies: list[_Copy], policy: Policy) -> Iterator[str]:
     """Whether the last good copy stood in for its unreachable successor for too long (RFC 9309, 2.4)."""
     since = record["unreachable_since"]
     if since is None:
@@ -352,11 +356,11 @@ def _unreachable(status: int | None) -> bool:
     return status is None or status in (304, 429) or status >= 500 or status < 200
 
 
-def _is(copy: Record, cited: Record) -> bool:
+def _is(copy: JsonObject, cited: JsonObject) -> bool:
     return bool(copy["robots_at"] == cited["robots_at"] and copy["robots_sha256"] == cited["robots_sha256"])
 
 
-def body_of(record: Record) -> bytes | None:
+def body_of(record: JsonObject) -> bytes | None:
     """The body in a record, None where there is none or it is not base64."""
     try:
         return base64.b64decode(record["body_base64"], validate=True)

@@ -13,9 +13,8 @@ from typing import Any, Self
 
 from comity import urls
 from comity.audit.chain import Proof
-from comity.crawler.lines import Record, wrong_field
-from comity.crawler.sinks.guarded import FORMATS, read_back
-from comity.crawler.sinks.stored import Stored
+from comity.crawler.sinks.runner import FORMATS, read_back
+from comity.crawler.stored import JsonObject, Stored, wrong_field
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
 _TEXT: tuple[type, ...] = (str,)
@@ -69,7 +68,7 @@ class Asked:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def add(self, number: int, record: Record) -> None:
+    def add(self, number: int, record: JsonObject) -> None:
         """Take up a request for content or a copy that stood in for one, a refusal, a URL that was given up, or what
         came of asking for a robots.txt."""
         if record["kind"] == "refusal":
@@ -93,7 +92,7 @@ class Asked:
         }:
             self._add(number, key)
 
-    def wrote(self, counts: Record, *, all_: bool) -> None:
+    def wrote(self, counts: JsonObject, *, all_: bool) -> None:
         """How many records were written by channel: `all_` that there are, or there may be more since."""
         self._wrote = {name: n for name, n in counts.items() if name in _SHAPES and type(n) is int}
         self._all = all_
@@ -197,7 +196,7 @@ class Asked:
         return done.rowcount == 1
 
 
-def _is_coherent(change: Record) -> bool:
+def _is_coherent(change: JsonObject) -> bool:
     """Whether what a refresh says of a page can be: a word, its grounds and the hashes before and after."""
     now, before, by = change["sha256"], change["previous_sha256"], change["by"]
     if (change["status"] is None) != (by == "lastmod") or (change["status"] == 304) != (by == "validator"):
@@ -214,11 +213,11 @@ def _is_coherent(change: Record) -> bool:
     return False
 
 
-def _refusal(url: str, decision: Record) -> tuple[Any, ...]:
+def _refusal(url: str, decision: JsonObject) -> tuple[Any, ...]:
     return ("refusals", url, *_evidence(decision))
 
 
-def _evidence(record: Record) -> tuple[Any, ...]:
+def _evidence(record: JsonObject) -> tuple[Any, ...]:
     return tuple(record.get(name) for name in _EVIDENCE)
 
 
@@ -227,7 +226,7 @@ def _location(location: Any) -> Any:
     return location.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if location else location
 
 
-def _wrong_target(redirect: Record) -> str | None:
+def _wrong_target(redirect: JsonObject) -> str | None:
     """Whether a redirect leads where its location says, which in some formats has lost its odd bytes."""
     url, location = redirect["url"], redirect["location"]
     if "\N{REPLACEMENT CHARACTER}" in location:

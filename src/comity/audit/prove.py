@@ -12,7 +12,7 @@ from comity.audit import chain, evidence
 from comity.audit.chain import FILE, Finding, Proof
 from comity.audit.evidence import TOLERANCE, Paces
 from comity.audit.outputs import Asked
-from comity.crawler.lines import Line, Record, load
+from comity.crawler.stored import JsonLine, JsonObject, load
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
 from comity.frontier.database import is_running, open_finished
@@ -68,7 +68,7 @@ class _Walk:
         self._policy: Policy | None = None
         self._time = -math.inf
         self.sink: str | None = None  # as the ledger says
-        self.wrote: Record | None = None  # how many records the output has, as the last seal says
+        self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
     def walk(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class _Walk:
             self._proof.add(FILE, number, what)
         self._proof.hosts = len(self._hosts)
 
-    def _check(self, line: Line) -> list[str]:
+    def _check(self, line: JsonLine) -> list[str]:
         number, record = line.number, line.record
         kind = record["kind"]
         self.sealed = kind == "seal"
@@ -129,7 +129,7 @@ class _Walk:
         problems.extend(self._paces.check(number, record, self._policy))
         return problems
 
-    def _begin(self, record: Record) -> list[str]:
+    def _begin(self, record: JsonObject) -> list[str]:
         self._proof.runs += 1
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
@@ -147,13 +147,13 @@ class _Walk:
             return [f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"]
         return []
 
-    def _ended(self, record: Record) -> list[str]:
+    def _ended(self, record: JsonObject) -> list[str]:
         before, self.wrote = self.wrote, record.get("written")
         if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
             return ["it says that fewer records were written than the seal before it says"]
         return []
 
-    def _judge(self, number: int, record: Record, policy: Policy, *, must: bool) -> list[str]:
+    def _judge(self, number: int, record: JsonObject, policy: Policy, *, must: bool) -> list[str]:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
         if decision is None:
             return problems
@@ -166,12 +166,12 @@ class _Walk:
         return problems
 
 
-def _less(wrote: Record | None, name: str, count: object) -> bool:
+def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
     now = (wrote or {}).get(name)
     return type(now) is not int or type(count) is not int or now < count
 
 
-def _wrong_address(record: Record) -> list[str]:
+def _wrong_address(record: JsonObject) -> list[str]:
     try:
         if urls.normalise(record["url"]) != record["url"]:
             return ["its URL is not in normal form"]
@@ -182,14 +182,14 @@ def _wrong_address(record: Record) -> list[str]:
     return []
 
 
-def _wrong_method(record: Record) -> list[str]:
+def _wrong_method(record: JsonObject) -> list[str]:
     methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD", "OPTIONS")
     if record["method"] in methods:
         return []
     return [f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"]
 
 
-def _wrong_pace(record: Record, policy: Policy) -> list[str]:
+def _wrong_pace(record: JsonObject, policy: Policy) -> list[str]:
     """Which requests share an address cannot be known afterwards; all else can."""
     host = record["host"]
     if policy.pace_by == "domain":
@@ -199,7 +199,7 @@ def _wrong_pace(record: Record, policy: Policy) -> list[str]:
     return []
 
 
-def _wrong_robots_interval(record: Record, policy: Policy) -> list[str]:
+def _wrong_robots_interval(record: JsonObject, policy: Policy) -> list[str]:
     if record["interval"] is None:
         return ["it says no interval"] if policy.robots_fetch_counts else []
     if record["interval"] < policy.min_interval:
@@ -207,7 +207,7 @@ def _wrong_robots_interval(record: Record, policy: Policy) -> list[str]:
     return []
 
 
-def _policy(values: Record) -> Policy:
+def _policy(values: JsonObject) -> Policy:
     known = {field.name for field in dataclasses.fields(Policy)}
     if unknown := sorted(set(values) - known):
         raise ValueError(f"this version does not know {', '.join(unknown)[:200]}")

@@ -7,39 +7,31 @@ frontier committed together. What may be fetched and when is decided below, in t
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.admit.admission import Admission
-from comity.crawler.admit.intake import Intake
-from comity.crawler.again import policies, remembered
-from comity.crawler.again.feeding import feed
-from comity.crawler.again.judging import judge_again
-from comity.crawler.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
-from comity.crawler.again.revisits import Refresh
-from comity.crawler.again.unreachable import Unreachable
-from comity.crawler.again.waits import Waits
-from comity.crawler.budget import Spending
+from comity.crawler import checkpoint
+from comity.crawler.admission import Admission, Intake
+from comity.crawler.checkpoint import Unreachable, Waits, judge_again
+from comity.crawler.commit import Outcome
 from comity.crawler.duplicates import Duplicates
+from comity.crawler.fetcher import Visitor
 from comity.crawler.ledger import Ledger
-from comity.crawler.memory import Memory
-from comity.crawler.outcome import Outcome
-from comity.crawler.page import CrawledPage
+from comity.crawler.limits import Memory, Spending
+from comity.crawler.pages import Reader
 from comity.crawler.plugins import Expander, Plugins, Source
-from comity.crawler.reading import Reader
-from comity.crawler.schedule import Schedule
+from comity.crawler.records import CrawledPage
+from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
+from comity.crawler.scheduler import Alarm, Schedule
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.sinks import Sink
-from comity.crawler.sinks.guarded import DEFAULT, LEDGER, GuardedSink, check_free, named
-from comity.crawler.stats import Stats
-from comity.crawler.visiting import Visitor
-from comity.crawler.waking import Alarm
-from comity.crawler.watch.snapshot import Phase, Snapshot, take
-from comity.crawler.watch.watching import UNREACHABLE, Watch
+from comity.crawler.sinks.runner import DEFAULT, LEDGER, GuardedSink, check_free, named
+from comity.crawler.snapshot import Phase, Snapshot, take
+from comity.crawler.stats import UNREACHABLE, Stats, Watch
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
@@ -48,6 +40,7 @@ from comity.policy import Policy, Ruling
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
+FEED_AT_ONCE = 64  # pages visited before that are taken up before others have their turn
 
 
 class Crawler:
@@ -92,8 +85,8 @@ class Crawler:
         check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
-        self.policy = policy or policies.begun_with(self.folder) or Policy()
-        self.settings = remembered.in_force(settings, remembered.begun_with(self.folder), refresh=refresh)
+        self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
+        self.settings = checkpoint.settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
@@ -371,15 +364,29 @@ class Crawler:
     # From one commit to the next
 
     async def _feed(self) -> None:
-        """Take up what is fed, no faster than the frontier takes it."""
+        """Take up what was visited before a refresh and what a source names, no faster than the frontier takes it.
+
+        Each run begins at the beginning: what was taken up already, the frontier knows.
+        """
         try:
-            until_room = partial(self._outcome.until_below, COMMIT_SIZE, self._wake.set)
-            await feed(self._intake, self._refresh, self._plugins, until_room)
+            if self._refresh is not None:
+                for number, (url, depth) in enumerate(self._refresh.visits.until(self._refresh.last)):
+                    self._intake.again(url, depth=depth)
+                    if number % FEED_AT_ONCE == 0:
+                        await self._until_room()
+            async with aclosing(self._plugins.urls()) as named:
+                async for url in named:
+                    self._intake.from_source(url)
+                    await self._until_room()
         except Exception as error:
             self._schedule.broken = self._schedule.broken or error
         finally:
             self._feeding = None
             self._wake.set()
+
+    async def _until_room(self) -> None:
+        await asyncio.sleep(0)
+        await self._outcome.until_below(COMMIT_SIZE, self._wake.set)
 
     async def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.lines import read
 from comity.crawler.stats import Stats
+from comity.crawler.stored import read_lines
 from comity.errors import ComityError, InputError
 from comity.frontier.database import is_running, open_finished
 
@@ -46,7 +46,7 @@ def failure_reasons(folder: Path) -> Counter[str] | None:
     if not path.exists():
         return None
     found: Counter[str] = Counter()
-    for line in read(path):
+    for line in read_lines(path):
         if line.problem is None and isinstance(why := line.record.get("why"), str):
             count_reason(found, why.removeprefix(f"{line.record.get('url')}: "))
     return found
@@ -167,7 +167,7 @@ def gather(folder: Path) -> Figures:
         raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
     figures = Figures()
     running = is_running(folder)
-    for line in read(path):
+    for line in read_lines(path):
         if running and line.problem == "the line is cut short":
             break  # it is being written
         try:

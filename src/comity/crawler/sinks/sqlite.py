@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawler.sinks import CHANNELS, Answer, Channel
-from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
-from comity.crawler.sinks.stored import CHECKED, Stored, absent, is_intact
+from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
+from comity.crawler.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
 from comity.frontier.database import open_finished
 
 NAME = "crawl.sqlite"
-_TYPES: dict[Kind, str] = {
+_TYPES: dict[ColumnType, str] = {
     "text": "TEXT",
     "integer": "INTEGER",
     "real": "REAL",

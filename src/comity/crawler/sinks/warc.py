@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 from comity._extras import need
 from comity.crawler.sinks import Answer, Channel
-from comity.crawler.sinks.jsonl import line
-from comity.crawler.sinks.stored import CHECKED, Stored, absent
+from comity.crawler.sinks.files import line
+from comity.crawler.stored import CHECKED, Stored, absent
 from comity.frontier.durable import AppendedFile
 from comity.net.settings import secret
 from comity.policy import RobotsResult

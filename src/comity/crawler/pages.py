@@ -1,6 +1,7 @@
 """What an answer means for the crawl: a redirect, a sitemap or a page is written down, and what it names is taken up.
 
-It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the crawler's to say.
+It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the fetcher's to say.
+Long work on the event loop goes on in short pieces, so that no site can hold up the others with much of it.
 """
 
 import asyncio
@@ -8,21 +9,17 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
 
 from comity import urls
-from comity.crawler import plugins, records
-from comity.crawler.admit import discovery
-from comity.crawler.admit.admission import Admission
-from comity.crawler.admit.intake import Intake
-from comity.crawler.again import revisits
-from comity.crawler.duplicates import Duplicate, Duplicates
-from comity.crawler.outcome import Outcome
-from comity.crawler.page import HTML, CrawledPage, read_meta, read_response
+from comity.crawler import admission, plugins, records, recrawl
+from comity.crawler.admission import Admission, Intake
+from comity.crawler.commit import Outcome
+from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
+from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.simhash import fingerprint_of
-from comity.crawler.waking import Stretch, Turns
 from comity.frontier import Entry, Kind, Visit
 from comity.net import Response
 from comity.policy import RobotsResult
@@ -31,6 +28,39 @@ from comity.signals.robots_meta import RobotsMeta
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered
+
+LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
+
+
+class Turns:
+    """Pieces of long work on one event loop: of those that were interrupted, one goes on at each turn of the loop."""
+
+    def __init__(self) -> None:
+        self._line = asyncio.Lock()
+
+    def stretch(self) -> "Stretch":
+        """A piece of work that begins now."""
+        return Stretch(self._line)
+
+
+class Stretch:
+    """One piece of long work. It asks now and then whether its time `is_over`, and then makes a `pause`."""
+
+    __slots__ = ("_began", "_line")
+
+    def __init__(self, line: asyncio.Lock) -> None:
+        self._line = line
+        self._began = perf_counter()
+
+    def is_over(self) -> bool:
+        return perf_counter() - self._began > LONGEST
+
+    async def pause(self) -> None:
+        """Until all others have had their turn."""
+        async with self._line:
+            await asyncio.sleep(0)
+        self._began = perf_counter()
+
 
 FEW = 8  # links taken up between two looks at the time
 MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
@@ -107,7 +137,7 @@ class Reader:
         """Follow a redirect, in the turn of the URL that it leads to."""
         target = urls.join(entry.url, response.location or "")
         self._outcome.redirect(entry, response, target)
-        if entry.kind is Kind.SITEMAP and not discovery.may_be_sitemap(target) and self.was_guess(entry):
+        if entry.kind is Kind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
             return  # sent to the front page, as if it were not there
         if target is not None:
             self._lead(entry, target)
@@ -125,7 +155,7 @@ class Reader:
         stretch = self._turns.stretch()
         stated = []
         empty = True
-        for candidate in discovery.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
+        for candidate in admission.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
             self._intake.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
             empty = False
             if candidate.changed is not None:
@@ -139,7 +169,7 @@ class Reader:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
         return entry.kind is Kind.SITEMAP or (
             self._settings.sitemaps
-            and (self._admission.names(entry.url) or (entry.depth == 0 and discovery.may_be_sitemap(entry.url)))
+            and (self._admission.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
         )
 
     def lists(self, entry: Entry, response: Response) -> bool:
@@ -149,13 +179,13 @@ class Reader:
             return entry.kind is Kind.SITEMAP
         if self._admission.names(entry.url):
             return True
-        return entry.depth == 0 and discovery.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
+        return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 
     def was_guess(self, entry: Entry) -> bool:
         """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
         if not self._admission.is_guess(entry.url):
             return False
-        candidate = discovery.next_guess(entry.url)
+        candidate = admission.next_guess(entry.url)
         if candidate is not None:
             self._intake.candidate(candidate)
         return True
@@ -197,7 +227,7 @@ class Reader:
             before: its last visit, in a refresh.
             rendered: as for `take_up`; the response goes to the output as it is.
         """
-        if before is not None and revisits.is_same(before, response):
+        if before is not None and recrawl.is_same(before, response):
             self._outcome.unchanged(entry, "content", before, response)
             return
         self.forget(before)
@@ -222,10 +252,10 @@ class Reader:
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             return
         stretch = self._turns.stretch()
-        for candidate in discovery.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
+        for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
             self._intake.candidate(candidate)
             await self._pause(stretch)
-        links = discovery.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        links = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         for start in range(0, len(links), FEW):
             self._intake.links(links[start : start + FEW], depth=entry.depth + 1)
             await self._pause(stretch)

@@ -1,7 +1,6 @@
-"""What became of URLs: the record of each, the counts, and its new state in the frontier, from one commit to the next.
+"""What became of URLs since the last commit, and how it is made durable: output, ledger and frontier all or nothing.
 
-It keeps output and frontier together and decides nothing: that a URL is kept, refused or given up is said elsewhere.
-A commit is taken on the event loop and carried out in a thread, so that a disk that takes its time holds nobody up.
+It is gathered on the crawl's own thread and written in another, so that a disk that takes its time holds nobody up.
 """
 
 import asyncio
@@ -11,18 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from comity.crawler import records
-from comity.crawler.again import revisits
+from comity.crawler import records, recrawl
 from comity.crawler.ledger import Collected, Ledger
-from comity.crawler.memory import Memory
-from comity.crawler.page import CrawledPage
+from comity.crawler.limits import Memory
 from comity.crawler.plugins import Expanded
-from comity.crawler.records import Change, Grounds
+from comity.crawler.records import Change, CrawledPage, Grounds
 from comity.crawler.sinks import Channel
-from comity.crawler.sinks.guarded import GuardedSink
-from comity.crawler.stats import Stats
-from comity.crawler.watch.tally import Tally
-from comity.crawler.watch.watching import Watch
+from comity.crawler.sinks.runner import GuardedSink
+from comity.crawler.stats import Stats, Tally, Watch
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.net import Response
@@ -123,7 +118,7 @@ class Outcome:
         if self._refresh:
             change: Change = "new" if before is None or before.digest is None else "changed"
             self._changed(entry, change, "content", before, response)
-        self._batch.visits.append(revisits.visited(response, depth=entry.depth))
+        self._batch.visits.append(recrawl.visited(response, depth=entry.depth))
         self.stats.pages += 1
         self.stats.body_bytes += len(response.body)
         self.done(entry)
@@ -131,7 +126,7 @@ class Outcome:
     def unchanged(self, entry: Entry, by: Grounds, before: Visit, response: Response | None = None) -> None:
         """A page is as it was; `response` is None where the site was not asked."""
         self._changed(entry, "unchanged", by, before, response, answer=response)
-        self._batch.visits.append(revisits.confirmed(before, response))
+        self._batch.visits.append(recrawl.confirmed(before, response))
         self.done(entry)
 
     def gone(self, entry: Entry, before: Visit, response: Response) -> None:

@@ -1,25 +1,24 @@
 """One visit: a URL is fetched through the client, and what came of it is written down.
 
 It decides what an answer is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when,
-is the crawler's to say; what a page or a sitemap means is the reader's.
+is the scheduler's to say; what a page or a sitemap means is the page processor's.
 """
 
 import asyncio
-from dataclasses import replace
+from collections import deque
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
-from comity.crawler.again.revisits import GONE, MOVED, Refresh, conditions
-from comity.crawler.again.unreachable import Unreachable
-from comity.crawler.budget import Spending
-from comity.crawler.hosts import Host
+from comity.crawler.checkpoint import Unreachable
+from comity.crawler.commit import Outcome
 from comity.crawler.ledger import Ledger
-from comity.crawler.memory import Memory
-from comity.crawler.outcome import Outcome
-from comity.crawler.reading import Reader
+from comity.crawler.limits import Memory, Spending
+from comity.crawler.pages import Reader
+from comity.crawler.recrawl import GONE, MOVED, Refresh, conditions
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.watch.watching import Watch
+from comity.crawler.stats import Watch
 from comity.errors import (
     AddressBlocked,
     CircuitOpen,
@@ -38,6 +37,23 @@ from comity.policy import Decision
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered, Renderer
+
+
+@dataclass(slots=True)
+class Host:
+    """One host. `delay` None: its robots.txt has not been asked for yet, so nothing but that may be sent."""
+
+    name: str
+    queue: deque[Entry] = field(default_factory=deque)
+    under_way: set[int] = field(default_factory=set)
+    sitemaps: int = 0  # of those under way
+    failing: bool = False  # the last request got no good answer
+    delay: float | None = None
+    not_before: float = 0.0
+    held_by: str = "back_off"  # why it is held until then; see snapshot.HostState
+    drained: bool = False  # nothing waits in the frontier beyond what is in `queue`
+    in_heap: bool = False
+
 
 LONGEST_BACKOFF = 60.0  # seconds
 LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise

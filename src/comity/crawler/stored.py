@@ -1,21 +1,89 @@
-"""What lies in an output, read back by those who check it: one shape for every format.
+"""Reading back what a crawl wrote, for those who check it: JSON Lines, and one shape for the records of every format.
 
-Each format's module has `read_back`, which gives its records one at a time. Nobody vouches for the files: what cannot
-be read comes back as a problem in words.
+Each format's module has a function that gives its records one at a time. Nobody vouches for the files: what cannot be
+read comes back as a problem in words.
 """
 
 import base64
 import binascii
 import codecs
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from comity.crawler.lines import read
 from comity.crawler.sinks import Channel
+from comity.errors import InputError
+
+LONGEST = 256 * 1024 * 1024  # bytes of one line
+_LARGEST = 1e15  # of a number; times are Unix seconds
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """One line of a file: its number, counted from 1, where it starts, its record or what is wrong, and its bytes."""
+
+    number: int
+    offset: int
+    record: JsonObject
+    problem: str | None = None
+    data: bytes = b""
+
+
+def read_lines(path: Path) -> Iterator[JsonLine]:
+    """The lines of a file, one at a time.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            offset = 0
+            number = 0
+            while data := file.readline(LONGEST):
+                number += 1
+                record, problem = load(data)
+                yield JsonLine(number, offset, record, problem, data)
+                offset += len(data)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def load(data: bytes) -> tuple[JsonObject, str | None]:
+    """The record that a line holds; an empty one, and why, where it holds none."""
+    if not data.endswith(b"\n"):
+        return {}, "the line is cut short"
+    try:
+        record = json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return {}, "the line is not JSON"
+    return (record, None) if isinstance(record, dict) else ({}, "the line is not a JSON object")
+
+
+def wrong_field(record: Mapping[str, Any], shape: Mapping[str, tuple[type, ...]]) -> str | None:
+    """The name of the first field that is missing or not of its type."""
+    for name, kinds in shape.items():
+        if name not in record or not _fits(record[name], kinds):
+            return name
+    return None
+
+
+def _fits(value: object, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in kinds
+    if isinstance(value, int):
+        return (int in kinds or float in kinds) and abs(value) < _LARGEST
+    return isinstance(value, kinds) and (not isinstance(value, float) or abs(value) < _LARGEST)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
 
 CHECKED: Final[tuple[Channel, ...]] = (
     "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots",
@@ -60,7 +128,7 @@ def from_lines(path: Path, channel: Channel) -> Iterator[Stored]:
     if not path.exists():
         yield absent(path.name, channel)
         return
-    for line in read(path):
+    for line in read_lines(path):
         problem = line.problem
         intact = None if problem else is_intact(line.record)
         yield Stored(channel, path.name, line.number, line.record, intact, problem)

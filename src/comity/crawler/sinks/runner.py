@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from comity.crawler import plugins
 from comity.crawler.sinks import CHANNELS, Answer, Channel, Sink
-from comity.crawler.sinks.stored import Stored
+from comity.crawler.stored import Stored
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Frontier
 from comity.frontier.durable import disk_error
@@ -28,20 +28,22 @@ class Format:
         module, member: where its class is, imported late.
         where: which file holds the records of channel `{}`, in words.
         owns: patterns of all files and folders that it writes, cuts back or removes.
+        reader: the function of the module that reads it back.
     """
 
     module: str
     member: str
     where: str
     owns: tuple[str, ...]
+    reader: str = "read_back"
 
 
 FORMATS = {
-    "jsonl": Format("comity.crawler.sinks.jsonl", "JsonLines", "{}.jsonl", ("{}.jsonl",)),
+    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl"),
     "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz",)),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}-*.parquet", ("{}-[0-9]*.*",)),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
-    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files")),
+    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),
 }
 DEFAULT = "jsonl"
 LEDGER = "ledger.jsonl"  # beside every output
@@ -89,7 +91,7 @@ def read_back(folder: Path, name: str) -> Iterator[Stored]:
         StorageError: a file cannot be read.
         InvalidSetting: a library that the format needs is not installed.
     """
-    records: Iterator[Stored] = import_module(FORMATS[name].module).read_back(folder)
+    records: Iterator[Stored] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(folder)
     return records
 
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-from comity.crawler.hosts import Host
-from comity.crawler.stats import Stats
-from comity.crawler.watch.tally import OTHERS, Rule
-from comity.crawler.watch.watching import Watch
+from comity.crawler.fetcher import Host
+from comity.crawler.stats import OTHERS, RefusingRule, Stats, Watch
 from comity.frontier import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -74,7 +72,7 @@ class Snapshot:
         rules: the rules that refused most URLs in this run, with their counts, and how many others refused.
         requests: by purpose and answer; `refused`: URLs by verdict. Both over all runs.
         urls: how many URLs are in each state, as last committed.
-        commits: how many commits of this run took how long (see tally.COMMIT_BOUNDS), and their seconds in all.
+        commits: how many commits of this run took how long (see stats.COMMIT_BOUNDS), and their seconds in all.
     """
 
     phase: Phase
@@ -85,7 +83,7 @@ class Snapshot:
     under_way: int
     states: Mapping[HostState, int]
     hosts: tuple[HostNow, ...]
-    rules: tuple[tuple[Rule, int], ...]
+    rules: tuple[tuple[RefusingRule, int], ...]
     other_rules: int
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -127,7 +125,7 @@ def take(
             active.append(seen)
     active += heapq.nsmallest(max(most_hosts // 2, most_hosts - len(active)), silent, key=_place)
     tally = watch.tally
-    rules = {Rule(*rule): count for rule, count in tally.rules.copy().items()}
+    rules = {RefusingRule(*rule): count for rule, count in tally.rules.copy().items()}
     others = rules.pop(OTHERS, 0)
     stats = replace(watch.stats)
     return Snapshot(

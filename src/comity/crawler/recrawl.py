@@ -1,18 +1,18 @@
-"""What a refresh knows of pages visited before: how to ask for one, whether it need be asked for, and what changed.
+"""A refresh of a finished crawl: how it begins, how and whether to ask for a page again, what changed.
 
-It judges by what is handed in, and never sends or writes anything.
+In one transaction the frontier forgets what it met, and keeps what it visited. What is known of the site stays (scope,
+traps, duplicates, waits); what is about this crawl's work begins anew (counts, budgets).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from comity.crawler.digest import digest
-from comity.crawler.hosts import Host
-from comity.frontier import Entry, Kind, Visit, Visits
+from comity.crawler.records import digest
+from comity.errors import StorageError
+from comity.frontier import Entry, Frontier, Kind, Visit, Visits, has_begun
 from comity.net import Response
-from comity.signals.sitemaps import SitemapUrl
 
 MARGIN: Final = 86_400.0
 """Seconds that a stated change must lie before the last fetch: for a clock that is wrong, a zone that is not named, and
@@ -50,20 +50,6 @@ class Refresh:
             return False
         return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
 
-    def in_turn(self, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
-        """What of a host's next URLs may have its turn: sitemaps come before the pages they may speak of.
-
-        Args:
-            waiting: sitemaps first.
-            unread: whether sitemaps were found, or read, that are not committed yet.
-        """
-        if not self.trusts_sitemaps:
-            return waiting
-        if host.delay is None:  # its robots.txt, which names its sitemaps, is asked for in the turn of one URL
-            return waiting[:1]
-        sitemaps = [entry for entry in waiting if entry.kind is Kind.SITEMAP]
-        return sitemaps or ([] if unread or host.sitemaps else waiting)
-
 
 def visited(response: Response, *, depth: int) -> Visit:
     """What is to be known of a page that is kept, should it be asked for again."""
@@ -98,30 +84,50 @@ def is_same(before: Visit | None, response: Response) -> bool:
     return before is not None and before.digest == digest(response.body)
 
 
-def latest_change(item: SitemapUrl) -> float | None:
-    """The latest Unix time in seconds that the `lastmod` of a sitemap's entry leaves; None where it says none."""
-    if item.lastmod is None:
-        return None
-    try:
-        return _end(item.lastmod, item.precision).timestamp()
-    except (OverflowError, ValueError):  # the year 9999, or one that is no year here
-        return None
-
-
-def _end(start: datetime, precision: str | None) -> datetime:
-    match precision:
-        case "year":
-            return start.replace(year=start.year + 1)
-        case "month":
-            return (start + timedelta(days=32)).replace(day=1)
-        case "day":
-            return start + timedelta(days=1)
-        case _:
-            return start + timedelta(minutes=1)
-
-
 def _validator(value: str | None) -> str | None:
     """A header that can be kept and sent as it is; None where it is missing or no server would mean it."""
     if value and len(value) <= _LONGEST_VALIDATOR and value.isascii() and value.isprintable():
         return value
     return None
+
+
+ENDED: Final = "ended"
+"""The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
+FINISHED: Final = "finished"
+_FACT: Final = "refresh"
+_FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
+
+
+def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool) -> Refresh | None:
+    """The refresh under way in a folder; None while the first crawl is.
+
+    Args:
+        begin: whether a new one is wanted.
+
+    Raises:
+        StorageError: it cannot begin, because the crawl or the refresh before it has not ended.
+    """
+    now: dict[str, int] = frontier.recall(_FACT, {"number": 0, "last": 0})
+    if begin:
+        if frontier.recall(ENDED) != FINISHED:
+            raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
+        if frontier.recall("stats", {}).get("pages") and not frontier.visits.any():
+            raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
+
+        def facts(last: int) -> dict[str, Any]:
+            now.update(number=now["number"] + 1, last=last)
+            return {_FACT: now, ENDED: None}
+
+        frontier.begin_again(forget=_FORGOTTEN, facts=facts)
+    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
+
+
+def check_begun(folder: Path, wanted: str) -> None:
+    """Raises StorageError where there is no crawl to do with what is wanted."""
+    frontier = folder / "frontier.sqlite"
+    if not has_begun(frontier):
+        if frontier.exists():
+            raise StorageError(
+                f"{folder} holds no crawl yet: it was stopped before it began", hint="give its URLs to start it"
+            )
+        raise StorageError(f"{folder} holds no crawl to {wanted}", hint="give the URLs to start one from")

@@ -1,23 +1,125 @@
 """Whose turn it is: visits are started for hosts that are ready, in the order of each host's queue.
 
-A host with an interval has one visit at a time, and so have hosts that share a pace. When it may be asked again is the
-gate's to say; whether anything may be started at all is the crawler's.
+A heap orders hosts by the time they are ready; nothing is polled. Times are the client's monotonic clock. A host with
+an interval has one visit at a time, and so have hosts that share a pace. When a host may be asked again is the gate's
+to say; whether anything may be started at all is the crawler's.
+
+Where the number of pages is limited, sitemaps are read only as far as they are needed: a sitemap has its turn when
+fewer pages wait than may be kept, one at a time, so that what it names counts for the next; and no more sitemaps are
+asked for than pages may be kept. So a limit on pages is one on requests too, but for robots.txt, redirects and what
+fails.
 """
 
 import asyncio
+import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from comity.crawler.again.revisits import Refresh
-from comity.crawler.budget import Spending
-from comity.crawler.hosts import Host, Hosts
-from comity.crawler.outcome import Outcome
+from comity.crawler.commit import Outcome
+from comity.crawler.fetcher import Host, Visitor
+from comity.crawler.limits import Spending
+from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.sparing import needed
 from comity.crawler.stats import Stats
-from comity.crawler.visiting import Visitor
 from comity.frontier import Entry, Frontier, Kind
 from comity.net import AsyncClient, Clock
+
+
+class Alarm:
+    """What wakes one loop. `set` may be called at any time, before the sleep too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._event = asyncio.Event()
+        self.set = self._event.set
+
+    async def sleep(self, seconds: float) -> None:
+        """Until something happens, at most `seconds`."""
+        if not self._event.is_set() and seconds > 0:
+            waking = asyncio.ensure_future(self._event.wait())
+            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+            try:
+                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waking.cancel()
+                sleeping.cancel()
+        elif not self._event.is_set():
+            await asyncio.sleep(0)
+        self._event.clear()
+
+
+class Hosts:
+    """All hosts that have or had work."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, Host] = {}
+        self._heap: list[tuple[float, int, Host]] = []
+        self._order = 0
+
+    def of(self, name: str) -> Host:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = Host(name)
+        return host
+
+    def all(self) -> list[Host]:
+        return list(self._hosts.values())
+
+    def push(self, host: Host, ready_at: float) -> None:
+        """Have a host come up at a time; does nothing where it is due to come up already."""
+        if not host.in_heap:
+            host.in_heap = True
+            self._order += 1  # among equals, first come first served
+            heapq.heappush(self._heap, (ready_at, self._order, host))
+
+    def pop_ready(self, now: float) -> Host | None:
+        """The host that has been ready longest, if any is."""
+        if self._heap and self._heap[0][0] <= now:
+            host = heapq.heappop(self._heap)[2]
+            host.in_heap = False
+            return host
+        return None
+
+    def first(self) -> Host | None:
+        """The host that becomes ready next."""
+        return self._heap[0][2] if self._heap else None
+
+    def next_time(self) -> float | None:
+        """When the next host becomes ready."""
+        return self._heap[0][0] if self._heap else None
+
+
+def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
+    """What of a host's next URLs may have its turn in a refresh: sitemaps come before the pages they may speak of.
+
+    Args:
+        waiting: sitemaps first.
+        unread: whether sitemaps were found, or read, that are not committed yet.
+    """
+    if not refresh.trusts_sitemaps:
+        return waiting
+    if host.delay is None:  # its robots.txt, which names its sitemaps, is asked for in the turn of one URL
+        return waiting[:1]
+    sitemaps = [entry for entry in waiting if entry.kind is Kind.SITEMAP]
+    return sitemaps or ([] if unread or host.sitemaps else waiting)
+
+
+def needed(
+    frontier: Frontier, host: Host, but_not: Collection[int], *, room: int, most: int, lists: int, unread: bool
+) -> tuple[list[Entry], bool]:
+    """What has its turn next, and whether nothing else waits that may have it before the next commit.
+
+    Args:
+        room: pages that may still be kept.
+        most: URLs held in memory.
+        lists: sitemaps that may still be asked for.
+        unread: whether one is under way, or was read and is not committed yet: what it names may be enough.
+    """
+    pages = frontier.waiting(host.name, but_not=but_not, most=most, kind=Kind.PAGE)
+    sitemaps = frontier.waiting(host.name, but_not=but_not, most=1, kind=Kind.SITEMAP) if lists and not unread else []
+    enough = len(pages) >= min(room, most)
+    return pages if enough else sitemaps + pages, len(pages) < most and not sitemaps and not unread
+
 
 REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
@@ -154,7 +256,7 @@ class Schedule:
         waiting = self._frontier.waiting(host.name, but_not=taken, most=most, kind=kind)
         host.drained = len(waiting) < most
         if self._refresh is not None:
-            met, waiting = waiting, self._refresh.in_turn(host, waiting, unread=unread)
+            met, waiting = waiting, in_turn(self._refresh, host, waiting, unread=unread)
             if lists and waiting and waiting[0].kind is Kind.SITEMAP:
                 waiting = waiting[:lists]
             host.drained = host.drained and waiting is met

@@ -1,4 +1,4 @@
-"""Which URLs belong to a crawl: by host, registrable domain or path prefix, by patterns, by depth; and why.
+"""What a crawl covers: by host, domain or path prefix, by patterns, by depth; and why.
 
 Values in, values out: it never asks a site and never fetches the list of public suffixes (a copy comes with
 publicsuffixlist). Whether robots.txt allows a URL is not its question.
