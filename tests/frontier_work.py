@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks.runner import GuardedSink
+from comity.crawler.sinks.runner import SinkRunner
 from comity.errors import StorageError
 from comity.frontier import Batch, Found, Frontier, Kind, State, seen
 
@@ -42,9 +42,9 @@ def work(folder: Path, log: Path | None = None) -> None:
     with (
         Frontier(folder / "frontier.sqlite") as frontier,
         ThreadPoolExecutor(1) as thread,
-        GuardedSink("jsonl", folder, frontier).opened(thread) as sink,
+        SinkRunner("jsonl", folder, frontier).opened(thread) as sink,
     ):
-        step = frontier.recall("step", 0)
+        step = frontier.load_state("step", 0)
         while True:
             batch = Batch(found=found(step) if step < STEPS else [])
             for host in frontier.hosts():

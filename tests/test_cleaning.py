@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
-from comity.crawler.canonicalize import MOST_RULES, Cleaning
+from comity.crawler.canonicalize import MOST_RULES, Canonicalizer
 
 SESSION = "q8f3nq09v4j2k5l6m7n8o9p0a1"
 
@@ -29,7 +29,7 @@ SESSION = "q8f3nq09v4j2k5l6m7n8o9p0a1"
     ],
 )
 def test_what_only_tracks_is_taken_off(written: str, clean: str) -> None:
-    assert Cleaning().clean("http://a.example" + written) == "http://a.example" + clean
+    assert Canonicalizer().clean("http://a.example" + written) == "http://a.example" + clean
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_what_only_tracks_is_taken_off(written: str, clean: str) -> None:
 )
 def test_what_may_make_a_difference_stays(path: str) -> None:
     url = "http://a.example" + path
-    assert Cleaning().clean(url) is url
+    assert Canonicalizer().clean(url) is url
 
 
 def test_clean_param_of_robots_txt_is_obeyed_on_its_paths() -> None:
-    cleaning = Cleaning.from_robots(["ref&from /shop/", "s", "p&z */index.html", "", " /only-a-path", "&&"])
+    cleaning = Canonicalizer.from_robots(["ref&from /shop/", "s", "p&z */index.html", "", " /only-a-path", "&&"])
     for path, clean in (
         ("/shop/x?ref=1&id=2&from=3", "/shop/x?id=2"),
         ("/other?ref=1", "/other?ref=1"),
@@ -63,7 +63,7 @@ def test_clean_param_of_robots_txt_is_obeyed_on_its_paths() -> None:
 
 
 def test_a_robots_txt_with_a_million_rules_costs_no_more() -> None:
-    cleaning = Cleaning.from_robots(f"p{number} /{number}" for number in range(1_000_000))
+    cleaning = Canonicalizer.from_robots(f"p{number} /{number}" for number in range(1_000_000))
     assert len(cleaning.rules) == MOST_RULES
 
 
@@ -92,7 +92,7 @@ def test_cleaning_is_idempotent_and_keeps_the_normal_form(path: str, values: lis
         url = urls.normalise("http://a.example/" + path)
     except InvalidURL:
         return
-    cleaning = Cleaning.from_robots(values)
+    cleaning = Canonicalizer.from_robots(values)
     clean = cleaning.clean(url)
     assert cleaning.clean(clean) == clean
     assert urls.normalise(clean) == clean

@@ -312,7 +312,7 @@ def test_a_folder_in_use_is_refused(site: Site, tmp_path: Path) -> None:
     from comity.frontier import Frontier
 
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
-        frontier.remember("seeds", [])
+        frontier.save_state("seeds", [])
         with pytest.raises(StorageError, match="in use"):
             crawl(tmp_path, site.url("/"))
 

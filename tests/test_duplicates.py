@@ -150,7 +150,7 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
                     fingerprint=duplicates.simhash(" ".join(text(words, 60))),
                 )
             )
-            facts |= json.loads(json.dumps(kept.facts()))
+            facts |= json.loads(json.dumps(kept.save_state()))
         return marked
 
     with pytest.MonkeyPatch.context() as patch:

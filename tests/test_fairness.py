@@ -11,7 +11,7 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
 from comity.crawler import pages
-from comity.crawler.commit import Outcome
+from comity.crawler.commit import CommitBuffer
 from comity.frontier import Batch, Frontier
 from comity.policy import RobotsResult, Ruling, ruling
 
@@ -47,13 +47,13 @@ def records(folder: Path, channel: str) -> list[dict[str, Any]]:
 def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """In which turn of the loop each URL was found, from now on. A slice takes no time at all."""
     at: list[int] = []
-    found = Outcome.found
+    found = CommitBuffer.found
 
-    def noting(self: Outcome, *args: Any) -> None:
+    def noting(self: CommitBuffer, *args: Any) -> None:
         at.append(turns.number)
         found(self, *args)
 
-    monkeypatch.setattr(Outcome, "found", noting)
+    monkeypatch.setattr(CommitBuffer, "found", noting)
     monkeypatch.setattr(pages, "LONGEST", 0.0)
     return at
 

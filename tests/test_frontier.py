@@ -95,7 +95,7 @@ def test_what_became_of_urls_is_counted(frontier: Frontier) -> None:
     frontier.commit(batch, write)
     frontier.commit(batch, write)
     assert said == [(4, [{"url": "no"}]), (0, [])]
-    assert frontier.recall("lengths") == {"pages": 0}
+    assert frontier.load_state("lengths") == {"pages": 0}
     first, second, third = frontier.waiting("a.example", but_not=(), most=10)
     frontier.commit(Batch(settled=[(State.DONE, first.id), (State.FAILED, third.id)], retried=[second.id]), nothing)
     frontier.commit(Batch(settled=[(State.DONE, first.id)]), nothing)  # said twice, counted once
@@ -281,45 +281,48 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_pat
         visits = [visit("1", etag='"e"', modified="then")]
         frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2)]), nothing)
         for name in ("spent", "spent a.example", "page x"):
-            frontier.remember(name, 1)
+            frontier.save_state(name, 1)
 
         def fails(last: int) -> dict[str, Any]:
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
-            frontier.begin_again(forget=("spent", "spent *"), facts=fails)
-        assert (frontier.recall("spent"), frontier.counts()[State.DONE]) == (1, 1)
+            frontier.begin_again(forget=("spent", "spent *"), save=fails)
+        assert (frontier.load_state("spent"), frontier.counts()[State.DONE]) == (1, 1)
         frontier.commit(Batch(found=first), lambda new, _: {"new": new})
-        assert frontier.recall("new") == 0
+        assert frontier.load_state("new") == 0
 
-        frontier.begin_again(forget=("spent", "spent *"), facts=lambda last: {"last": last})
-        assert [frontier.recall(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
+        frontier.begin_again(forget=("spent", "spent *"), save=lambda last: {"last": last})
+        assert [frontier.load_state(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
         assert set(frontier.counts().values()) == {0}
         assert not list(frontier.hosts())
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
-        last = frontier.recall("last")
+        last = frontier.load_state("last")
         assert dict(frontier.visits.until(last)) == {first[0].url: 1, first[1].url: 2} | dict.fromkeys(waits, 3)
         assert next(frontier.visits.until(last)) == (first[0].url, 1)
         assert frontier.visits.of(first[0].url) == visits[0]
         assert frontier.visits.of(waits[0]) == Visit(waits[0], 3)
         frontier.commit(Batch(found=first), lambda new, _: {"new": new})
-        assert frontier.recall("new") == len(first)
+        assert frontier.load_state("new") == len(first)
         assert min(entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)) > max(ids.values())
 
 
 def test_what_was_visited_again_is_no_longer_before_a_refresh(tmp_path: Path) -> None:
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         frontier.commit(Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
-        frontier.begin_again(forget=(), facts=lambda last: {"last": last})
-        last = frontier.recall("last")
+        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        last = frontier.load_state("last")
         frontier.commit(Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
         assert frontier.visits.of("https://a.example/unknown") is None
         frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9)]), nothing)
         assert [url for url, _ in frontier.visits.until(last)] == [visit("2").url]
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
-        frontier.begin_again(forget=(), facts=lambda last: {"last": last})
-        assert [url for url, _ in frontier.visits.until(frontier.recall("last"))] == [visit("2").url, visit("3").url]
+        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        assert [url for url, _ in frontier.visits.until(frontier.load_state("last"))] == [
+            visit("2").url,
+            visit("3").url,
+        ]
         assert frontier.visits.of(visit("2").url) == visit("2")
 
 
@@ -416,9 +419,9 @@ class Crashes(RuleBasedStateMachine):
             self.frontier.__exit__()
             self.folder = image[0]
             self.frontier = Frontier(self.folder / "frontier.sqlite")
-            if self.frontier.recall("commits", 0) == before[2]:
+            if self.frontier.load_state("commits", 0) == before[2]:
                 self.states, self.order, self.commits = before
-            assert self.frontier.recall("commits", 0) == self.commits
+            assert self.frontier.load_state("commits", 0) == self.commits
 
     @rule()
     def open_again(self) -> None:

@@ -136,7 +136,7 @@ def test_power_is_lost_and_with_it_everything_not_synced(root: Path, disk: Path)
         if committed == 0 and not (image / "frontier.sqlite").exists():
             continue  # nothing was accepted by then
         with frontier_work.Frontier(image / "frontier.sqlite") as frontier:
-            assert frontier.recall("step", 0) in (committed, committed + 1)
+            assert frontier.load_state("step", 0) in (committed, committed + 1)
         finish(image)
         shutil.rmtree(image)
 

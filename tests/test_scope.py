@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
-from comity.crawler.limits import Budget, Spending, Spent
+from comity.crawler.limits import Budget, Quota, Spent
 from comity.crawler.scope import BREADTHS, Scope
 from comity.domains import registrable
 
@@ -184,15 +184,15 @@ def test_a_budget_counts_what_is_under_way_as_pages() -> None:
 def test_the_time_between_two_runs_is_not_spent() -> None:
     facts: dict[str, Any] = {}
     for start in (1_000.0, 5_000.0):
-        spending = Spending(Budget(seconds=10), Budget(seconds=8), facts.get)
-        spending.started("a", start)
-        assert spending.used_up(start + 3) is None
-        facts |= json.loads(json.dumps(spending.facts(start + 4)))
+        quota = Quota(Budget(seconds=10), Budget(seconds=8), facts.get)
+        quota.started("a", start)
+        assert quota.used_up(start + 3) is None
+        facts |= json.loads(json.dumps(quota.save_state(start + 4)))
     assert facts == {"spent": [0, 0, 8.0, 0], "spent a": [0, 0, 8.0, 0]}
-    spending = Spending(Budget(seconds=10), Budget(seconds=8), facts.get)
-    assert spending.used_up(9_000.0) is None
-    assert spending.used_up_on("a", 9_000.0) == "the limit of 8 seconds is reached"
-    assert spending.used_up_on("b", 9_000.0) is None
+    quota = Quota(Budget(seconds=10), Budget(seconds=8), facts.get)
+    assert quota.used_up(9_000.0) is None
+    assert quota.used_up_on("a", 9_000.0) == "the limit of 8 seconds is reached"
+    assert quota.used_up_on("b", 9_000.0) is None
 
 
 def test_a_crawl_stays_below_its_prefix(site: Site, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from sites import HANGS, Site
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
 from comity.crawler.sinks import files
-from comity.crawler.sinks.runner import FORMATS, GuardedSink, make
+from comity.crawler.sinks.runner import FORMATS, SinkRunner, make
 from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -269,7 +269,7 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
     with (
         Frontier(tmp_path / "frontier.sqlite") as frontier,
         ThreadPoolExecutor(1) as thread,
-        GuardedSink("sqlite", tmp_path, frontier).opened(thread),
+        SinkRunner("sqlite", tmp_path, frontier).opened(thread),
     ):
         pass
     with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):

@@ -131,16 +131,16 @@ def test_ordinary_use_of_parameters_is_no_trap() -> None:
 
 def test_what_proved_to_be_a_trap_is_known_in_the_next_run() -> None:
     facts: dict[str, Any] = {}
-    first = traps(recall=facts.get)
+    first = traps(load_state=facts.get)
     day, form = f"{HOST}/cal?day=", f"{HOST}/list?"
     for number in range(1200):
         first.judge(f"{day}{TODAY + timedelta(number):%Y-%m-%d}", depth=number)
         first.judge(f"{form}a{number}=1&b=2")
         first.judge(f"{form}a={number % 7}&b={number % 11}&c={number % 13}&d={number % 3}&e={number % 5}")
-        facts |= json.loads(json.dumps(first.facts()))
+        facts |= json.loads(json.dumps(first.save_state()))
     assert len(facts) == 3
-    assert first.facts() == {}
-    later = traps(recall=facts.get)
+    assert first.save_state() == {}
+    later = traps(load_state=facts.get)
     assert named(later.judge(f"{day}2031-01-01")) == "calendar"
     assert named(later.judge(f"{form}new=1&b=2")) == "parameters"
     assert later.judge(f"{form}a3=1&b=2") is None

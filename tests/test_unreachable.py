@@ -24,7 +24,7 @@ class Told:
     def postponed(self, entry: Entry, why: str) -> None:
         self.waiting += 1
 
-    def recalled(self, host: str, number: int) -> None:
+    def resumed(self, host: str, number: int) -> None:
         self.back.append((host, number))
 
 
@@ -44,10 +44,10 @@ def test_only_hosts_of_which_something_changed_are_written(clock: FakeClock) -> 
     silent, _ = unreachable(clock)
     for number in range(HOSTS):
         postpone(silent, number, clock.now + 100)
-    assert len(silent.facts()) == HOSTS
-    assert silent.facts() == {}
+    assert len(silent.save_state()) == HOSTS
+    assert silent.save_state() == {}
     postpone(silent, 7, clock.now + 100)
-    facts = silent.facts()
+    facts = silent.save_state()
     assert list(facts) == [f"{UNREACHABLE}h7.example"]
     assert facts[f"{UNREACHABLE}h7.example"][0] == 2
     assert len(json.dumps(facts)) < 200
@@ -58,14 +58,14 @@ def test_hosts_come_up_each_in_its_time_and_are_forgotten_then(clock: FakeClock)
     for number in range(5):
         postpone(silent, number, clock.now + 10 * (5 - number))
     postpone(silent, 4, clock.now + 45)  # put off again
-    silent.facts()
-    assert silent.recall_due() == 20
+    silent.save_state()
+    assert silent.resume_due() == 20
     clock.now += 31
-    assert silent.recall_due() == 9
+    assert silent.resume_due() == 9
     assert told.back == [("h3.example", 1), ("h2.example", 1)]
-    assert silent.facts() == {f"{UNREACHABLE}h3.example": None, f"{UNREACHABLE}h2.example": None}
+    assert silent.save_state() == {f"{UNREACHABLE}h3.example": None, f"{UNREACHABLE}h2.example": None}
     clock.now += 30
-    assert silent.recall_due() is None
+    assert silent.resume_due() is None
     assert sorted(told.back[2:]) == [("h0.example", 1), ("h1.example", 1), ("h4.example", 2)]
     assert not silent
 
@@ -76,22 +76,22 @@ def test_a_later_run_knows_what_the_frontier_remembers(tmp_path: Path, clock: Fa
         postpone(silent, number, clock.now + 10 * (1 + number))
 
     def commit(frontier: Frontier) -> None:
-        frontier.commit(Batch(), lambda new, refusals: silent.facts() | {"unreachably": 1})
+        frontier.commit(Batch(), lambda new, refusals: silent.save_state() | {"unreachably": 1})
 
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         commit(frontier)
         clock.now += 15
-        silent.recall_due()
+        silent.resume_due()
         commit(frontier)
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
-        known = frontier.recall_all(UNREACHABLE)
+        known = frontier.load_states(UNREACHABLE)
         assert sorted(known) == [f"{UNREACHABLE}h1.example", f"{UNREACHABLE}h2.example"]
-        assert frontier.recall(f"{UNREACHABLE}h0.example") is None
+        assert frontier.load_state(f"{UNREACHABLE}h0.example") is None
     later, told = unreachable(clock, known)
     assert later.holds("h1.example", "http://h1.example")
     assert not later.holds("h0.example", "http://h0.example")
-    assert later.facts() == {}
-    assert later.recall_due() == 5
+    assert later.save_state() == {}
+    assert later.resume_due() == 5
     clock.now += 5
-    later.recall_due()
+    later.resume_due()
     assert told.back == [("h1.example", 1)]

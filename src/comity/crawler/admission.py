@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from comity import urls
 from comity.crawler import records
-from comity.crawler.canonicalize import Cleaning
-from comity.crawler.commit import Outcome
+from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.traps import Trap, Traps, redirect_trap
@@ -85,11 +85,6 @@ def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
         yield Candidate(origin + WELL_KNOWN[0], 1, Kind.SITEMAP, guessed=True)
 
 
-def is_guess(url: str, named: Sequence[str]) -> bool:
-    """Whether a sitemap's URL is a well-known place that nobody named."""
-    return url.removeprefix(urls.origin(url)) in WELL_KNOWN and url not in named
-
-
 def may_be_sitemap(url: str | None) -> bool:
     """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
     path = (url or "").partition("?")[0].lower()
@@ -152,33 +147,107 @@ def _end(start: datetime, precision: str | None) -> datetime:
             return start + timedelta(minutes=1)
 
 
-_PLAIN: Final = Cleaning()
+RECENT: Final = 100_000  # URLs remembered in memory to spare the frontier most repeats
+_PLAIN: Final = Canonicalizer()
 
 
-class Admission:
-    """The wishes of one crawl.
+class URLFilter:
+    """Decides which URLs enter the queue of one crawl.
+
+    It knows the scope as redirects move it, counts of paths, and what each robots.txt says of parameters and sitemaps.
 
     Args:
         seeds: URLs in normal form that the scope lies around.
         today: the day on which the crawl runs.
-        recall: gives back what `facts` returned under a name in an earlier run, or None.
+        load_state: gives back what `save_state` gave under a name in an earlier run, or None.
+        ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
     """
 
     def __init__(
-        self, settings: CrawlSettings, seeds: Iterable[str], *, today: date, recall: Callable[[str], Any]
+        self,
+        settings: CrawlSettings,
+        seeds: Iterable[str],
+        buffer: CommitBuffer,
+        *,
+        today: date,
+        load_state: Callable[[str], Any],
+        ruling: Callable[[str], Ruling | None],
     ) -> None:
         self._settings = settings
-        self._scope: Scope = settings.scope_around(seeds, recall("scope"))
-        self._scope_kept: Scope | None = None  # as `facts` gave it out last
+        self._buffer = buffer
+        self._ruling = ruling
+        self._recent: set[str] = set()
+        self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
+        self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
         self._traps = Traps(
             today=today,
             max_length=settings.max_url_length,
             max_segments=settings.max_path_segments,
-            recall=recall,
+            load_state=load_state,
         )
-        self._cleanings: dict[str, Cleaning] = {}  # by origin, where robots.txt has a word in it
+        self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
+
+    def links(self, found: Iterable[str], *, depth: int) -> None:
+        """Take up the links of a page."""
+        recent = self._recent
+        for url in found:
+            if url not in recent:
+                self.discover(url, depth=depth)
+
+    def candidate(self, candidate: Candidate, *, hops: int = 0) -> None:
+        """Take up what something else than a link points to; `hops` were passed on the way to it."""
+        if candidate.guessed:
+            ruling = self._ruling(candidate.url)
+            if ruling is None or not ruling.allows(candidate.url):
+                return  # nobody named it, so nothing is refused either
+        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+
+    def from_source(self, url: str) -> None:
+        """Take up what a source names: it is given by hand, and the scope widens around it."""
+        try:
+            url = urls.normalise(url)
+        except InvalidURL as error:
+            self._buffer.no_url(url, str(error))
+        else:
+            self._given.append(url)  # the scope covers it once many are there, see `save_state`
+            self.discover(url, depth=0, given=True)
+
+    def again(self, url: str, *, depth: int) -> None:
+        """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
+        if self._covers(url, depth=depth, kind=Kind.PAGE):
+            self.discover(url, depth=depth, given=True)
+
+    def discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
+        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
+            return
+        if not given:
+            clean = self.clean(url)
+            if clean is not url and self._met(clean):
+                return
+            url = clean
+            if not self._covers(url, depth=depth, kind=kind):
+                self._buffer.stats.outside += 1
+                return
+        host = urls.host(url)
+        trap = self._trap(url, depth=depth, hops=hops, given=given)
+        ruling = self._ruling(url) if trap is None else None
+        refusal = None
+        by_policy = False
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+        elif ruling is None:
+            state = State.UNASKED
+        elif ruling.allows(url):
+            state = State.QUEUED
+        elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
+            state = State.UNASKED  # it will be asked for again
+        else:
+            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
+            by_policy = decision.by_policy
+        self._buffer.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy))
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
@@ -186,30 +255,15 @@ class Admission:
             return
         if named := named_sitemaps(result.origin, result.robots):
             self._sitemaps[result.origin] = named
-        cleaning = Cleaning.from_robots(record.value for record in result.robots.records("clean-param"))
-        if cleaning.rules:
-            self._cleanings[result.origin] = cleaning
+        canonicalizer = Canonicalizer.from_robots(record.value for record in result.robots.records("clean-param"))
+        if canonicalizer.rules:
+            self._canonicalizers[result.origin] = canonicalizer
 
     def clean(self, url: str) -> str:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""
         if not self._settings.clean_urls:
             return url
-        return (self._cleanings.get(urls.origin(url), _PLAIN) if self._cleanings else _PLAIN).clean(url)
-
-    def covers(self, url: str, *, depth: int, kind: Kind) -> bool:
-        """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""
-        return self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)
-
-    def trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
-        """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""
-        found = redirect_trap(url, hops)
-        if found is None and self._settings.traps and not given:
-            found = self._traps.judge(url, depth=depth)
-        return found
-
-    def given(self, url: str) -> None:
-        """A URL given by hand while the crawl runs. The scope covers it from the next `facts` on: many at a time."""
-        self._given.append(url)
+        return (self._canonicalizers.get(urls.origin(url), _PLAIN) if self._canonicalizers else _PLAIN).clean(url)
 
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
@@ -227,100 +281,30 @@ class Admission:
 
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""
-        return is_guess(url, self._sitemaps.get(urls.origin(url), ()))
+        origin = urls.origin(url)
+        return url.removeprefix(origin) in WELL_KNOWN and url not in self._sitemaps.get(origin, ())
 
-    def facts(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered across runs."""
-        facts = self._traps.facts()
+        state = self._traps.save_state()
         if self._given:
             self._scope = self._scope.widened(self._given)
             self._given.clear()
         if self._scope is not self._scope_kept:
             self._scope_kept = self._scope
-            facts["scope"] = self._scope.to_dict()
-        return facts
+            state["scope"] = self._scope.to_dict()
+        return state
 
+    def _covers(self, url: str, *, depth: int, kind: Kind) -> bool:
+        """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""
+        return self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)
 
-RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
-
-
-class Intake:
-    """The way into one crawl.
-
-    Args:
-        ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
-    """
-
-    def __init__(self, admission: Admission, ruling: Callable[[str], Ruling | None], outcome: Outcome) -> None:
-        self._admission = admission
-        self._ruling = ruling
-        self._outcome = outcome
-        self._recent: set[str] = set()
-
-    def links(self, found: Iterable[str], *, depth: int) -> None:
-        """Take up the links of a page."""
-        recent = self._recent
-        for url in found:
-            if url not in recent:
-                self.discover(url, depth=depth)
-
-    def candidates(self, found: Iterable[Candidate]) -> None:
-        """Take up what something else than a link points to."""
-        for candidate in found:
-            self.candidate(candidate)
-
-    def candidate(self, candidate: Candidate, *, hops: int = 0) -> None:
-        """The same for one; `hops` were passed on the way to it."""
-        if candidate.guessed:
-            ruling = self._ruling(candidate.url)
-            if ruling is None or not ruling.allows(candidate.url):
-                return  # nobody named it, so nothing is refused either
-        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
-
-    def from_source(self, url: str) -> None:
-        """Take up what a source names: it is given by hand, and the scope widens around it."""
-        try:
-            url = urls.normalise(url)
-        except InvalidURL as error:
-            self._outcome.no_url(url, str(error))
-        else:
-            self._admission.given(url)
-            self.discover(url, depth=0, given=True)
-
-    def again(self, url: str, *, depth: int) -> None:
-        """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
-        if self._admission.covers(url, depth=depth, kind=Kind.PAGE):
-            self.discover(url, depth=depth, given=True)
-
-    def discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
-        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
-        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
-            return
-        if not given:
-            clean = self._admission.clean(url)
-            if clean is not url and self._met(clean):
-                return
-            url = clean
-            if not self._admission.covers(url, depth=depth, kind=kind):
-                self._outcome.stats.outside += 1
-                return
-        host = urls.host(url)
-        trap = self._admission.trap(url, depth=depth, hops=hops, given=given)
-        ruling = self._ruling(url) if trap is None else None
-        refusal = None
-        by_policy = False
-        if trap is not None:
-            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
-        elif ruling is None:
-            state = State.UNASKED
-        elif ruling.allows(url):
-            state = State.QUEUED
-        elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
-            state = State.UNASKED  # it will be asked for again
-        else:
-            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
-            by_policy = decision.by_policy
-        self._outcome.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy))
+    def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
+        """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""
+        found = redirect_trap(url, hops)
+        if found is None and self._settings.traps and not given:
+            found = self._traps.judge(url, depth=depth)
+        return found
 
     def _met(self, url: str) -> bool:
         """Whether a URL came up lately; spares the frontier most repeats."""

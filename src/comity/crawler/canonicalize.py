@@ -39,7 +39,7 @@ _FORM: Final = FORMS["rfc9309"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaning:
+class Canonicalizer:
     """What is taken off the URLs of one site.
 
     Attributes:

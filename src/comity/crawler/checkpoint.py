@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from comity.crawler.commit import Outcome
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.ledger import policy_to_dict
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import UNREACHABLE
@@ -68,7 +68,7 @@ def begun_policy(folder: Path) -> Policy | None:
     if not path.exists():
         return None
     with View(path) as view:
-        kept = view.recall(POLICY)
+        kept = view.load_state(POLICY)
     return None if kept is None else policy_from_dict(kept)
 
 
@@ -100,8 +100,8 @@ def begun_settings(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     with View(path) as view:
-        kept = view.recall(SETTINGS)
-        if kept is None and (scope := view.recall("scope")):  # of a version that remembered no more
+        kept = view.load_state(SETTINGS)
+        if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
             kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
     known = {name: tuple(value) if isinstance(value, list) else value for name, value in (kept or {}).items()}
     return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
@@ -151,13 +151,13 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
     Args:
         seeds: URLs given that no run before was given.
     """
-    recall, recall_all = frontier.recall, frontier.recall_all
+    load_state, load_states = frontier.load_state, frontier.load_states
     kept = settings_to_dict(settings)
-    before, scope = recall(SETTINGS, {}), recall("scope")
+    before, scope = load_state(SETTINGS, {}), load_state("scope")
     covers = None
     if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
         covers = settings.scope_around(seeds, scope)
-    otherwise = decides_otherwise(policy, recall(POLICY))
+    otherwise = decides_otherwise(policy, load_state(POLICY))
 
     def inside(url: str, depth: int, kind: Kind) -> bool:
         assert covers is not None
@@ -165,19 +165,19 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
             return covers.reaches(url)
         return depth == 0 or covers.holds(url, depth=depth)  # what was given is crawled whatever the patterns say
 
-    def facts(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
-        facts: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}
+    def save(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
+        state: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}
         if otherwise:
-            facts |= dict.fromkeys(recall_all(UNREACHABLE))
-        stats = recall("stats")
+            state |= dict.fromkeys(load_states(UNREACHABLE))
+        stats = load_state("stats")
         if stats is not None:
             stats["outside"] = max(stats["outside"] + by_scope.left - by_scope.back, 0)
             stats["refused"] = max(stats["refused"] - by_policy.refused, 0)
             stats["failed"] = max(stats["failed"] - by_policy.failed, 0)
-            facts["stats"] = stats | ({"postponed": 0} if otherwise else {})
-        return facts
+            state["stats"] = stats | ({"postponed": 0} if otherwise else {})
+        return state
 
-    frontier.judge_again(inside if covers is not None else None, policy=otherwise, facts=facts)
+    frontier.judge_again(inside if covers is not None else None, policy=otherwise, save=save)
 
 
 def _as_json(value: Any) -> Any:
@@ -189,11 +189,11 @@ class Unreachable:
 
     Args:
         longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
-        recalled: the facts under names that begin with UNREACHABLE, as `facts` returned them in earlier runs.
+        saved: what `save_state` gave in earlier runs, by name.
     """
 
-    def __init__(self, outcome: Outcome, clock: Clock, longest: float, recalled: Mapping[str, Any]) -> None:
-        self._outcome = outcome
+    def __init__(self, buffer: CommitBuffer, clock: Clock, longest: float, saved: Mapping[str, Any]) -> None:
+        self._buffer = buffer
         self._clock = clock
         self._longest = longest
         self._counts: dict[str, int] = {}  # URLs by host
@@ -201,7 +201,7 @@ class Unreachable:
         self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
         self._changed: set[str] = set()
         now, wall = clock.monotonic(), clock.wall()
-        for name, (count, times) in recalled.items():
+        for name, (count, times) in saved.items():
             host = name.removeprefix(UNREACHABLE)
             self._counts[host] = count
             self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
@@ -232,9 +232,9 @@ class Unreachable:
             heapq.heappush(self._due, (_last(times), host))
         self._changed.add(host)
         self._counts[host] = self._counts.get(host, 0) + 1
-        self._outcome.postponed(entry, decision.why if decision else f"{origin}/robots.txt could not be reached")
+        self._buffer.postponed(entry, decision.why if decision else f"{origin}/robots.txt could not be reached")
 
-    def recall_due(self) -> float | None:
+    def resume_due(self) -> float | None:
         """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
 
         A host's come up together, once all of its origins may be asked.
@@ -247,20 +247,20 @@ class Unreachable:
                     return at - now
                 del self._until[host]
                 self._changed.add(host)
-                self._outcome.recalled(host, self._counts.pop(host, 0))
+                self._buffer.resumed(host, self._counts.pop(host, 0))
             heapq.heappop(self._due)
         return None
 
-    def facts(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What a later run has to know, of the hosts of which something changed; None where they wait no more."""
         to_wall = self._clock.wall() - self._clock.monotonic()
-        facts: dict[str, Any] = {}
+        state: dict[str, Any] = {}
         for host in self._changed:
             times = self._until.get(host)
             until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
-            facts[UNREACHABLE + host] = None if until is None else [self._counts[host], until]
+            state[UNREACHABLE + host] = None if until is None else [self._counts[host], until]
         self._changed.clear()
-        return facts
+        return state
 
 
 def _last(times: dict[str, float]) -> float:
@@ -275,13 +275,13 @@ class Waits:
 
     Args:
         path: the file for what no commit has remembered yet.
-        recall: gives back a fact by its name, or the default.
+        load_state: gives back a fact by its name, or the default.
 
     Raises:
         StorageError: the file cannot be opened or read.
     """
 
-    def __init__(self, path: Path, client: AsyncClient, clock: Clock, recall: Callable[[str, Any], Any]) -> None:
+    def __init__(self, path: Path, client: AsyncClient, clock: Clock, load_state: Callable[[str, Any], Any]) -> None:
         self.then: Callable[[str], None] | None = None
         self._path = path
         self._client = client
@@ -293,7 +293,7 @@ class Waits:
             self._file = path.open("ab", buffering=0)
             self._written = self._file.tell()  # bytes
         self._taken = 0  # bytes of them that the commit under way makes superfluous
-        self._keep(recall)
+        self._keep(load_state)
 
     def __enter__(self) -> Self:
         return self
@@ -315,7 +315,7 @@ class Waits:
         if self.then is not None:
             self.then(pace)
 
-    def facts(self, *, at_rest: bool) -> dict[str, Any]:
+    def save_state(self, *, at_rest: bool) -> dict[str, Any]:
         """What a later run has to know.
 
         Args:
@@ -333,26 +333,26 @@ class Waits:
         return {"waits": waits, "intervals": self._client.intervals(), "at_rest": at_rest}
 
     def committed(self) -> None:
-        """What `facts` gave last is durable."""
+        """What `save_state` gave last is durable."""
         if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
             with explained_files(self._path):
                 self._file.truncate(0)
             self._written = self._taken = 0
 
-    def _keep(self, recall: Callable[[str, Any], Any]) -> None:
+    def _keep(self, load_state: Callable[[str, Any], Any]) -> None:
         """Have the client wait as the run before says."""
         wall = self._clock.wall()
         waits: dict[str, float] = {}
-        intervals: dict[str, float] = recall("intervals", {})
+        intervals: dict[str, float] = load_state("intervals", {})
         heard = [(key, until, seconds, interval) for key, until, seconds, interval in self._lines()]
-        stated = [(key, until, seconds, 0.0) for key, (until, seconds) in recall("waits", {}).items()]
+        stated = [(key, until, seconds, 0.0) for key, (until, seconds) in load_state("waits", {}).items()]
         for key, until, seconds, interval in stated + heard:
             if until > wall:  # a clock that was set back makes no wait longer than it was
                 waits[key] = max(waits.get(key, 0.0), min(until - wall, seconds))
             if interval > self._least:
                 intervals[key] = max(intervals.get(key, 0.0), interval)
         others = 0.0
-        if not recall("at_rest", True):
+        if not load_state("at_rest", True):
             others = self._least
             for key in waits.keys() | intervals.keys():
                 waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))

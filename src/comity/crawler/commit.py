@@ -16,8 +16,8 @@ from comity.crawler.limits import Memory
 from comity.crawler.plugins import Expanded
 from comity.crawler.records import Change, CrawledPage, Grounds
 from comity.crawler.sinks import Channel
-from comity.crawler.sinks.runner import GuardedSink
-from comity.crawler.stats import Stats, Tally, Watch
+from comity.crawler.sinks.runner import SinkRunner
+from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.net import Response
@@ -28,8 +28,8 @@ RECORD = 1000  # bytes of a record beside its body, about
 Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 
 
-class Outcome:
-    """The books of one crawl.
+class CommitBuffer:
+    """What one crawl found out and has not made durable yet.
 
     Attributes:
         stats: counts over all runs so far.
@@ -43,14 +43,14 @@ class Outcome:
         refresh: number of the refresh that this is; 0 for a first crawl.
     """
 
-    def __init__(self, watch: Watch, ledger: Ledger, memory: Memory, *, refresh: int = 0) -> None:
-        self.stats = watch.stats
+    def __init__(self, collector: StatsCollector, ledger: Ledger, memory: Memory, *, refresh: int = 0) -> None:
+        self.stats = collector.stats
         self._refresh = refresh
         self.trouble: str | None = None
         self.lasting = False
         self.refusal: str | None = None
         self.pending = 0
-        self._watch = watch
+        self._collector = collector
         self._ledger = ledger
         self._memory = memory
         self._batch = Batch()
@@ -166,11 +166,11 @@ class Outcome:
     def request(self, exchange: Exchange) -> None:
         """A request is over, whatever came of it."""
         self._ledger.request(exchange)
-        self._watch.request(exchange)
+        self._collector.request(exchange)
 
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
-        self._watch.robots(result)
+        self._collector.robots(result)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
@@ -179,7 +179,7 @@ class Outcome:
         record = records.refusal(decision, depth=entry.depth)
         self._write("refusals", record)
         self._ledger.refusal(record)
-        self._watch.refused(record)
+        self._collector.refused(record)
         self.stats.refused += 1
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
@@ -196,15 +196,15 @@ class Outcome:
         self.stats.refused += 1
 
     def postponed(self, entry: Entry, why: str) -> None:
-        """A URL has to wait until its host is recalled; that counts as a try."""
+        """A URL has to wait until its host is resumed; that counts as a try."""
         self.trouble = self.trouble or why
         self.stats.postponed += 1
         self._batch.postponed.append(entry.id)
 
-    def recalled(self, host: str, number: int) -> None:
+    def resumed(self, host: str, number: int) -> None:
         """The postponed URLs of a host, so many, have their turn again."""
         self.stats.postponed -= number
-        self._batch.recalled.append(host)
+        self._batch.resumed.append(host)
 
     def failed(
         self,
@@ -223,7 +223,7 @@ class Outcome:
         status = response.status if response else None
         record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
         self._write("failures", record, response)
-        self._watch.failed(entry.url, why)
+        self._collector.failed(entry.url, why)
         self.stats.failed += 1
         self.trouble = self.trouble or why
         self.lasting = self.lasting or not passing
@@ -241,7 +241,7 @@ class Outcome:
         """What was given to start from is no web address."""
         self._write("failures", records.failure(text, why, depth=0, attempts=0))
         self._ledger.unsent(text, why)
-        self._watch.failed(text, why)
+        self._collector.failed(text, why)
         self.stats.failed += 1
 
     def retried(self, entry: Entry) -> Entry:
@@ -249,14 +249,14 @@ class Outcome:
         self._batch.retried.append(entry.id)
         return replace(entry, attempts=entry.attempts + 1)
 
-    def take(self, facts: dict[str, Any]) -> "Commit":
+    def take(self, state: dict[str, Any]) -> "Commit":
         """All that became of URLs since the last commit, to be made durable by `Commit.carry_out`.
 
         Args:
-            facts: what is to be remembered beside it.
+            state: what is to be saved with it, by name.
         """
-        stats, tally = replace(self.stats), self._watch.tally.copy()
-        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, facts)
+        stats, tally = replace(self.stats), self._collector.tally.copy()
+        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, state)
         commit.octets, self.pending = self.pending, 0
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
@@ -272,9 +272,9 @@ class Outcome:
         self.stats.found += commit.new
         self.stats.refused += len(commit.refusals)
         for record in commit.refusals:
-            self._watch.refused(record)
+            self._collector.refused(record)
             self.refusal = self.refusal or record["why"]
-        self._watch.committed(commit.seconds)
+        self._collector.committed(commit.seconds)
         self.stats.trapped += commit.trapped
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
@@ -304,11 +304,11 @@ class Commit:
         pages: list[CrawledPage],
         stats: Stats,
         tally: Tally,
-        facts: dict[str, Any],
+        state: dict[str, Any],
     ) -> None:
         self.batch = batch
         self.pages = pages
-        self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.recalled)
+        self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.resumed)
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
         self.seconds = 0.0
@@ -317,9 +317,9 @@ class Commit:
         self._collected = collected
         self._stats = stats
         self._tally = tally
-        self._facts = facts
+        self._unsaved = state
 
-    def carry_out(self, frontier: Frontier, sink: GuardedSink, ledger: Ledger, *, final: bool) -> None:
+    def carry_out(self, frontier: Frontier, sink: SinkRunner, ledger: Ledger, *, final: bool) -> None:
         """Write output, ledger and frontier, all or nothing. Only one at a time; any thread.
 
         Args:
@@ -344,7 +344,7 @@ class Commit:
             for name, more in (("found", new), ("refused", len(by_rule)), ("trapped", self.trapped)):
                 stats[name] += more
             marker = ledger.commit(self._collected, by_rule, counts)
-            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._facts}
+            return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._unsaved}
 
         frontier.commit(self.batch, write)
         self.seconds = time.perf_counter() - begun

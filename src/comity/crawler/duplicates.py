@@ -154,19 +154,19 @@ class Duplicates:
     """The pages kept so far.
 
     Args:
-        recall: gives back what `facts` returned under a name, in this run or an earlier one, or None.
+        load_state: gives back what `save_state` gave under a name, in this run or an earlier one, or None.
         near: whether texts are compared too.
     """
 
-    def __init__(self, recall: Callable[[str], Any], *, near: bool = False) -> None:
-        self._recall = recall
-        self._facts: dict[str, Any] = {}
+    def __init__(self, load_state: Callable[[str], Any], *, near: bool = False) -> None:
+        self._load_state = load_state
+        self._unsaved: dict[str, Any] = {}
         self.near = near
         self._table = NearTable()
         self._chunk: array[int] = array("Q")
         self._chunks = 0
         if near:
-            for chunk in self._recalled_chunks():
+            for chunk in self._saved_chunks():
                 for fingerprint in chunk:
                     self._table.add(fingerprint)
 
@@ -186,30 +186,30 @@ class Duplicates:
             name = _content(digest(body))
             first = self._known(name)
             if not first:
-                self._facts[name] = url
+                self._unsaved[name] = url
             elif first != url and found is None:
                 found = Duplicate("content", first)
         if self.near and fingerprint is not None:
             first = self._near(fingerprint, url)
             if first is not None and first != url and found is None:
                 found = Duplicate("near", first)
-        self._facts[_page(url)] = 1
+        self._unsaved[_page(url)] = 1
         return found
 
     def forget(self, url: str, sha256: str) -> None:
         """A page kept before has other content now, or is gone. What its text was like stays known."""
         if self._known(name := _content(sha256)) == url:
-            self._facts[name] = ""
-        self._facts[_page(url)] = 0
+            self._unsaved[name] = ""
+        self._unsaved[_page(url)] = 0
 
-    def facts(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What was learned since the last call, by name."""
-        facts, self._facts = self._facts, {}
-        return facts
+        state, self._unsaved = self._unsaved, {}
+        return state
 
     def _known(self, name: str) -> Any:
-        value = self._facts.get(name)
-        return self._recall(name) if value is None else value
+        value = self._unsaved.get(name)
+        return self._load_state(name) if value is None else value
 
     def _near(self, fingerprint: int, url: str) -> str | None:
         near = self._table.find(fingerprint)
@@ -217,16 +217,16 @@ class Duplicates:
             first: str | None = self._known(f"text {near:016x}")
             return first
         if self._table.add(fingerprint):
-            self._facts[f"text {fingerprint:016x}"] = url
+            self._unsaved[f"text {fingerprint:016x}"] = url
             self._chunk.append(fingerprint)
-            self._facts[f"texts {self._chunks}"] = base64.b64encode(_octets(self._chunk)).decode("ascii")
+            self._unsaved[f"texts {self._chunks}"] = base64.b64encode(_octets(self._chunk)).decode("ascii")
             if len(self._chunk) == CHUNK:
                 self._chunk = array("Q")
                 self._chunks += 1
         return None
 
-    def _recalled_chunks(self) -> "Iterator[array[int]]":
-        while (kept := self._recall(f"texts {self._chunks}")) is not None:
+    def _saved_chunks(self) -> "Iterator[array[int]]":
+        while (kept := self._load_state(f"texts {self._chunks}")) is not None:
             octets = base64.b64decode(kept)
             chunk = array("Q", (int.from_bytes(octets[at : at + 8], "big") for at in range(0, len(octets), 8)))
             yield chunk

@@ -1,4 +1,4 @@
-"""One visit: a URL is fetched through the client, and what came of it is written down.
+"""Fetches one URL through the client, and writes down what came of it.
 
 It decides what an answer is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when,
 is the scheduler's to say; what a page or a sitemap means is the page processor's.
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.crawler.checkpoint import Unreachable
-from comity.crawler.commit import Outcome
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.ledger import Ledger
-from comity.crawler.limits import Memory, Spending
-from comity.crawler.pages import Reader
+from comity.crawler.limits import Memory, Quota
+from comity.crawler.pages import PageProcessor
 from comity.crawler.recrawl import GONE, MOVED, Refresh, conditions
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.stats import Watch
+from comity.crawler.stats import StatsCollector
 from comity.errors import (
     AddressBlocked,
     CircuitOpen,
@@ -61,29 +61,29 @@ SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others hav
 MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
-class Visitor:
-    """Visits URLs for one crawl."""
+class Fetcher:
+    """Fetches the URLs of one crawl."""
 
     def __init__(
         self,
         client: AsyncClient,
-        reader: Reader,
-        spending: Spending,
-        outcome: Outcome,
+        pages: PageProcessor,
+        quota: Quota,
+        buffer: CommitBuffer,
         ledger: Ledger,
-        watch: Watch,
+        collector: StatsCollector,
         settings: CrawlSettings,
         refresh: Refresh | None,
         unreachable: Unreachable,
         memory: Memory,
     ) -> None:
         self._client = client
-        self._reader = reader
-        self._spending = spending
-        self._outcome = outcome
+        self._pages = pages
+        self._quota = quota
+        self._buffer = buffer
         self._ledger = ledger
-        self._clock = watch.clock
-        self._watch = watch
+        self._clock = collector.clock
+        self._collector = collector
         self._settings = settings
         self._refresh = refresh
         self._unreachable = unreachable
@@ -95,50 +95,64 @@ class Visitor:
         if settings.render:
             from comity.crawler import rendering
 
-            self._renderer = rendering.Renderer(client, settings, outcome, ledger)
+            self._renderer = rendering.Renderer(client, settings, buffer, ledger)
 
     @property
     def resting(self) -> int:
-        """How many visits send no request of their own: their pages are in the browser, or wait for it."""
+        """How many fetches send no request of their own: their pages are in the browser, or wait for it."""
         return 0 if self._renderer is None else min(self._renderer.pages, MOST_RESTING)
 
     def give_up(self) -> None:
-        """Cancel the visits that wait for their turn or for the browser: their URLs wait in the frontier."""
+        """Cancel the fetches that wait for their turn or for the browser: their URLs wait in the frontier."""
         for task in self._rendering:
             task.cancel()
         self._client.give_up_waiting()
 
     async def close(self) -> None:
-        """End the browser, if there is one; no visit may be under way."""
+        """End the browser, if there is one; none may be under way."""
         if self._renderer is not None:
             await self._renderer.close()
 
-    async def visit(self, host: Host, entry: Entry) -> Entry | None:
-        """Fetch one URL and write down what came; gives the entry back where it is to be tried again."""
+    def knows(self, host: Host, entry: Entry) -> bool:
+        """Whether a URL may be fetched in its turn; else `learn` comes first, origin by origin."""
+        origin = urls.origin(entry.url)
+        if host.delay is None or origin not in self._origins or self._client.pace_of(host.name) is None:
+            return False
+        return not (self._unreachable and self._unreachable.holds(host.name, origin))
+
+    async def learn(self, host: Host, entry: Entry) -> Entry | None:
+        """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt.
+
+        Gives the entry back where the URL is to be fetched when the host is ready again.
+        """
         origin = urls.origin(entry.url)
         if self._unreachable and self._unreachable.holds(host.name, origin):
             self._unreachable.postpone(entry, host.name, origin)
             return None
-        claim = self._memory.claim()
         try:
-            if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
+            if self._client.pace_of(host.name) is None:
                 await self._client.find_pace(host.name)
                 return entry
-            # robots.txt first, origin by origin; the URL has its turn when the host is ready again
-            if host.delay is None or origin not in self._origins:
-                decision = await self._client.check(entry.url)
-                host.delay = decision.delay
-                self._origins.add(origin)
-                await self._reader.sitemaps_of(entry.url)
-                if decision.may_fetch:
-                    return entry
-                self._refused(host, entry, decision)
-                return None
+            decision = await self._client.check(entry.url)
+            host.delay = decision.delay
+            self._origins.add(origin)
+            await self._pages.sitemaps_of(entry.url)
+            if decision.may_fetch:
+                return entry
+            self._refused(host, entry, decision)
+        except Exception as error:
+            return self._not_answered(host, entry, error)
+        return None
+
+    async def fetch(self, host: Host, entry: Entry) -> Entry | None:
+        """Fetch one URL and write down what came; gives the entry back where it is to have its turn again."""
+        claim = self._memory.claim()
+        try:
             await self._weigh(entry.url)
             before = self._refresh.before(entry) if self._refresh is not None else None
-            if before is not None and self._is_spared(before):
+            if before is not None and self._refresh is not None and self._refresh.spared(before, self._clock.wall()):
                 return await self._spare(host, entry, before)
-            lists = self._reader.may_list(entry)
+            lists = self._pages.may_list(entry)
             most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
             response = await self._client.fetch(
                 entry.url, headers=conditions(before), max_body=most, any_type=lists, room=claim
@@ -148,31 +162,37 @@ class Visitor:
             host.delay = response.decision.delay
             host.failing = False
             rendered = None
-            if response.ok and entry.kind is Kind.PAGE and self._reader.lists(entry, response):
+            if response.ok and entry.kind is Kind.PAGE and self._pages.lists(entry, response):
                 entry = replace(entry, kind=Kind.SITEMAP, depth=max(entry.depth, 1))
             if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
-                if not self._spending.has_room(host.name):
+                if not self._quota.has_room(host.name):
                     return entry
                 rendered = await self._rendered(self._renderer, entry, response)
             return await self._answered(host, entry, response, before, rendered)
         except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
             raise
-        except RobotsDisallowed as error:
-            self._refused(host, entry, error.decision)
-        except (AddressBlocked, TooLarge, PluginError) as error:
-            self._outcome.failed(entry, str(error), by_policy=isinstance(error, AddressBlocked))
-        except UnwantedType as error:  # the answer is what it is: asking again would not change it
-            host.failing = False
-            self._outcome.unwanted(entry, error)
-        except FetchError as error:
-            return self._fail_or_retry(host, entry, str(error))
-        except Postponed as error:  # visiting hours, an open circuit: the host comes up again in time
-            self._postpone(host, error)
-            return entry
-        except Exception as error:  # one page that defeats us must not end the crawl
-            self._outcome.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
+        except Exception as error:
+            return self._not_answered(host, entry, error)
         finally:
             claim.release()
+
+    def _not_answered(self, host: Host, entry: Entry, error: Exception) -> Entry | None:
+        """What an error means for a URL; gives the entry back where it is to have its turn again."""
+        match error:
+            case RobotsDisallowed():
+                self._refused(host, entry, error.decision)
+            case AddressBlocked() | TooLarge() | PluginError():
+                self._buffer.failed(entry, str(error), by_policy=isinstance(error, AddressBlocked))
+            case UnwantedType():  # the answer is what it is: asking again would not change it
+                host.failing = False
+                self._buffer.unwanted(entry, error)
+            case FetchError():
+                return self._fail_or_retry(host, entry, str(error))
+            case Postponed():  # visiting hours, an open circuit: the host comes up again in time
+                self._postpone(host, error)
+                return entry
+            case _:  # one page that defeats us must not end the crawl
+                self._buffer.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
 
     async def _weigh(self, url: str) -> None:
@@ -196,17 +216,14 @@ class Visitor:
         finally:
             self._rendering.discard(task)
 
-    def _is_spared(self, before: Visit) -> bool:
-        return self._refresh is not None and self._refresh.spared(before, self._clock.wall())
-
     async def _spare(self, host: Host, entry: Entry, before: Visit) -> Entry | None:
         """Take a page for unchanged without asking for it, if it might be asked for at all."""
         decision = await self._client.check(entry.url)
         if not decision.may_fetch:
-            self._outcome.refused(entry, decision)
-        elif self._spending.has_room(host.name):
-            self._outcome.unchanged(entry, "lastmod", before)
-            self._spending.kept(host.name, 0)
+            self._buffer.refused(entry, decision)
+        elif self._quota.has_room(host.name):
+            self._buffer.unchanged(entry, "lastmod", before)
+            self._quota.kept(host.name, 0)
         else:
             return entry
         return None
@@ -215,41 +232,41 @@ class Visitor:
         self, host: Host, entry: Entry, response: Response, before: Visit | None, rendered: "Rendered | None"
     ) -> Entry | None:
         if before is not None and response.status in (*GONE, *MOVED):
-            self._reader.forget(before)
-            self._outcome.dismissed(entry)
+            self._pages.forget(before)
+            self._buffer.dismissed(entry)
         if response.location is not None:
-            self._reader.redirect(entry, response)
+            self._pages.redirect(entry, response)
             if before is not None and before.digest is not None and response.status in MOVED:
-                self._outcome.gone(entry, before, response)
+                self._buffer.gone(entry, before, response)
         elif response.ok and entry.kind is Kind.SITEMAP:
-            await self._reader.sitemap(entry, response)
+            await self._pages.sitemap(entry, response)
         elif response.ok:
-            if not self._spending.has_room(host.name):
+            if not self._quota.has_room(host.name):
                 return entry  # stays in the frontier for a later run with a higher limit
-            taken = await self._reader.take_up(entry, response, rendered)
-            if not self._spending.has_room(host.name):
+            taken = await self._pages.take_up(entry, response, rendered)
+            if not self._quota.has_room(host.name):
                 return entry
-            self._reader.keep(entry, response, taken, before, rendered)
-            self._spending.kept(host.name, len(response.body))
+            self._pages.keep(entry, response, taken, before, rendered)
+            self._quota.kept(host.name, len(response.body))
         elif response.status == 304 and before is not None and conditions(before):
-            if not self._spending.has_room(host.name):
+            if not self._quota.has_room(host.name):
                 return entry
-            self._outcome.unchanged(entry, "validator", before, response)
-            self._spending.kept(host.name, 0)
+            self._buffer.unchanged(entry, "validator", before, response)
+            self._quota.kept(host.name, 0)
         elif response.status in GONE and before is not None and before.digest is not None:
-            self._outcome.gone(entry, before, response)
-        elif entry.kind is Kind.SITEMAP and self._reader.was_guess(entry):
-            self._outcome.done(entry)
+            self._buffer.gone(entry, before, response)
+        elif entry.kind is Kind.SITEMAP and self._pages.was_guess(entry):
+            self._buffer.done(entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
-            self._outcome.failed(entry, f"HTTP status {response.status}", response)
+            self._buffer.failed(entry, f"HTTP status {response.status}", response)
         return None
 
     def _refused(self, host: Host, entry: Entry, decision: Decision) -> None:
         """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
         if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
-            self._outcome.refused(entry, decision)
+            self._buffer.refused(entry, decision)
             return
         until = self._client.robots_until(entry.url)
         self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision, until=until)
@@ -257,17 +274,17 @@ class Visitor:
 
     def _fail_or_retry(self, host: Host, entry: Entry, why: str, response: Response | None = None) -> Entry | None:
         if entry.attempts >= self._settings.retries:
-            self._outcome.failed(entry, why, response, passing=True)
+            self._buffer.failed(entry, why, response, passing=True)
             return None
         host.failing = True
         host.held_by = "back_off"
         host.not_before = self._clock.monotonic() + min(2.0**entry.attempts, LONGEST_BACKOFF)
-        return self._outcome.retried(entry)
+        return self._buffer.retried(entry)
 
     def _postpone(self, host: Host, error: Postponed) -> None:
         now = self._clock.monotonic()
         kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
         host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
         if host.not_before <= now:  # of several requests under way the first tells
-            self._watch.postponed(host.name, host.held_by, error.seconds)
+            self._collector.postponed(host.name, host.held_by, error.seconds)
         host.not_before = now + error.seconds

@@ -57,20 +57,20 @@ class Spent:
         return self.seconds + (now - self.since if self.since is not None else 0.0)
 
 
-class Spending:
-    """What a crawl and each of its hosts have spent.
+class Quota:
+    """What a crawl and each of its hosts may still take.
 
     Args:
-        recall: gives back what `facts` returned under a name in an earlier run, or None. Only hosts that come up in
-            this run are held in memory, and hosts only where they have limits of their own.
+        load_state: gives back what `save_state` gave under a name in an earlier run, or None. Of hosts only those that
+            come up in this run are held in memory, and only where they have limits of their own.
     """
 
-    def __init__(self, total: Budget, each: Budget, recall: Callable[[str], Any]) -> None:
+    def __init__(self, total: Budget, each: Budget, load_state: Callable[[str], Any]) -> None:
         self._total = total
         self._each = each
         self._by_host = bool(each)  # asked at every step
-        self._recall = recall
-        self._all = self._recalled("spent")
+        self._load_state = load_state
+        self._all = self._loaded("spent")
         self._hosts: dict[str, Spent] = {}
         self._changed: set[str] = set()
 
@@ -130,21 +130,21 @@ class Spending:
             return None
         return self._all.since + self._total.seconds - self._all.seconds
 
-    def facts(self, now: float) -> dict[str, Any]:
+    def save_state(self, now: float) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered with what it is about."""
-        facts = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
+        state = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
         self._changed.clear()
-        facts["spent"] = _listed(self._all, now)
-        return facts
+        state["spent"] = _listed(self._all, now)
+        return state
 
     def _of(self, host: str) -> Spent:
         spent = self._hosts.get(host)
         if spent is None:
-            spent = self._hosts[host] = self._recalled(_name(host))
+            spent = self._hosts[host] = self._loaded(_name(host))
         return spent
 
-    def _recalled(self, name: str) -> Spent:
-        values = self._recall(name)
+    def _loaded(self, name: str) -> Spent:
+        values = self._load_state(name)
         return Spent(*values) if values else Spent()
 
 
@@ -164,7 +164,7 @@ MODERATE: Final = 256 * 1024  # bytes
 
 
 class Memory:
-    """The books of one crawl, on one event loop.
+    """The bytes of bodies that one crawl holds, on one event loop.
 
     Attributes:
         held: bytes of bodies held.

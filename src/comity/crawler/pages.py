@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from comity import urls
 from comity.crawler import admission, plugins, records, recrawl
-from comity.crawler.admission import Admission, Intake
-from comity.crawler.commit import Outcome
+from comity.crawler.admission import URLFilter
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
 from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
@@ -82,7 +82,7 @@ class Taken:
     fingerprint: int | None
 
 
-class Reader:
+class PageProcessor:
     """Reads the answers of one crawl.
 
     Args:
@@ -100,9 +100,8 @@ class Reader:
         *,
         plugins: Plugins,
         duplicates: Duplicates,
-        admission: Admission,
-        intake: Intake,
-        outcome: Outcome,
+        url_filter: URLFilter,
+        buffer: CommitBuffer,
         hands_out: bool,
         dates: bool,
         wake: Callable[[], None],
@@ -112,9 +111,8 @@ class Reader:
         self._agent = agent
         self._plugins = plugins
         self._duplicates = duplicates
-        self._admission = admission
-        self._intake = intake
-        self._outcome = outcome
+        self._filter = url_filter
+        self._buffer = buffer
         self._hands_out = hands_out
         self._dates = dates
         self._wake = wake
@@ -124,19 +122,19 @@ class Reader:
     async def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
         stretch = self._turns.stretch()
-        for candidate in self._admission.sitemaps_of(url):
-            self._intake.candidate(candidate)
+        for candidate in self._filter.sitemaps_of(url):
+            self._filter.candidate(candidate)
             await self._pause(stretch)
 
     def robots(self, result: RobotsResult) -> None:
         """A robots.txt was read."""
-        self._outcome.robots(result)
-        self._admission.robots_seen(result)
+        self._buffer.robots(result)
+        self._filter.robots_seen(result)
 
     def redirect(self, entry: Entry, response: Response) -> None:
         """Follow a redirect, in the turn of the URL that it leads to."""
         target = urls.join(entry.url, response.location or "")
-        self._outcome.redirect(entry, response, target)
+        self._buffer.redirect(entry, response, target)
         if entry.kind is Kind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
             return  # sent to the front page, as if it were not there
         if target is not None:
@@ -146,9 +144,9 @@ class Reader:
         """Follow where a URL leads instead of it, or beside it, so many links from the start as it is itself."""
         given = entry.depth == 0 and entry.kind is Kind.PAGE
         if given:  # example.com -> www.example.com
-            self._admission.moved(entry.url, target)
-        exactly = given or self._admission.clean(target) == entry.url  # the site insists on its session
-        self._intake.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
+            self._filter.moved(entry.url, target)
+        exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
+        self._filter.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
 
     async def sitemap(self, entry: Entry, response: Response) -> None:
         """Take up what a sitemap or a feed names."""
@@ -156,20 +154,20 @@ class Reader:
         stated = []
         empty = True
         for candidate in admission.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
-            self._intake.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            self._filter.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
             empty = False
             if candidate.changed is not None:
-                stated.append((candidate.changed, self._admission.clean(candidate.url)))
+                stated.append((candidate.changed, self._filter.clean(candidate.url)))
             await self._pause(stretch)
-        self._outcome.sitemap(entry, urls.host(entry.url), stated)
+        self._buffer.sitemap(entry, urls.host(entry.url), stated)
         if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
-            self._outcome.stats.sitemaps += 1
+            self._buffer.stats.sitemaps += 1
 
     def may_list(self, entry: Entry) -> bool:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
         return entry.kind is Kind.SITEMAP or (
             self._settings.sitemaps
-            and (self._admission.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
+            and (self._filter.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
         )
 
     def lists(self, entry: Entry, response: Response) -> bool:
@@ -177,17 +175,17 @@ class Reader:
         given by hand and is one."""
         if entry.kind is Kind.SITEMAP or not self._settings.sitemaps or response.content_type in HTML:
             return entry.kind is Kind.SITEMAP
-        if self._admission.names(entry.url):
+        if self._filter.names(entry.url):
             return True
         return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 
     def was_guess(self, entry: Entry) -> bool:
         """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
-        if not self._admission.is_guess(entry.url):
+        if not self._filter.is_guess(entry.url):
             return False
         candidate = admission.next_guess(entry.url)
         if candidate is not None:
-            self._intake.candidate(candidate)
+            self._filter.candidate(candidate)
         return True
 
     async def take_up(self, entry: Entry, response: Response, rendered: "Rendered | None" = None) -> Taken:
@@ -228,7 +226,7 @@ class Reader:
             rendered: as for `take_up`; the response goes to the output as it is.
         """
         if before is not None and recrawl.is_same(before, response):
-            self._outcome.unchanged(entry, "content", before, response)
+            self._buffer.unchanged(entry, "content", before, response)
             return
         self.forget(before)
         read, meta = taken.read, taken.meta
@@ -236,9 +234,9 @@ class Reader:
         record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
         if rendered is not None:
             record |= rendered.record(response)
-        self._outcome.page(entry, response, record, taken.expanded, before=before)
+        self._buffer.page(entry, response, record, taken.expanded, before=before)
         if self._hands_out:
-            self._outcome.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
+            self._buffer.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
 
     def forget(self, before: Visit | None) -> None:
         """What a page was counts no more: no other page repeats it from now on."""
@@ -253,11 +251,11 @@ class Reader:
             return
         stretch = self._turns.stretch()
         for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
-            self._intake.candidate(candidate)
+            self._filter.candidate(candidate)
             await self._pause(stretch)
         links = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         for start in range(0, len(links), FEW):
-            self._intake.links(links[start : start + FEW], depth=entry.depth + 1)
+            self._filter.links(links[start : start + FEW], depth=entry.depth + 1)
             await self._pause(stretch)
 
     def _follows(self, meta: RobotsMeta) -> bool:
@@ -271,13 +269,13 @@ class Reader:
         if refresh.seconds == 0 or entry.depth == 0:
             self._lead(entry, refresh.url)
         elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
-            self._intake.links((refresh.url,), depth=entry.depth + 1)
+            self._filter.links((refresh.url,), depth=entry.depth + 1)
 
     async def _pause(self, stretch: Stretch) -> None:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
         if stretch.is_over():
             await stretch.pause()
-            await self._outcome.until_below(MOST_FOUND, self._wake)
+            await self._buffer.until_below(MOST_FOUND, self._wake)
 
     def _duplicate(self, taken: Taken) -> Duplicate | None:
         if self._settings.duplicates == "off":
@@ -286,5 +284,5 @@ class Reader:
         duplicate = self._duplicates.keep(
             taken.shown.url, taken.shown.body, canonical=canonical, fingerprint=taken.fingerprint
         )
-        self._outcome.stats.duplicates += duplicate is not None
+        self._buffer.stats.duplicates += duplicate is not None
         return duplicate

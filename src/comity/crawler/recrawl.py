@@ -107,18 +107,18 @@ def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps
     Raises:
         StorageError: it cannot begin, because the crawl or the refresh before it has not ended.
     """
-    now: dict[str, int] = frontier.recall(_FACT, {"number": 0, "last": 0})
+    now: dict[str, int] = frontier.load_state(_FACT, {"number": 0, "last": 0})
     if begin:
-        if frontier.recall(ENDED) != FINISHED:
+        if frontier.load_state(ENDED) != FINISHED:
             raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
-        if frontier.recall("stats", {}).get("pages") and not frontier.visits.any():
+        if frontier.load_state("stats", {}).get("pages") and not frontier.visits.any():
             raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
 
-        def facts(last: int) -> dict[str, Any]:
+        def save(last: int) -> dict[str, Any]:
             now.update(number=now["number"] + 1, last=last)
             return {_FACT: now, ENDED: None}
 
-        frontier.begin_again(forget=_FORGOTTEN, facts=facts)
+        frontier.begin_again(forget=_FORGOTTEN, save=save)
     return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
 
 

@@ -1,7 +1,7 @@
-"""Whose turn it is: visits are started for hosts that are ready, in the order of each host's queue.
+"""Whose turn it is: fetches are started for hosts that are ready, in the order of each host's queue.
 
 A heap orders hosts by the time they are ready; nothing is polled. Times are the client's monotonic clock. A host with
-an interval has one visit at a time, and so have hosts that share a pace. When a host may be asked again is the gate's
+an interval has one request at a time, and so have hosts that share a pace. When a host may be asked again is the gate's
 to say; whether anything may be started at all is the crawler's.
 
 Where the number of pages is limited, sitemaps are read only as far as they are needed: a sitemap has its turn when
@@ -15,9 +15,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Collection
 
-from comity.crawler.commit import Outcome
-from comity.crawler.fetcher import Host, Visitor
-from comity.crawler.limits import Spending
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.fetcher import Fetcher, Host
+from comity.crawler.limits import Quota
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats
@@ -123,26 +123,26 @@ def needed(
 
 REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
-SLOW = 2.0  # seconds after which a visit no longer keeps others from starting
+SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
-class Schedule:
-    """The hosts of one run and the visits under way.
+class Scheduler:
+    """The hosts of one run and the fetches under way.
 
     Attributes:
-        tasks: visits under way.
+        tasks: fetches under way.
         broken: the first error that ends the crawl.
 
     Args:
-        wake: called when a visit is over.
+        wake: called when a fetch is over.
     """
 
     def __init__(self, settings: CrawlSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.hosts = Hosts()
         self.tasks: set[asyncio.Task[Entry | None]] = set()
         self.broken: BaseException | None = None
-        self._quick: dict[asyncio.Task[Entry | None], float] = {}  # visits that count, the oldest first: when begun
-        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a visit
+        self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
+        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
@@ -151,9 +151,9 @@ class Schedule:
         # Known when the crawl starts:
         self._frontier: Frontier
         self._client: AsyncClient
-        self._visitor: Visitor
-        self._spending: Spending
-        self._outcome: Outcome
+        self._fetcher: Fetcher
+        self._quota: Quota
+        self._buffer: CommitBuffer
         self._stats: Stats
         self._refresh: Refresh | None
 
@@ -161,18 +161,18 @@ class Schedule:
         self,
         frontier: Frontier,
         client: AsyncClient,
-        visitor: Visitor,
-        spending: Spending,
-        outcome: Outcome,
+        fetcher: Fetcher,
+        quota: Quota,
+        buffer: CommitBuffer,
         stats: Stats,
         refresh: Refresh | None,
     ) -> None:
         """The crawl starts with these."""
         self._frontier = frontier
         self._client = client
-        self._visitor = visitor
-        self._spending = spending
-        self._outcome = outcome
+        self._fetcher = fetcher
+        self._quota = quota
+        self._buffer = buffer
         self._stats = stats
         self._refresh = refresh
         self._is_shared = client.policy.pace_by != "host"
@@ -180,12 +180,12 @@ class Schedule:
             client.on_report = self._release
 
     def is_full(self, now: float) -> bool:
-        """Whether no visit may be started now.
+        """Whether no fetch may be started now.
 
         Slow hosts hold up nobody: what takes long, or goes to a host that failed before, counts only towards the
         connections that there may be.
         """
-        resting = self._visitor.resting
+        resting = self._fetcher.resting
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
         most = max(self._settings.concurrency, self._client.settings.connections)
@@ -221,7 +221,7 @@ class Schedule:
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self.hosts.push(host, ready_at)
             return
-        used_up = self._spending.used_up_on(host.name, now, under_way=len(host.under_way))
+        used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
         if used_up or (not host.queue and not self._refill(host)):
             if self._parked:
                 self._next(self._client.pace_of(host.name) or host.name)
@@ -229,23 +229,25 @@ class Schedule:
         if self._is_shared and not self._takes_pace(host):
             return
         entry = host.queue.popleft()
+        known = self._fetcher.knows(host, entry)
         host.under_way.add(entry.id)
         host.sitemaps += entry.kind is Kind.SITEMAP
-        self._spending.started(host.name, now, lists=entry.kind is Kind.SITEMAP)
-        task = asyncio.get_running_loop().create_task(self._visitor.visit(host, entry))
+        self._quota.started(host.name, now, lists=known and entry.kind is Kind.SITEMAP)
+        work = self._fetcher.fetch if known else self._fetcher.learn
+        task = asyncio.get_running_loop().create_task(work(host, entry))
         self.tasks.add(task)
         if not host.failing:
             self._quick[task] = now
-        task.add_done_callback(lambda task: self._visited(task, host, entry))
+        task.add_done_callback(lambda task: self._fetched(task, host, entry))
         self.again(host)
 
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = host.under_way | self._outcome.settled()
+        taken = host.under_way | self._buffer.settled()
         most = REFILL_PACED if _is_paced(host) else REFILL
-        room, lists = self._spending.room(host.name), self._spending.lists_left(host.name)
-        unread = host.sitemaps > 0 or self._outcome.unread(host.name)
+        room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
+        unread = host.sitemaps > 0 or self._buffer.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
             waiting, host.drained = needed(
                 self._frontier, host, taken, room=room, most=most, lists=lists, unread=unread
@@ -295,7 +297,7 @@ class Schedule:
         """Have a host come up again, if it has work and room."""
         if host.in_heap or (not host.queue and host.drained):
             return
-        if self._spending.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+        if self._quota.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
             return  # what waits stays in the frontier for a later run with a higher limit
         if _is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
@@ -306,7 +308,7 @@ class Schedule:
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.ready_at(host.name)))
 
-    def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
+    def _fetched(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
         self._quick.pop(task, None)
         host.under_way.discard(entry.id)
@@ -320,13 +322,13 @@ class Schedule:
             self.broken = self.broken or error
             return
         # Only now may the URL be taken again: before, it would have been under way twice.
-        if (once_more := task.result()) is not None:
-            if once_more is entry and self._refresh is not None:
-                host.drained = False  # it waits in the frontier, behind the sitemaps just found
-            elif once_more is entry:
-                host.queue.appendleft(entry)
+        if (left := task.result()) is not None:
+            if left.attempts > entry.attempts:
+                host.queue.append(left)
+            elif self._refresh is None:
+                host.queue.appendleft(left)
             else:
-                host.queue.append(once_more)
+                host.drained = False  # it waits in the frontier, behind the sitemaps just found
         self.again(host)
 
 
@@ -339,5 +341,5 @@ def span(seconds: float) -> str:
 
 
 def _is_paced(host: Host) -> bool:
-    """Whether a host has one visit at a time. It has until its robots.txt is known."""
+    """Whether a host has one fetch at a time. It has until its robots.txt is known."""
     return host.delay is None or host.delay > 0

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Literal
 
 from comity.crawler.fetcher import Host
-from comity.crawler.stats import OTHERS, RefusingRule, Stats, Watch
+from comity.crawler.stats import OTHERS, RefusingRule, Stats, StatsCollector
 from comity.frontier import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -93,7 +93,7 @@ class Snapshot:
 
 
 def take(
-    watch: Watch,
+    collector: StatsCollector,
     hosts: Sequence[Host],
     phase: Phase,
     under_way: int,
@@ -107,33 +107,33 @@ def take(
         hosts: all that have or had work.
         most_hosts, most_rules: how many of them to show.
     """
-    now = watch.clock.monotonic()
-    if watch.started is None:
+    now = collector.clock.monotonic()
+    if collector.started is None:
         phase = "new"
-    elif watch.ended is not None:
-        phase, now = "ended", watch.ended
-    seconds = 0.0 if watch.started is None else now - watch.started
+    elif collector.ended is not None:
+        phase, now = "ended", collector.ended
+    seconds = 0.0 if collector.started is None else now - collector.started
     states: Counter[HostState] = Counter()
     active: list[HostNow] = []
     silent: list[HostNow] = []
     for host in hosts:
-        seen = _seen(host, watch, now)
+        seen = _seen(host, collector, now)
         states[seen.state] += 1
         if seen.state is HostState.UNREACHABLE:
             silent.append(seen)
         elif seen.state is not HostState.DRAINED:
             active.append(seen)
     active += heapq.nsmallest(max(most_hosts // 2, most_hosts - len(active)), silent, key=_place)
-    tally = watch.tally
+    tally = collector.tally
     rules = {RefusingRule(*rule): count for rule, count in tally.rules.copy().items()}
     others = rules.pop(OTHERS, 0)
-    stats = replace(watch.stats)
+    stats = replace(collector.stats)
     return Snapshot(
         phase=phase,
         stats=stats,
         seconds=seconds,
-        pages_per_second=watch.pages_per_second(now),
-        overall=(stats.pages - watch.earlier) / max(seconds, 0.001),
+        pages_per_second=collector.pages_per_second(now),
+        overall=(stats.pages - collector.earlier) / max(seconds, 0.001),
         under_way=under_way,
         states=states,
         hosts=tuple(heapq.nsmallest(most_hosts, active, key=_place)),
@@ -141,9 +141,9 @@ def take(
         other_rules=others,
         requests=tally.requests(),
         refused=tally.refused.copy(),
-        urls=watch.urls,
-        commits=tuple(watch.commits.counts),
-        commit_seconds=watch.commits.seconds,
+        urls=collector.urls,
+        commits=tuple(collector.commits.counts),
+        commit_seconds=collector.commits.seconds,
     )
 
 
@@ -153,14 +153,14 @@ def _place(host: HostNow) -> tuple[int, bool, int, str]:
     return (rank, not host.more, -host.queued - host.under_way, host.name)
 
 
-def _seen(host: Host, watch: Watch, now: float) -> HostNow:
+def _seen(host: Host, collector: StatsCollector, now: float) -> HostNow:
     busy, queued, more = len(host.under_way), len(host.queue), not host.drained
     if not busy and not queued and not more:
         state, wait = HostState.DRAINED, 0.0
-        if times := watch.unreachable.get(host.name):
-            state, wait = HostState.UNREACHABLE, max(max(times.values()) - watch.clock.wall(), 0.0)
+        if times := collector.unreachable.get(host.name):
+            state, wait = HostState.UNREACHABLE, max(max(times.values()) - collector.clock.wall(), 0.0)
         return HostNow(host.name, state, wait, host.delay or 0.0, 0, False, 0)
-    pause = watch.pause(host.name)
+    pause = collector.pause(host.name)
     until, state = pause.until, HostState(pause.why)
     if host.not_before > until:
         until, state = host.not_before, HostState(host.held_by)

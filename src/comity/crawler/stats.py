@@ -186,13 +186,13 @@ WAITS: Final = {
 }
 
 UNREACHABLE: Final = "unreachable "
-"""How the names of facts begin that say of a host: `[URLs that wait, {origin: until}]`, until in Unix time."""
+"""How the names begin under which is saved of a host: `[URLs that wait, {origin: until}]`, until in Unix time."""
 log = logging.getLogger("comity.crawl.run")
 log.addHandler(logging.NullHandler())
 
 
-class Watch:
-    """The eyes on one crawl.
+class StatsCollector:
+    """Counts what one crawl does, and logs it.
 
     Attributes:
         started, ended: when this run began and ended, on the clock's monotonic time; None before.
@@ -243,10 +243,10 @@ class Watch:
     def began(self, frontier: Frontier, pause: Callable[[str], Pause]) -> None:
         """The counts of earlier runs, if there were any, go on."""
         self._frontier, self.pause = frontier, pause
-        self.stats = Stats(**frontier.recall("stats", {}))
-        self.tally = Tally(frontier.recall("tally", ()))
+        self.stats = Stats(**frontier.load_state("stats", {}))
+        self.tally = Tally(frontier.load_state("tally", ()))
         self.earlier = self.stats.pages
-        known = frontier.recall_all(UNREACHABLE)
+        known = frontier.load_states(UNREACHABLE)
         self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times) in known.items()}
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))

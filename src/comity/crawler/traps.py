@@ -113,10 +113,10 @@ class _Calendar:
 class Calendars:
     """Knows calendars without end: pages that differ in a date alone, reached one by one far into the future."""
 
-    def __init__(self, today: date, recall: Callable[[str], Any]) -> None:
+    def __init__(self, today: date, load_state: Callable[[str], Any]) -> None:
         self._today = today.toordinal()
-        self._calendars = _Recent(lambda key: _Calendar(bool(recall(f"calendar {key}"))))
-        self._facts: dict[str, Any] = {}
+        self._calendars = _Recent(lambda key: _Calendar(bool(load_state(f"calendar {key}"))))
+        self._unsaved: dict[str, Any] = {}
 
     def judge(self, url: str, depth: int) -> str | None:
         """Why a URL belongs to a calendar without end, or None."""
@@ -131,14 +131,14 @@ class Calendars:
             if away <= FUTURE or depth < CALENDAR_DEPTH or calendar.dates.count < CALENDAR_DATES:
                 return None
             calendar.endless = True
-            self._facts[f"calendar {key}"] = True
+            self._unsaved[f"calendar {key}"] = True
         if -PAST <= away <= FUTURE:
             return None
         return f"it is one of the dates of {key}, which go on without end"
 
-    def facts(self) -> dict[str, Any]:
-        facts, self._facts = self._facts, {}
-        return facts
+    def save_state(self) -> dict[str, Any]:
+        state, self._unsaved = self._unsaved, {}
+        return state
 
 
 def dated(url: str) -> tuple[str, int] | None:
@@ -207,10 +207,10 @@ class _Choices:
 class Facets:
     """Knows filters that combine freely: many forms of query on one path, or many combinations of few values."""
 
-    def __init__(self, recall: Callable[[str], Any]) -> None:
-        self._forms = _Recent(lambda key: _Forms(recall(f"forms {key}")))
-        self._choices = _Recent(lambda key: _Choices(bool(recall(f"choices {key}"))))
-        self._facts: dict[str, Any] = {}
+    def __init__(self, load_state: Callable[[str], Any]) -> None:
+        self._forms = _Recent(lambda key: _Forms(load_state(f"forms {key}")))
+        self._choices = _Recent(lambda key: _Choices(bool(load_state(f"choices {key}"))))
+        self._unsaved: dict[str, Any] = {}
 
     def forms_exceeded(self, url: str) -> str | None:
         """Why a URL's list of parameters is one too many on its path, or None."""
@@ -223,7 +223,7 @@ class Facets:
             forms.seen.add(form)
             if forms.seen.count > MOST_FORMS:
                 forms.exceeded = True
-                self._facts[f"forms {path}"] = base64.b64encode(bytes(forms.seen)).decode()
+                self._unsaved[f"forms {path}"] = base64.b64encode(bytes(forms.seen)).decode()
             return None
         if form in forms.seen:
             return None
@@ -247,13 +247,13 @@ class Facets:
             if self._explodes(choices, MOST_CHOICES[size]):
                 choices.exceeded = True
                 choices.values.clear()
-                self._facts[f"choices {key}"] = True
+                self._unsaved[f"choices {key}"] = True
             return None
         return f"{path} combines few values of {size} or more parameters in more than {MOST_CHOICES[size]} ways"
 
-    def facts(self) -> dict[str, Any]:
-        facts, self._facts = self._facts, {}
-        return facts
+    def save_state(self) -> dict[str, Any]:
+        state, self._unsaved = self._unsaved, {}
+        return state
 
     @staticmethod
     def _count_values(choices: _Choices, pairs: list[str]) -> None:
@@ -298,7 +298,7 @@ class Traps:
 
     Args:
         today: the day on which the crawl runs; calendars are known by the future.
-        recall: gives back what `facts` returned under a name in an earlier run, or None.
+        load_state: gives back what `save_state` gave under a name in an earlier run, or None.
     """
 
     def __init__(
@@ -307,12 +307,12 @@ class Traps:
         today: date,
         max_length: int | None = 2048,
         max_segments: int | None = 24,
-        recall: Callable[[str], Any] = lambda name: None,
+        load_state: Callable[[str], Any] = lambda name: None,
     ) -> None:
         self._max_length = max_length
         self._max_segments = max_segments
-        self._calendars = Calendars(today, recall)
-        self._facets = Facets(recall)
+        self._calendars = Calendars(today, load_state)
+        self._facets = Facets(load_state)
 
     def judge(self, url: str, *, depth: int = 0) -> Trap | None:
         """Whether a URL in normal form is a trap. One that is let pass counts towards its path's limits, once."""
@@ -327,9 +327,9 @@ class Traps:
             return Trap("facets", why)
         return None
 
-    def facts(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What was found out since the last call, by name, to be remembered across runs."""
-        return self._calendars.facts() | self._facets.facts()
+        return self._calendars.save_state() | self._facets.save_state()
 
 
 def redirect_trap(url: str, hops: int) -> Trap | None:

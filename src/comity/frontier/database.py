@@ -300,7 +300,7 @@ class View:
             row = self._db.execute(f"SELECT {_COLUMNS} FROM host WHERE name = ?", (name,)).fetchone()
         return HostCounts(*row) if row else None
 
-    def recall(self, key: str) -> Any:
+    def load_state(self, key: str) -> Any:
         """A fact that the crawl remembers, or None."""
         with explained(self._path):
             row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()

@@ -61,12 +61,12 @@ class Frontier:
             stack.enter_context(closing(lock(path)))
             self._db = stack.enter_context(closing(open_for_writing(path)))
             self._reader = stack.enter_context(closing(open_for_reading(path)))
-            key = self.recall(_KEY)
+            key = self.load_state(_KEY)
             if key is None:
                 key = token_hex(16)
-                self._remember({_KEY: key})
+                self._save_state({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
-            self._next_id: int = self.recall(_NEXT_ID, 1)
+            self._next_id: int = self.load_state(_NEXT_ID, 1)
             self.visits = later.Visits(self._reader, path)
             self.totals = database.counts(self._db)
             self._open = stack.pop_all()
@@ -83,7 +83,7 @@ class Frontier:
 
         Args:
             write: is given the number of URLs that turned out to be new and the refusals among them, makes all
-                output durable and returns facts to remember in the same transaction (None forgets one), the lengths of
+                output durable and returns what to save in the same transaction (None forgets one), the lengths of
                 the output files above all.
 
         Raises:
@@ -108,24 +108,24 @@ class Frontier:
                 self._db.executemany(
                     "UPDATE waiting SET rank = rank - ? "
                     "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
-                    [(2 * database.LATER, host, database.LATER) for host in batch.recalled],
+                    [(2 * database.LATER, host, database.LATER) for host in batch.resumed],
                 )
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
                 later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
-                self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
+                self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id})
             self._stale = False
             self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
 
-    def begin_again(self, *, forget: Iterable[str], facts: Callable[[int], dict[str, Any]]) -> None:
+    def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
 
         What waits is remembered with the visits, as something that is yet to be visited.
 
         Args:
-            forget: patterns (GLOB) of names of facts.
-            facts: is given the id of the last visit and returns what to remember in the same transaction.
+            forget: patterns (GLOB) of names of what is saved.
+            save: is given the id of the last visit and returns what to save in the same transaction.
         """
         with explained(self._path):
             self._stale = True
@@ -134,7 +134,7 @@ class Frontier:
                 for statement in _CLEAR:
                     self._db.execute(statement)
                 self._db.executemany("DELETE FROM run WHERE key GLOB ?", [(pattern,) for pattern in forget])
-                self._remember(facts(last))
+                self._save_state(save(last))
             self._reload()
             self._stale = False
 
@@ -143,14 +143,14 @@ class Frontier:
         inside: later.Inside | None,
         *,
         policy: bool,
-        facts: Callable[[later.Judged, later.Judged], dict[str, Any]],
+        save: Callable[[later.Judged, later.Judged], dict[str, Any]],
     ) -> None:
         """Judge anew what scope and policy decided, for they have changed: all or nothing.
 
         Args:
             inside: says whether a URL belongs to the crawl; None where the scope is the same.
             policy: whether the policy is another one. What it had refused, or put off, waits again.
-            facts: is given what came of the policy and of the scope, and returns what to remember in the same
+            save: is given what came of the policy and of the scope, and returns what to save in the same
                 transaction.
         """
         with explained(self._path):
@@ -160,7 +160,7 @@ class Frontier:
                 by_policy = later.judge_policy(self._db, tally) if policy else later.Judged()
                 by_scope = later.Judged() if inside is None else later.judge_scope(self._db, inside, tally)
                 self._count(tally)
-                self._remember(facts(by_policy, by_scope))
+                self._save_state(save(by_policy, by_scope))
             self._reload()
             self._stale = False
 
@@ -184,18 +184,18 @@ class Frontier:
         with explained(self._path):
             return database.counts(self._reader)
 
-    def remember(self, key: str, value: Any) -> None:
+    def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._path):
-            self._remember({key: value})
+            self._save_state({key: value})
 
-    def recall(self, key: str, default: Any = None) -> Any:
+    def load_state(self, key: str, default: Any = None) -> Any:
         """A fact kept with `remember`."""
         rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else default
 
-    def recall_all(self, start: str) -> dict[str, Any]:
-        """The facts whose names begin with `start`, by name."""
+    def load_states(self, start: str) -> dict[str, Any]:
+        """What is saved whose names begin with `start`, by name."""
         rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
         return {key: json.loads(value) for key, value in rows}
 
@@ -212,7 +212,7 @@ class Frontier:
 
     def _reload(self) -> None:
         self._host_ids.clear()
-        self._next_id = self.recall(_NEXT_ID, 1)
+        self._next_id = self.load_state(_NEXT_ID, 1)
         self._seen.reload()
         self.totals = database.counts(self._db)
 
@@ -291,10 +291,10 @@ class Frontier:
             [(*changes, host) for host, changes in sorted(hosts.items())],
         )
 
-    def _remember(self, facts: Mapping[str, Any]) -> None:
-        values = json.dumps({key: json.dumps(value) for key, value in facts.items() if value is not None})
+    def _save_state(self, state: Mapping[str, Any]) -> None:
+        values = json.dumps({key: json.dumps(value) for key, value in state.items() if value is not None})
         self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
-        if gone := [key for key, value in facts.items() if value is None]:
+        if gone := [key for key, value in state.items() if value is None]:
             self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:

@@ -87,7 +87,7 @@ class Batch:
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
         by_policy: state and id of those among `settled` that our own policy refused.
-        postponed: ids of URLs that have no turn until their host is among `recalled`.
+        postponed: ids of URLs that have no turn until their host is among `resumed`.
     """
 
     settled: list[tuple[State, int]] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Batch:
     stated: list[tuple[float, str]] = field(default_factory=list)
     by_policy: list[tuple[State, int]] = field(default_factory=list)
     postponed: list[int] = field(default_factory=list)
-    recalled: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.recalled)
+        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed)

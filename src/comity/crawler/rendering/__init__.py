@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import urls
-from comity.crawler.commit import Outcome
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.ledger import Ledger
 from comity.crawler.records import HTML, read_response
 from comity.crawler.rendering.browser import Browser
@@ -118,11 +118,11 @@ class Renderer:
         MissingExtra, InvalidSetting: see Browser.
     """
 
-    def __init__(self, client: AsyncClient, settings: CrawlSettings, outcome: Outcome, ledger: Ledger) -> None:
+    def __init__(self, client: AsyncClient, settings: CrawlSettings, buffer: CommitBuffer, ledger: Ledger) -> None:
         self.pages = 0
         self._client = client
         self._settings = settings
-        self._outcome = outcome
+        self._buffer = buffer
         self._ledger = ledger
         self._browser = Browser(settings.render_browser)
         self._slots = asyncio.Semaphore(settings.render_pages)
@@ -280,7 +280,7 @@ class Renderer:
             if len(self._refusals) >= MOST_REFUSALS:
                 self._refusals.clear()
             self._refusals.add(decision.url)
-            self._outcome.part_refused(entry, decision)
+            self._buffer.part_refused(entry, decision)
 
 
 class Trouble(Exception):

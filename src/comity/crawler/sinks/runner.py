@@ -95,7 +95,7 @@ def read_back(folder: Path, name: str) -> Iterator[Stored]:
     return records
 
 
-class GuardedSink:
+class SinkRunner:
     """One crawl's sink, from opening to closing. All of its methods run in one thread: a sink may hold what must not
     leave the thread that made it, such as a connection of sqlite3.
 
@@ -113,7 +113,7 @@ class GuardedSink:
     """
 
     def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
-        stored = frontier.recall("sink", {})
+        stored = frontier.load_state("sink", {})
         begun = stored.get("name")
         if given is None:
             given = begun or DEFAULT
@@ -126,7 +126,7 @@ class GuardedSink:
             if begun != self.name:  # else it was looked at then, and what is there now is ours
                 with self._explaining("look at its folder"):
                     check_free(folder, self.name, *([] if begun else [LEDGER]))
-            frontier.remember("sink", {"name": self.name})
+            frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
         self.pending = 0
 
