@@ -22,7 +22,7 @@ from comity.errors import FetchError, MissingExtra, PluginError
 from comity.frontier import Frontier
 from comity.net.settings import MIB
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
 

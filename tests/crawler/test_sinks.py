@@ -22,7 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from killing import finished, killed
 from outputs import READERS, answered
-from power import Disk, PowerCut
+from power_loss import Disk, PowerCut
 from sites import HANGS, Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
