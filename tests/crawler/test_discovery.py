@@ -15,7 +15,7 @@ from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
 from comity.crawler import admission
-from comity.frontier import Kind
+from comity.frontier import EntryKind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
 
@@ -242,7 +242,7 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     for candidate in found:
         assert urls.normalise(candidate.url) == candidate.url
         assert candidate.depth >= min(depth, 1)
-        assert not candidate.guessed or candidate.kind is Kind.SITEMAP
+        assert not candidate.guessed or candidate.kind is EntryKind.SITEMAP
     links = admission.links_of(page, meta, follow_nofollow=False)
     assert not (nofollow and links)
     assert set(links) <= set(admission.links_of(page, meta, follow_nofollow=True))

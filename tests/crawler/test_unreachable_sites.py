@@ -8,7 +8,7 @@ from clocks import FakeClock
 
 from comity.crawler.checkpoint import Unreachable
 from comity.crawler.stats import UNREACHABLE
-from comity.frontier import Batch, Entry, Frontier, Kind
+from comity.frontier import Batch, Entry, EntryKind, Frontier
 from comity.policy import Policy, RobotsResult, decide
 
 HOSTS = 2_000
@@ -36,7 +36,7 @@ def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tup
 def postpone(silent: Unreachable, number: int, until: float) -> None:
     origin = f"http://h{number}.example"
     result = RobotsResult.unreachable(origin, f"{origin}/robots.txt", "no answer", policy=Policy(), fetched_at=0.0)
-    entry = Entry(number, f"{origin}/", 0, Kind.PAGE, 0, 0)
+    entry = Entry(number, f"{origin}/", 0, EntryKind.PAGE, 0, 0)
     silent.postpone(entry, f"h{number}.example", origin, decide(Policy(), entry.url, result), until=until)
 
 

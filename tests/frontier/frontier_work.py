@@ -13,7 +13,7 @@ from typing import Any
 
 from comity.crawler.sinks.runner import SinkRunner
 from comity.errors import StorageError
-from comity.frontier import Batch, Found, Frontier, Kind, State, seen
+from comity.frontier import Batch, EntryKind, Found, Frontier, State, seen
 
 STEPS = 40
 FOUND = 30
@@ -32,7 +32,7 @@ def url(number: int) -> str:
 
 def found(step: int) -> list[Found]:
     numbers = [*range(max(step - 1, 0) * FOUND, (step + 1) * FOUND)]
-    return [Found(url(n), f"h{n % HOSTS}.example", 1, Kind.PAGE, State.QUEUED, priority=n % 3) for n in numbers]
+    return [Found(url(n), f"h{n % HOSTS}.example", 1, EntryKind.PAGE, State.QUEUED, priority=n % 3) for n in numbers]
 
 
 def work(folder: Path, log: Path | None = None) -> None:

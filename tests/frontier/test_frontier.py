@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, seen
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen
 
 pytestmark = pytest.mark.both_forms
 
@@ -29,7 +29,8 @@ def nothing(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
 
 def found(path: str, host: str = "a.example", **values: Any) -> Found:
     return Found(
-        **{"url": f"http://{host}/{path}", "host": host, "depth": 1, "kind": Kind.PAGE, "state": State.QUEUED} | values
+        **{"url": f"http://{host}/{path}", "host": host, "depth": 1, "kind": EntryKind.PAGE, "state": State.QUEUED}
+        | values
     )
 
 
@@ -58,7 +59,7 @@ def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(fron
                 found("late", priority=5),
                 found("first"),
                 found("second"),
-                found("map", kind=Kind.SITEMAP),
+                found("map", kind=EntryKind.SITEMAP),
                 found("urgent", priority=-1),
                 found("other", "b.example", priority=-9),
             ]
@@ -80,7 +81,7 @@ def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(fron
 def test_a_url_comes_out_as_it_went_in(frontier: Frontier, url: str) -> None:
     frontier.commit(Batch(found=[found("", url=url, depth=7, hops=3, state=State.UNASKED)]), nothing)
     (entry,) = frontier.waiting("a.example", but_not=(), most=10)
-    assert (entry.url, entry.depth, entry.hops, entry.attempts, entry.kind) == (url, 7, 3, 0, Kind.PAGE)
+    assert (entry.url, entry.depth, entry.hops, entry.attempts, entry.kind) == (url, 7, 3, 0, EntryKind.PAGE)
 
 
 def test_what_became_of_urls_is_counted(frontier: Frontier) -> None:
@@ -270,9 +271,9 @@ def visit(path: str, host: str = "a.example", **values: Any) -> Visit:
 def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_path: Path) -> None:
     waits = ["https://a.example:8443/x?y=1", "http://a.example/z", "http://u:p@a.example/", "https://b.example/ü"]
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
-        first = [found("1"), found("2"), found("map", kind=Kind.SITEMAP)]
+        first = [found("1"), found("2"), found("map", kind=EntryKind.SITEMAP)]
         first += [
-            Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, Kind.PAGE, State.QUEUED)
+            Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, EntryKind.PAGE, State.QUEUED)
             for url in waits
         ]
         frontier.commit(Batch(found=first), nothing)
@@ -368,7 +369,9 @@ class Crashes(RuleBasedStateMachine):
                 new += 1
                 self.states[each.url] = each.state
                 if each.state < State.DONE:
-                    self.order.append((each.priority, each.kind is Kind.PAGE, len(self.states), each.host, each.url))
+                    self.order.append(
+                        (each.priority, each.kind is EntryKind.PAGE, len(self.states), each.host, each.url)
+                    )
         self.commits += 1
         return new
 
@@ -383,7 +386,7 @@ class Crashes(RuleBasedStateMachine):
         batch = Batch()
         for number in numbers:
             host = HOSTS[number % 3]
-            kind = Kind.SITEMAP if number % 17 == 0 else Kind.PAGE
+            kind = EntryKind.SITEMAP if number % 17 == 0 else EntryKind.PAGE
             state = State.REFUSED if number % 11 == 0 else State.QUEUED
             batch.found.append(found(str(number), host, kind=kind, state=state, priority=priority))
         settled: dict[str, State] = {}

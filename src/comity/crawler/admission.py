@@ -19,7 +19,7 @@ from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
-from comity.frontier import Found, Kind, State
+from comity.frontier import EntryKind, Found, State
 from comity.policy import RobotsResult, Ruling
 from comity.robots import Robots
 from comity.signals import sitemaps
@@ -44,7 +44,7 @@ class Candidate:
 
     url: str
     depth: int
-    kind: Kind = Kind.PAGE
+    kind: EntryKind = EntryKind.PAGE
     guessed: bool = False
     changed: float | None = None
 
@@ -61,7 +61,7 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]
     if feeds and depth == 0:
         for alternate in page.alternates:
             if alternate.type in FEEDS:
-                yield Candidate(alternate.url, depth + 1, Kind.SITEMAP)
+                yield Candidate(alternate.url, depth + 1, EntryKind.SITEMAP)
 
 
 def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
@@ -80,9 +80,9 @@ def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
 def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
     """The sitemaps that robots.txt names, or the first well-known place where it names none."""
     for url in named:
-        yield Candidate(url, 1, Kind.SITEMAP)
+        yield Candidate(url, 1, EntryKind.SITEMAP)
     if not named:
-        yield Candidate(origin + WELL_KNOWN[0], 1, Kind.SITEMAP, guessed=True)
+        yield Candidate(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
 
 
 def may_be_sitemap(url: str | None) -> bool:
@@ -103,7 +103,9 @@ def next_guess(url: str) -> Candidate | None:
     """The well-known place to look at after another one, or None after the last."""
     origin = urls.origin(url)
     place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
-    return Candidate(origin + WELL_KNOWN[place], 1, Kind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
+    return (
+        Candidate(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
+    )
 
 
 def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[Candidate]:
@@ -119,7 +121,7 @@ def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Ite
         if target is None:
             continue
         if isinstance(item, sitemaps.SitemapRef):
-            yield Candidate(target, depth, Kind.SITEMAP)
+            yield Candidate(target, depth, EntryKind.SITEMAP)
         elif sitemaps.in_scope(target, url, named_by=host):
             changed = latest_change(item) if dates and reader.kind == "urlset" else None
             yield Candidate(target, depth, changed=changed)
@@ -216,10 +218,12 @@ class URLFilter:
 
     def again(self, url: str, *, depth: int) -> None:
         """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
-        if self._covers(url, depth=depth, kind=Kind.PAGE):
+        if self._covers(url, depth=depth, kind=EntryKind.PAGE):
             self.discover(url, depth=depth, given=True)
 
-    def discover(self, url: str, *, depth: int, kind: Kind = Kind.PAGE, hops: int = 0, given: bool = False) -> None:
+    def discover(
+        self, url: str, *, depth: int, kind: EntryKind = EntryKind.PAGE, hops: int = 0, given: bool = False
+    ) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
         if self._met(url) and not given:  # a link may have named it before, and have been cleaned
             return
@@ -295,9 +299,9 @@ class URLFilter:
             state["scope"] = self._scope.to_dict()
         return state
 
-    def _covers(self, url: str, *, depth: int, kind: Kind) -> bool:
+    def _covers(self, url: str, *, depth: int, kind: EntryKind) -> bool:
         """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""
-        return self._scope.holds(url, depth=depth) if kind is Kind.PAGE else self._scope.reaches(url)
+        return self._scope.holds(url, depth=depth) if kind is EntryKind.PAGE else self._scope.reaches(url)
 
     def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
         """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""

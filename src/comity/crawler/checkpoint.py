@@ -27,7 +27,7 @@ from comity.crawler.ledger import policy_to_dict
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
-from comity.frontier import Entry, Frontier, Judged, Kind, View
+from comity.frontier import Entry, EntryKind, Frontier, Judged, View
 from comity.frontier.durable import explained_files
 from comity.net import AsyncClient, Clock
 from comity.policy import Decision, Policy
@@ -159,9 +159,9 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
         covers = settings.scope_around(seeds, scope)
     otherwise = decides_otherwise(policy, load_state(POLICY))
 
-    def inside(url: str, depth: int, kind: Kind) -> bool:
+    def inside(url: str, depth: int, kind: EntryKind) -> bool:
         assert covers is not None
-        if kind is Kind.SITEMAP:
+        if kind is EntryKind.SITEMAP:
             return covers.reaches(url)
         return depth == 0 or covers.holds(url, depth=depth)  # what was given is crawled whatever the patterns say
 

@@ -19,7 +19,7 @@ from comity.crawler.sinks import Channel
 from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
-from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, Visit
 from comity.net import Response
 from comity.net.exchange import Exchange
 from comity.policy import Decision, RobotsResult
@@ -87,7 +87,7 @@ class CommitBuffer:
     def found(self, found: Found) -> None:
         """A URL was discovered."""
         self._batch.found.append(found)
-        if found.kind is Kind.SITEMAP:
+        if found.kind is EntryKind.SITEMAP:
             self._unread.add(found.host)
 
     def sitemap(self, entry: Entry, host: str, stated: list[tuple[float, str]]) -> None:
@@ -217,7 +217,7 @@ class CommitBuffer:
     ) -> None:
         """A URL is given up; where the failure may pass, a refresh asks for it again. `by_policy`: it is our own policy
         that has nothing sent."""
-        if passing and entry.kind is Kind.PAGE:
+        if passing and entry.kind is EntryKind.PAGE:
             self._batch.owed.append((entry.url, entry.depth))
         attempts = entry.attempts + 1
         status = response.status if response else None

@@ -31,7 +31,7 @@ from comity.errors import (
     TooLarge,
     UnwantedType,
 )
-from comity.frontier import Entry, Kind, Visit
+from comity.frontier import Entry, EntryKind, Visit
 from comity.net import AsyncClient, Response
 from comity.policy import Decision
 
@@ -162,9 +162,9 @@ class Fetcher:
             host.delay = response.decision.delay
             host.failing = False
             rendered = None
-            if response.ok and entry.kind is Kind.PAGE and self._pages.lists(entry, response):
-                entry = replace(entry, kind=Kind.SITEMAP, depth=max(entry.depth, 1))
-            if self._renderer is not None and response.ok and entry.kind is Kind.PAGE:
+            if response.ok and entry.kind is EntryKind.PAGE and self._pages.lists(entry, response):
+                entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
+            if self._renderer is not None and response.ok and entry.kind is EntryKind.PAGE:
                 if not self._quota.has_room(host.name):
                     return entry
                 rendered = await self._rendered(self._renderer, entry, response)
@@ -238,7 +238,7 @@ class Fetcher:
             self._pages.redirect(entry, response)
             if before is not None and before.digest is not None and response.status in MOVED:
                 self._buffer.gone(entry, before, response)
-        elif response.ok and entry.kind is Kind.SITEMAP:
+        elif response.ok and entry.kind is EntryKind.SITEMAP:
             await self._pages.sitemap(entry, response)
         elif response.ok:
             if not self._quota.has_room(host.name):
@@ -255,7 +255,7 @@ class Fetcher:
             self._quota.kept(host.name, 0)
         elif response.status in GONE and before is not None and before.digest is not None:
             self._buffer.gone(entry, before, response)
-        elif entry.kind is Kind.SITEMAP and self._pages.was_guess(entry):
+        elif entry.kind is EntryKind.SITEMAP and self._pages.was_guess(entry):
             self._buffer.done(entry)
         elif response.status == 429 or response.status >= 500:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)

@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import urls
-from comity.crawler.records import digest
+from comity.crawler.records import digest, evidence
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.exchange import Exchange
-from comity.policy import Decision, Policy, RobotsResult
+from comity.policy import Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
@@ -274,16 +274,3 @@ def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
 def _location(location: str | None) -> LedgerRecord:
     """A redirect's target; nothing, as of old, where there is none."""
     return {} if location is None else {"location": location}
-
-
-def evidence(decision: Decision | None) -> LedgerRecord:
-    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
-    source = decision.source if decision else None
-    rule = decision.rule if decision else None
-    return {
-        "verdict": decision.verdict if decision else None,
-        "line": rule.line if rule else None,
-        "rule": rule.text if rule else None,
-        "robots_sha256": source.sha256 if source else None,
-        "robots_at": round(source.fetched_at, 3) if source else None,
-    }

@@ -20,7 +20,7 @@ from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
 from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
 from comity.crawler.settings import CrawlSettings
-from comity.frontier import Entry, Kind, Visit
+from comity.frontier import Entry, EntryKind, Visit
 from comity.net import Response
 from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
 
 
-class Turns:
+class LongWork:
     """Pieces of long work on one event loop: of those that were interrupted, one goes on at each turn of the loop."""
 
     def __init__(self) -> None:
@@ -117,11 +117,11 @@ class PageProcessor:
         self._dates = dates
         self._wake = wake
         self._beside = beside
-        self._turns = Turns()
+        self._long_work = LongWork()
 
     async def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
-        stretch = self._turns.stretch()
+        stretch = self._long_work.stretch()
         for candidate in self._filter.sitemaps_of(url):
             self._filter.candidate(candidate)
             await self._pause(stretch)
@@ -135,14 +135,14 @@ class PageProcessor:
         """Follow a redirect, in the turn of the URL that it leads to."""
         target = urls.join(entry.url, response.location or "")
         self._buffer.redirect(entry, response, target)
-        if entry.kind is Kind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
+        if entry.kind is EntryKind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
             return  # sent to the front page, as if it were not there
         if target is not None:
             self._lead(entry, target)
 
     def _lead(self, entry: Entry, target: str) -> None:
         """Follow where a URL leads instead of it, or beside it, so many links from the start as it is itself."""
-        given = entry.depth == 0 and entry.kind is Kind.PAGE
+        given = entry.depth == 0 and entry.kind is EntryKind.PAGE
         if given:  # example.com -> www.example.com
             self._filter.moved(entry.url, target)
         exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
@@ -150,11 +150,11 @@ class PageProcessor:
 
     async def sitemap(self, entry: Entry, response: Response) -> None:
         """Take up what a sitemap or a feed names."""
-        stretch = self._turns.stretch()
+        stretch = self._long_work.stretch()
         stated = []
         empty = True
         for candidate in admission.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
-            self._filter.candidate(candidate, hops=entry.hops + 1 if candidate.kind is Kind.SITEMAP else 0)
+            self._filter.candidate(candidate, hops=entry.hops + 1 if candidate.kind is EntryKind.SITEMAP else 0)
             empty = False
             if candidate.changed is not None:
                 stated.append((candidate.changed, self._filter.clean(candidate.url)))
@@ -165,7 +165,7 @@ class PageProcessor:
 
     def may_list(self, entry: Entry) -> bool:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
-        return entry.kind is Kind.SITEMAP or (
+        return entry.kind is EntryKind.SITEMAP or (
             self._settings.sitemaps
             and (self._filter.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
         )
@@ -173,8 +173,8 @@ class PageProcessor:
     def lists(self, entry: Entry, response: Response) -> bool:
         """Whether an answer is a sitemap or a feed to be read: it was found as one, a robots.txt names it, or it was
         given by hand and is one."""
-        if entry.kind is Kind.SITEMAP or not self._settings.sitemaps or response.content_type in HTML:
-            return entry.kind is Kind.SITEMAP
+        if entry.kind is EntryKind.SITEMAP or not self._settings.sitemaps or response.content_type in HTML:
+            return entry.kind is EntryKind.SITEMAP
         if self._filter.names(entry.url):
             return True
         return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
@@ -249,7 +249,7 @@ class PageProcessor:
         # What is too deep is not even met: it may come up again nearer to the start.
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             return
-        stretch = self._turns.stretch()
+        stretch = self._long_work.stretch()
         for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
             self._filter.candidate(candidate)
             await self._pause(stretch)

@@ -262,14 +262,19 @@ def robots(result: RobotsResult) -> dict[str, Any]:
     }
 
 
-def brief(decision: Decision) -> dict[str, Any]:
-    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
-    source = decision.source
+def evidence(decision: Decision | None) -> dict[str, Any]:
+    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
+    source = decision.source if decision else None
+    rule = decision.rule if decision else None
     return {
-        "verdict": decision.verdict,
-        "line": decision.rule.line if decision.rule else None,
-        "rule": decision.rule.text if decision.rule else None,
+        "verdict": decision.verdict if decision else None,
+        "line": rule.line if rule else None,
+        "rule": rule.text if rule else None,
         "robots_sha256": source.sha256 if source else None,
         "robots_at": round(source.fetched_at, 3) if source else None,
-        "delay": decision.delay,
     }
+
+
+def brief(decision: Decision) -> dict[str, Any]:
+    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
+    return {**evidence(decision), "delay": decision.delay}

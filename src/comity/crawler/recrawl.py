@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from comity.crawler.records import digest
 from comity.errors import StorageError
-from comity.frontier import Entry, Frontier, Kind, Visit, Visits, has_begun
+from comity.frontier import Entry, EntryKind, Frontier, Visit, Visits, has_begun
 from comity.net import Response
 
 MARGIN: Final = 86_400.0
@@ -42,7 +42,7 @@ class Refresh:
 
     def before(self, entry: Entry) -> Visit | None:
         """The last visit of a page's URL."""
-        return self.visits.of(entry.url) if entry.kind is Kind.PAGE else None
+        return self.visits.of(entry.url) if entry.kind is EntryKind.PAGE else None
 
     def spared(self, before: Visit, now: float) -> bool:
         """Whether a page need not be asked for: a sitemap says that it has not changed since. `now` is Unix time."""

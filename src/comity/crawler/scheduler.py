@@ -21,7 +21,7 @@ from comity.crawler.limits import Quota
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats
-from comity.frontier import Entry, Frontier, Kind
+from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import AsyncClient, Clock
 
 
@@ -100,7 +100,7 @@ def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool)
         return waiting
     if host.delay is None:  # its robots.txt, which names its sitemaps, is asked for in the turn of one URL
         return waiting[:1]
-    sitemaps = [entry for entry in waiting if entry.kind is Kind.SITEMAP]
+    sitemaps = [entry for entry in waiting if entry.kind is EntryKind.SITEMAP]
     return sitemaps or ([] if unread or host.sitemaps else waiting)
 
 
@@ -115,8 +115,10 @@ def needed(
         lists: sitemaps that may still be asked for.
         unread: whether one is under way, or was read and is not committed yet: what it names may be enough.
     """
-    pages = frontier.waiting(host.name, but_not=but_not, most=most, kind=Kind.PAGE)
-    sitemaps = frontier.waiting(host.name, but_not=but_not, most=1, kind=Kind.SITEMAP) if lists and not unread else []
+    pages = frontier.waiting(host.name, but_not=but_not, most=most, kind=EntryKind.PAGE)
+    sitemaps = (
+        frontier.waiting(host.name, but_not=but_not, most=1, kind=EntryKind.SITEMAP) if lists and not unread else []
+    )
     enough = len(pages) >= min(room, most)
     return pages if enough else sitemaps + pages, len(pages) < most and not sitemaps and not unread
 
@@ -231,8 +233,8 @@ class Scheduler:
         entry = host.queue.popleft()
         known = self._fetcher.knows(host, entry)
         host.under_way.add(entry.id)
-        host.sitemaps += entry.kind is Kind.SITEMAP
-        self._quota.started(host.name, now, lists=known and entry.kind is Kind.SITEMAP)
+        host.sitemaps += entry.kind is EntryKind.SITEMAP
+        self._quota.started(host.name, now, lists=known and entry.kind is EntryKind.SITEMAP)
         work = self._fetcher.fetch if known else self._fetcher.learn
         task = asyncio.get_running_loop().create_task(work(host, entry))
         self.tasks.add(task)
@@ -254,12 +256,12 @@ class Scheduler:
             )
             host.queue.extend(waiting)
             return bool(waiting)
-        kind = Kind.PAGE if lists == 0 else None
+        kind = EntryKind.PAGE if lists == 0 else None
         waiting = self._frontier.waiting(host.name, but_not=taken, most=most, kind=kind)
         host.drained = len(waiting) < most
         if self._refresh is not None:
             met, waiting = waiting, in_turn(self._refresh, host, waiting, unread=unread)
-            if lists and waiting and waiting[0].kind is Kind.SITEMAP:
+            if lists and waiting and waiting[0].kind is EntryKind.SITEMAP:
                 waiting = waiting[:lists]
             host.drained = host.drained and waiting is met
         host.queue.extend(waiting)
@@ -312,7 +314,7 @@ class Scheduler:
         self.tasks.discard(task)
         self._quick.pop(task, None)
         host.under_way.discard(entry.id)
-        host.sitemaps -= entry.kind is Kind.SITEMAP
+        host.sitemaps -= entry.kind is EntryKind.SITEMAP
         if self._holders and self._holders.get(pace := self._client.pace_of(host.name) or host.name) is host:
             self._release(pace)
         self._wake()

@@ -21,7 +21,7 @@ _FORM = FORMS["rfc9309"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ScopeVerdict:
     """Whether a URL is in scope, and one sentence that says why."""
 
     inside: bool
@@ -62,19 +62,19 @@ class Scope:
         object.__setattr__(self, "_include", _Patterns(self.include))
         object.__setattr__(self, "_exclude", _Patterns(self.exclude))
 
-    def judge(self, url: str, *, depth: int = 0) -> Judgement:
+    def judge(self, url: str, *, depth: int = 0) -> ScopeVerdict:
         """Whether a URL in normal form is in scope."""
         if self.max_depth is not None and depth > self.max_depth:
-            return Judgement(False, f"it is {depth} links from the start; the limit is {self.max_depth}")
+            return ScopeVerdict(False, f"it is {depth} links from the start; the limit is {self.max_depth}")
         if (place := self._place(url)) is None:
-            return Judgement(False, self._elsewhere(url))
+            return ScopeVerdict(False, self._elsewhere(url))
         if (pattern := self._exclude.match(url)) is not None:
-            return Judgement(False, f"the pattern {pattern} excludes it")
+            return ScopeVerdict(False, f"the pattern {pattern} excludes it")
         if not self.include:
-            return Judgement(True, f"it is {place}")
+            return ScopeVerdict(True, f"it is {place}")
         if (pattern := self._include.match(url)) is not None:
-            return Judgement(True, f"it is {place} and the pattern {pattern} includes it")
-        return Judgement(False, "no pattern includes it")
+            return ScopeVerdict(True, f"it is {place} and the pattern {pattern} includes it")
+        return ScopeVerdict(False, "no pattern includes it")
 
     def holds(self, url: str, *, depth: int = 0) -> bool:
         """Whether a URL in normal form is in scope; `judge` without the sentence, for the many."""

@@ -3,16 +3,16 @@
 from comity.frontier.database import HostCounts, View, has_begun
 from comity.frontier.later import Judged, Visits
 from comity.frontier.queue import Frontier
-from comity.frontier.values import Batch, Entry, Found, Kind, State, Visit
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
 
 __all__ = [
     "Batch",
     "Entry",
+    "EntryKind",
     "Found",
     "Frontier",
     "HostCounts",
     "Judged",
-    "Kind",
     "State",
     "View",
     "Visit",

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from comity.errors import InputError, StorageError
 from comity.frontier.durable import no_descriptor, no_room
-from comity.frontier.values import Entry, Found, Kind, State
+from comity.frontier.values import Entry, EntryKind, Found, State
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 2 if sys.byteorder == "little" else 3
@@ -180,7 +180,7 @@ _PREFIXES = ("", "https://", "http://")
 
 def rank(found: Found) -> int:
     """The place in its host's queue: by priority, then sitemaps before pages. Ids settle the rest."""
-    return found.priority * 2 + (found.kind is not Kind.SITEMAP)
+    return found.priority * 2 + (found.kind is not EntryKind.SITEMAP)
 
 
 def split(found: Found) -> tuple[int, str]:
@@ -198,7 +198,7 @@ def waiting(
     *,
     but_not: Collection[int] = (),
     below: int = 4 * LATER,
-    kind: Kind | None = None,
+    kind: EntryKind | None = None,
 ) -> list[Entry]:
     """The first URLs of a host's queue, of a kind or of all, but for some ids and those with a rank of `below` on."""
     wanted = "" if kind is None else f"AND kind = {kind:d} "
@@ -211,7 +211,13 @@ def waiting(
     ).fetchone()
     return [
         Entry(
-            id_, (_PREFIXES[prefix] + host if prefix else "") + rest, depth, Kind(kind), attempts, hops, _priority(rank)
+            id_,
+            (_PREFIXES[prefix] + host if prefix else "") + rest,
+            depth,
+            EntryKind(kind),
+            attempts,
+            hops,
+            _priority(rank),
         )
         for rank, id_, prefix, rest, depth, kind, attempts, hops in sorted(json.loads(rows))
     ]

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from comity.frontier import database
 from comity.frontier.database import explained
-from comity.frontier.values import Batch, Kind, State, Visit
+from comity.frontier.values import Batch, EntryKind, State, Visit
 
 _SCOPE: Final = 0  # why a row stands aside; its state is that in which it waited
 _POLICY: Final = 1  # its state is the one it was counted in when it was settled
@@ -27,7 +27,7 @@ _CHUNK: Final = 1000
 _COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts"
 _URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
 
-Inside = Callable[[str, int, Kind], bool]
+Inside = Callable[[str, int, EntryKind], bool]
 """Whether a URL, found so many links from the start, belongs to the crawl."""
 
 
@@ -101,7 +101,9 @@ def _move(
         (last,),
     ).fetchall():
         last = rows[-1][0]
-        chosen = [(id_, host, state) for id_, url, depth, kind, host, state in rows if wanted(url, depth, Kind(kind))]
+        chosen = [
+            (id_, host, state) for id_, url, depth, kind, host, state in rows if wanted(url, depth, EntryKind(kind))
+        ]
         if not chosen:
             continue
         ids = json.dumps([id_ for id_, _, _ in chosen])

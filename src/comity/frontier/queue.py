@@ -20,7 +20,7 @@ from typing import Any, Self
 from comity.frontier import database, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
-from comity.frontier.values import Batch, Entry, Found, Kind, State
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
@@ -173,7 +173,7 @@ class Frontier:
             yield from (name for _, name in rows)
             last = rows[-1][0]
 
-    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: Kind | None = None) -> list[Entry]:
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
         with explained(self._path):

@@ -15,7 +15,7 @@ class State(IntEnum):
     FAILED = 4
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """What a URL is fetched for."""
 
     PAGE = 0
@@ -29,7 +29,7 @@ class Entry:
     id: int
     url: str
     depth: int
-    kind: Kind
+    kind: EntryKind
     attempts: int
     hops: int  # redirects passed on the way here
     priority: int = 0
@@ -47,7 +47,7 @@ class Found:
     url: str
     host: str
     depth: int
-    kind: Kind
+    kind: EntryKind
     state: State
     hops: int = 0
     refusal: dict[str, Any] | None = None

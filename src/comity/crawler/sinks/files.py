@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from comity.crawler.sinks import CHANNELS, Answer, Channel
+from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.stored import CHECKED, Stored, from_lines
 from comity.frontier.durable import AppendedFile, sync_folder
 
@@ -109,7 +109,7 @@ class JsonLines:
             if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
                 self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel not in self._files:
             self._files[channel] = AppendedFile(self._folder / f"{channel}.jsonl")
         self._files[channel].add(line(record, channel))
@@ -172,7 +172,7 @@ class Files:
             sync_folder(parent)
         self._index.open(folder, committed)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "pages":
             body = answer.body if answer is not None else _body(record)
             name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))

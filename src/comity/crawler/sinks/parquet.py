@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from comity._extras import need
-from comity.crawler.sinks import CHANNELS, Answer, Channel
+from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
 from comity.crawler.sinks.files import line
 from comity.crawler.stored import CHECKED, Stored, from_lines, is_intact
@@ -63,7 +63,7 @@ class Parquet:
             self._remove_uncommitted(channel, part)
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         self._channels[channel].journal.add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity.crawler import plugins
-from comity.crawler.sinks import CHANNELS, Answer, Channel, Sink
+from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
 from comity.crawler.stored import Stored
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Frontier
@@ -151,7 +151,7 @@ class SinkRunner:
             raise
         there("close its output", self._sink.close)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         with self._explaining("take a record"):
             self._sink.add(channel, record, answer)
             self.pending = self._sink.pending

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks import CHANNELS, Answer, Channel
+from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
 from comity.crawler.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
@@ -54,7 +54,7 @@ class Sqlite:
         except sqlite3.Error as error:
             raise self._explained(error) from error
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         row = values(channel, record)
         self._rows[channel].append(row)
         self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
