@@ -1,4 +1,4 @@
-"""Drop-in replacements: programs written for other parsers keep their calls. Cases that contradict RFC 9309 are in tables."""
+"""Drop-in replacements: programs written for other parsers keep their calls. What contradicts RFC 9309 is in tables."""
 
 import unittest
 import urllib.robotparser

@@ -1,4 +1,4 @@
-"""What drives a gate, on a loop and in threads, without any library: turns that are given back, robots.txt over several hops."""
+"""What drives a gate, on a loop and in threads: turns that are given back, robots.txt over several hops."""
 
 import asyncio
 import gzip

@@ -54,10 +54,10 @@ class Expander(Protocol):
         ...
 
 
-Kind = Literal["source", "expander", "sink"]
+PluginKind = Literal["source", "expander", "sink"]
 
 # The calls the crawler makes, for telling early what a plug-in lacks: method -> arguments, keywords.
-_CALLS: dict[Kind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+_CALLS: dict[PluginKind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "source": {"urls": ((), ())},
     "expander": {"expand": (("response",), ())},
     "sink": {
@@ -67,10 +67,10 @@ _CALLS: dict[Kind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         "close": ((), ()),
     },
 }
-_SHAPES: dict[Kind, type] = {"source": Source, "expander": Expander, "sink": Sink}
+_SHAPES: dict[PluginKind, type] = {"source": Source, "expander": Expander, "sink": Sink}
 
 
-def load(name: str, kind: Kind) -> Any:
+def load(name: str, kind: PluginKind) -> Any:
     """The plug-in that `MODULE:NAME` names.
 
     Raises:
@@ -110,7 +110,7 @@ def load(name: str, kind: Kind) -> Any:
 _NONE: Final = object()
 
 
-def checked(plugin: Any, kind: Kind, name: str) -> Any:
+def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     """The plug-in, if it has the shape of its kind.
 
     Raises:
@@ -142,7 +142,7 @@ def _lack(plugin: Any, method: str, arguments: tuple[str, ...], keywords: tuple[
     return None
 
 
-def _home(kind: Kind) -> str:
+def _home(kind: PluginKind) -> str:
     shape = _SHAPES[kind]
     return f"{shape.__module__.removeprefix('comity.crawler.')}.{shape.__name__}"
 
@@ -224,7 +224,7 @@ class Plugins:
             raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
         return expanded
 
-    def _take(self, given: Any, kind: Kind) -> Any:
+    def _take(self, given: Any, kind: PluginKind) -> Any:
         if given is None:
             return None
         if isinstance(given, str):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from comity.crawler.admit import scope as scopes
-from comity.crawler.budget import Budget
+from comity.crawler import scope as scopes
+from comity.crawler.limits import Budget
 from comity.fields import check, seconds, setting, size
 
 DuplicateSearch = Literal["off", "exact", "near"]
