@@ -46,7 +46,7 @@ class Record:
         return self.fields["WARC-Record-ID"]
 
     @property
-    def save_state(self) -> Any:
+    def facts(self) -> Any:
         """What a metadata record of ours says."""
         return json.loads(self.body.decode().splitlines()[1].removeprefix("comity-record: "))
 
