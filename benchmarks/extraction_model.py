@@ -63,7 +63,7 @@ class Example:
 
 def examples(folder: Path) -> list[Example]:
     found = []
-    for line in gzip.decompress((folder / "truth.jsonl.gz").read_bytes()).decode().splitlines():
+    for line in gzip.decompress((folder / "truth.jsonl.gz").read_bytes()).decode().rstrip("\n").split("\n"):
         row = json.loads(line)
         html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes()).decode("utf-8", "replace")
         url = row["url"] or ""

@@ -52,6 +52,9 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
     ("navigation", 0, NAME_BITS["navigation"]),
 )
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LONGEST_HEADING: Final = 30
+_BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 
 
@@ -84,6 +87,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
         for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
             block.chance = chance
         sure = _most_agreement(blocks)
+        _keep_headings(blocks)
     for block in blocks:
         node: Node | None = block.node
         while node is not None:
@@ -159,6 +163,18 @@ def _most_agreement(blocks: Sequence[Block]) -> float:
     for block in blocks:
         block.kept = block.chance >= least
     return best
+
+
+def _keep_headings(blocks: Sequence[Block]) -> None:
+    """A heading stays with what it is the heading of, and the page with its own."""
+    follows = False
+    for block in reversed(blocks):
+        if block.node.name in _HEADINGS and block.words <= _LONGEST_HEADING:
+            block.kept = block.kept or follows
+        follows = block.kept
+    own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
+    if own and not any(block.kept for block in own):
+        own[0].kept = True
 
 
 def _place(block: Block) -> Place:

@@ -107,7 +107,9 @@ class Writer:
                 elif run:
                     run.append(" ")
                 continue
-            if child.name in SKIPPED or child in self._without:
+            if self.is_left_out(child):
+                if run:
+                    run.append(" ")
                 continue
             self._tick()
             if is_block(child):
@@ -162,7 +164,8 @@ class Writer:
         return " ".join(text.replace("\n", " ") for _, text in parts)
 
     def is_left_out(self, node: Node) -> bool:
-        return node.name in SKIPPED or node in self._without
+        """Whether nothing of it is written."""
+        return node.name in SKIPPED or (node.words > 0 and node.kept_words == 0) or node in self._without
 
     def _inner(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
@@ -173,7 +176,7 @@ class Writer:
         for child in node.children:
             if isinstance(child, Text):
                 run.append(self._words(child.text) if child.kept else " ")
-            elif child.name not in SKIPPED and child not in self._without:
+            elif not self.is_left_out(child):
                 self._tick()
                 if is_block(child):  # only where a table or a heading stands inside of a run
                     run.append(" ")
@@ -193,10 +196,11 @@ class Writer:
     def _flush(self, run: list[str], out: list[Block]) -> None:
         if not run:
             return
-        text = line_breaks("".join(run))
+        text = "".join(run)
         run.clear()
-        if not text:
+        if not text or text.isspace():
             return
+        text = line_breaks(text)
         if self._link is not None and "](" not in text:
             text, self._link = f"[{text}]({self._link})", None
         out.append(("text", line_starts(text)))
@@ -286,7 +290,7 @@ class Writer:
                         parts.append(child.text)
                 elif child.name == "br":
                     parts.append("\n")
-                elif child.name not in SKIPPED and child not in self._without:
+                elif not self.is_left_out(child):
                     self._tick()
                     if _LINE_NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
                         continue
