@@ -9,21 +9,28 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
 		{ [ $$? = 2 ] && echo 'Some pages failed$(if $(URL),, as the demo site means them to): failures.jsonl says which.'; }
 
-test: test-compiled test-interpreted ## all tests, on both forms of the hot modules
+# Tests start the command as a process of its own: without bytecode kept, each start would compile all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST = $(BIN)/pytest -n auto --dist worksteal
+
+test: test-compiled test-interpreted ## the tests, on both forms of the hot modules
 
 test-compiled: $(VENV)/tested
 	@$(BIN)/comity --version
-	$(BIN)/pytest $(ARGS)
+	$(PYTEST) -m 'not long' $(ARGS)
 
-test-interpreted: $(VENV)/tested
+test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
-	COMITY_NO_EXTENSIONS=1 $(BIN)/pytest $(ARGS)
+	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(ARGS)
+
+test-long: $(VENV)/tested ## what is slow by nature
+	$(PYTEST) -m long $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

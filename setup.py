@@ -30,9 +30,10 @@ if COMPILED and not forbidden:
             for name in COMPILED
         ],
         build_dir="build/cython",
+        nthreads=os.cpu_count() or 1,
         compiler_directives={"language_level": "3"},
     )
     for extension in extensions:  # cythonize forgets this one when it is set above
         extension.optional = not required
 
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})

@@ -62,7 +62,7 @@ def by_comity(output: Path, most: int) -> float:
     import uvloop
 
     from comity.cli.crawl import tune
-    from comity.crawl import Crawler, CrawlSettings
+    from comity.crawler import Crawler, CrawlSettings
     from comity.net import ClientSettings
     from comity.policy import Policy
 

@@ -17,20 +17,23 @@ import crawl
 import uvloop
 
 from comity.cli.crawl import tune
-from comity.crawl import Crawler, CrawlSettings
-from comity.crawl.outcome import Commit
+from comity.crawler import Crawler, CrawlSettings
+from comity.crawler.outcome import Commit
 from comity.policy import Policy
 
 PARTS = (
     ("reading the page: tags, links, encoding", ("comity.signals",)),
-    ("discovery: scope, traps, robots.txt for each new link", ("comity.crawl.admit", "comity.policy", "comity.robots")),
+    (
+        "discovery: scope, traps, robots.txt for each new link",
+        ("comity.crawler.admit", "comity.policy", "comity.robots"),
+    ),
     (
         "records and ledger",
-        tuple(f"comity.crawl.{name}" for name in ("records", "ledger", "outcome", "digest", "duplicates", "page")),
+        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "outcome", "digest", "duplicates", "page")),
     ),
-    ("the queue and what was met before", ("comity.crawl.frontier",)),
+    ("the queue and what was met before", ("comity.frontier",)),
     ("the gate and the client", ("comity.gate", "comity.net")),
-    ("whose turn it is", ("comity.crawl",)),
+    ("whose turn it is", ("comity.crawler",)),
     ("aiohttp", ("aiohttp", "yarl", "multidict")),
     ("the loop, the kernel and what else there is", ("",)),
 )

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from comity.crawl.frontier import Batch, Found, Frontier, Kind, State
+from comity.frontier import Batch, Found, Frontier, Kind, State
 
 BATCH = 1_000
 PER_PAGE = 50

@@ -18,7 +18,7 @@ from pathlib import Path
 import uvloop
 
 from comity.cli.crawl import tune
-from comity.crawl import Crawler, CrawlSettings
+from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
 

@@ -125,6 +125,8 @@ def truth(reference: str, base: str | None) -> str | None:
     if parsed.protocol not in ("http:", "https:"):
         return None
     parsed.username = parsed.password = parsed.hash = ""
+    if parsed.hostname.endswith(".") and parsed.hostname != "." and not parsed.hostname.endswith(".."):
+        parsed.hostname = parsed.hostname.removesuffix(".")
     return parsed.href
 
 

@@ -2,7 +2,7 @@
 
 from selectolax.lexbor import LexborHTMLParser
 
-from comity.crawl import Expanded
+from comity.crawler import Expanded
 from comity.net import Response
 
 

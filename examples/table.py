@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from comity.crawl.sinks import Answer, Channel
+from comity.crawler.sinks import Answer, Channel
 
 
 class Table:

@@ -6,7 +6,7 @@ import sys
 import aiohttp
 
 import comity
-from comity.integrations.aiohttp import ComityMiddleware
+from comity.middleware.aiohttp import ComityMiddleware
 
 
 async def main(base: str) -> None:

@@ -5,7 +5,7 @@ import sys
 import httpx
 
 import comity
-from comity.integrations.httpx import ComityTransport
+from comity.middleware.httpx import ComityTransport
 
 policy = comity.Policy(agent="MyBot/1.0 (+https://example.org/bot)")
 with httpx.Client(transport=ComityTransport(policy), base_url=sys.argv[1]) as client:

@@ -6,7 +6,7 @@ import sys
 import httpx
 
 import comity
-from comity.integrations.httpx import AsyncComityTransport
+from comity.middleware.httpx import AsyncComityTransport
 
 
 async def main(base: str) -> None:

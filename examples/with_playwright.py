@@ -7,7 +7,7 @@ import sys
 from playwright.async_api import Error, async_playwright
 
 import comity
-from comity.integrations.playwright import AsyncComityRoutes
+from comity.middleware.playwright import AsyncComityRoutes
 
 
 async def main(base: str, *networks: str) -> None:

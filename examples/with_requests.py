@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 import requests
 
 import comity
-from comity.integrations.requests import ComityAdapter
+from comity.middleware.requests import ComityAdapter
 
 adapter = ComityAdapter(comity.Policy(agent="MyBot/1.0 (+https://example.org/bot)"))
 with requests.Session() as session:

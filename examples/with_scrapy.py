@@ -12,7 +12,7 @@ import comity
 class Spider(scrapy.Spider):
     name = "example"
     custom_settings: ClassVar = {
-        "DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950},
+        "DOWNLOADER_MIDDLEWARES": {"comity.middleware.scrapy.ComityMiddleware": 950},
         "COMITY_POLICY": comity.Policy(agent="MyBot/1.0 (+https://example.org/bot)"),
         "CONCURRENT_REQUESTS": 1,  # only so that the output has an order
         "ROBOTSTXT_OBEY": False,  # comity asks instead

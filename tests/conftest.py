@@ -2,14 +2,25 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clocks import FakeClock
+from hypothesis import HealthCheck, settings
 from sites import Site
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+
+# How fast the machine is decides nothing: no deadline for an example, and none for making them up.
+settings.register_profile("comity", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("comity")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Gzip data has the time in it: as a test's name it would differ between the processes that share the tests."""
+    return argname if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
 
 
 def missing(what: str, how: str) -> None:
@@ -25,6 +36,14 @@ def site() -> Iterator[Site]:
     """An empty web site on a loopback port."""
     with Site() as site:
         yield site
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _browsers() -> Iterator[None]:
+    """Ends those that tests share."""
+    yield
+    if "wrapped" in sys.modules:
+        sys.modules["wrapped"].close()
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ becomes a record of the output. LOG: after each commit its number is noted there
 import os
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comity.crawl.frontier import Batch, Found, Frontier, Kind, State, runs, seen
-from comity.crawl.sinks.guarded import GuardedSink
+from comity.crawler.sinks.guarded import GuardedSink
 from comity.errors import StorageError
+from comity.frontier import Batch, Found, Frontier, Kind, State, runs, seen
 
 STEPS = 40
 FOUND = 30
@@ -40,7 +41,8 @@ def work(folder: Path, log: Path | None = None) -> None:
     runs.BLOCK, runs.SLICE = 16, 2
     with (
         Frontier(folder / "frontier.sqlite") as frontier,
-        GuardedSink("jsonl", folder, frontier) as sink,
+        ThreadPoolExecutor(1) as thread,
+        GuardedSink("jsonl", folder, frontier).opened(thread) as sink,
     ):
         step = frontier.recall("step", 0)
         while True:

@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from sites import Site
+from sites import HANGS, Site
 
 
 def killed(
@@ -29,7 +29,7 @@ def killed(
     for attempt in range(times):
         words = ["--resume"] if attempt else begin
         process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        enough, deadline = len(site.seen) + after(), time.monotonic() + 20
+        enough, deadline = len(site.seen) + after(), time.monotonic() + HANGS
         while len(site.seen) < enough and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.002)
         time.sleep(linger())
@@ -42,5 +42,5 @@ def killed(
 
 def finished(command: Sequence[str]) -> None:
     """Let the crawl go on to its end."""
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from comity import Policy, Response
 from comity.gate import Go
 from comity.policy import Ruling
 
-_GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None))
+_GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None), 0.0)
 
 
 def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *, reason: str = "OK") -> Response:

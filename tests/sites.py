@@ -13,6 +13,8 @@ from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+HANGS = 300  # seconds after which a test is taken to hang: nothing depends on how fast the machine is
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -38,13 +40,13 @@ class Site:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(HANGS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(HANGS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(HANGS)
         self._loop.close()
 
     def url(self, path: str = "/") -> str:

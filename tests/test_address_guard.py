@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 
 import comity
 from comity import AsyncClient, ClientSettings, Policy
@@ -21,7 +21,7 @@ from comity.net.address import AddressGuard
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "addresses.md"
 IGNORING = Policy(mode="ignore", min_interval=0.0)
-QUICK = ClientSettings(timeout=5.0, max_retries=0)
+QUICK = ClientSettings(timeout=60.0, max_retries=0)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def nameserver(answers: dict[str, list[str]]) -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(HANGS)
         server.close()
 
 
@@ -106,6 +106,9 @@ LITERALS = [
     ("[ff02::1]", "multicast, IPv6"),
     ("[2001:db8::1]", "documentation, IPv6"),
     ("[100::1]", "discard"),
+    ("[3fff::1]", "documentation, IPv6, new"),
+    ("[5f00::1]", "segment routing"),
+    ("[4000::1]", "given out to nobody"),
 ]
 
 
@@ -145,7 +148,7 @@ def test_every_attack_is_refused_and_never_reaches_a_server(site: Site) -> None:
             "robots.example": ["127.0.0.1"],
         }
         with nameserver(names) as server:
-            resolving = ClientSettings(timeout=5.0, max_retries=0, nameservers=(server,))
+            resolving = ClientSettings(timeout=60.0, max_retries=0, nameservers=(server,))
             for name, what in (
                 ("plain.example", "a name that resolves to loopback"),
                 ("six.example", "a name that resolves to ::1"),
@@ -178,6 +181,23 @@ def test_only_what_the_operator_names_may_be_reached(site: Site) -> None:
     assert outcome(f"http://other.example:{site.port}/", network, own) == "answered 200"
 
 
+# covers: W15
+def test_no_private_address_is_asked_of_a_proxy() -> None:
+    """The proxy finds the addresses of names; an address that stands in the URL is judged here."""
+    with Site("127.0.0.2") as proxy:
+        proxied = ClientSettings(timeout=60.0, max_retries=0, proxy=proxy.url("/"))
+        ignoring = Policy(mode="ignore", min_interval=0.0, allow_addresses=("127.0.0.2/32",))
+        for host, _ in LITERALS:
+            assert outcome(f"http://{host}/", ignoring, proxied) == "AddressBlocked", host
+        assert outcome("http://a.localhost/", ignoring, proxied) == "AddressBlocked"
+        assert outcome("http://10.0.0.1/", ignoring.with_changes(mode="respect"), proxied) == "RobotsUnreachable"
+        assert proxy.seen == []
+        wider = ignoring.with_changes(allow_addresses=("127.0.0.0/8",), allow_hosts=("10.0.0.1",))
+        for host in ("public.example", "localhost", "10.0.0.1"):
+            assert outcome(f"http://{host}/", wider, proxied) == "answered 404"
+        assert [seen.headers["Host"] for seen in proxy.seen] == ["public.example", "localhost", "10.0.0.1"]
+
+
 def test_the_guard_knows_the_edges_of_every_network() -> None:
     guard = AddressGuard()
     for address in (
@@ -187,12 +207,17 @@ def test_the_guard_knows_the_edges_of_every_network() -> None:
         "172.15.255.255",
         "172.32.0.0",
         "2606:4700::1111",
+        "2000::1",
+        "3ffe:ffff::1",
+        "3fff:1000::1",
+        "64:ff9b::808:808",
         "::ffff:8.8.8.8",
     ):
         assert guard.refusal(address) is None, address
     nat64 = ("64:ff9b:1:a9fe:a9:fe00:808:808", "64:ff9b:1:7f00:0:100:808:808", "64:ff9b:1:808:8:8:7f00:1")
     tunnels = ("::ffff:0:127.0.0.1", "2001:4860::5efe:7f00:1", "2001:4860::200:5efe:a00:1")
-    for address in (*nat64, *tunnels):
+    outside = ("3fff:fff::1", "4000::", "1fff:ffff::1", "5f00::1", "6000::1", "e000::1", "64:ff9c::1", "200::1", "1::")
+    for address in (*nat64, *tunnels, *outside):
         assert guard.refusal(address) is not None, address
     for address in ("10.255.255.255", "172.31.255.255", "100.127.255.255", "fdff::1", "2002:a00:1::", "64:ff9b::a00:1"):
         assert guard.refusal(address) is not None, address

@@ -9,34 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from sites import Site
-
-ALLOW = ("--allow-address", "127.0.0.0/8")
-
-
-def comity(*words: str, timeout: float = 60, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-    return subprocess.run(
-        [sys.executable, "-m", "comity", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env=environment,
-        cwd=cwd,
-    )
+from commands import ALLOW, comity, complaint, process
+from sites import HANGS, Site
 
 
-def complaint(answer: subprocess.CompletedProcess[str]) -> str:
-    """The one line on standard error."""
-    assert "Traceback" not in answer.stderr
-    (line,) = answer.stderr.strip().splitlines()
-    assert line.startswith("comity: ")
-    return line
-
-
+@pytest.mark.both_forms
 def test_the_version_says_which_form_runs() -> None:
-    answer = comity("--version")
+    answer = process("--version")
     assert answer.returncode == 0
     form = "interpreted" if os.environ.get("COMITY_NO_EXTENSIONS") else "compiled"
     if os.environ.get("COMITY_REQUIRE_EXTENSIONS") or form == "interpreted":
@@ -44,11 +23,12 @@ def test_the_version_says_which_form_runs() -> None:
     assert answer.stdout.startswith("comity 0.")
 
 
+@pytest.mark.both_forms
 def test_check_answers_with_its_exit_code(site: Site) -> None:
     site.set("/robots.txt", "User-agent: MyBot\nDisallow: /no\n")
     allowed, refused = site.url("/yes"), site.url("/no")
-    assert comity("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
-    answer = comity("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
+    assert process("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
+    answer = process("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
     assert answer.returncode == 2
     first, second = answer.stdout.splitlines()
     assert first.startswith("allowed")
@@ -57,6 +37,7 @@ def test_check_answers_with_its_exit_code(site: Site) -> None:
     assert comity("check", refused, "--agent", "OtherBot", *ALLOW).returncode == 0
 
 
+@pytest.mark.both_forms
 def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
     robots.write_text("User-agent: *\nDisallow: /private/\n")
@@ -67,6 +48,119 @@ def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path
     assert decision["rule"] == {"line": 2, "text": "Disallow: /private/"}
 
 
+def asked(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
+    """The command with something on standard input."""
+    return process(*words, said=text)
+
+
+def test_check_reads_a_robots_txt_from_standard_input() -> None:
+    for command in ("check", "explain"):
+        text = "User-agent: *\nDisallow: /private/\n"
+        answer = asked([command, "https://example.com/private/x", "--robots", "-"], text)
+        assert answer.returncode == 2, answer.stderr
+        assert "line 2" in answer.stdout
+
+
+@pytest.mark.parametrize("name", ["train-ai", "ai-train"])
+def test_check_says_what_the_site_states_about_a_purpose(name: str) -> None:
+    text = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n"
+    answer = asked(
+        ["check", "https://example.com/x", "--robots", "-", "--purpose", name, "--purpose", "ai-input"], text
+    )
+    assert answer.returncode == 0
+    verdict, *stated = answer.stdout.splitlines()
+    assert verdict.startswith("allowed ")
+    assert [line.strip() for line in stated] == [
+        "ai-input is unknown: no statement that applies speaks of it.",
+        "train-ai is disallowed: robots.txt line 2 says 'search=yes, ai-train=no'.",
+    ]
+
+
+def test_one_word_that_is_no_url_does_not_keep_the_others_from_being_judged(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /no\n")
+    words = ("https://example.com/no", "example.com", "https://example.com/yes", "--robots", "robots.txt")
+    answer = comity("check", *words, cwd=tmp_path)
+    assert answer.returncode == 64
+    assert [line.split()[:2] for line in answer.stdout.splitlines()] == [
+        ["disallowed", "https://example.com/no"],
+        ["allowed", "https://example.com/yes"],
+    ]
+    assert "'example.com'" in complaint(answer)
+    rows = json.loads(comity("check", *words, "--json", cwd=tmp_path).stdout)
+    assert ["error" in row for row in rows] == [False, True, False]
+    assert "decides   line 2" in comity("explain", *words, cwd=tmp_path).stdout
+
+
+def test_a_host_that_does_not_answer_is_not_said_to_disallow() -> None:
+    answer = comity("check", "http://127.0.0.1:9/", *ALLOW)
+    assert answer.returncode == 3
+    assert answer.stdout.startswith("unreachable  http://127.0.0.1:9/  ")
+    assert "unreachable for" in comity("explain", "http://127.0.0.1:9/", *ALLOW).stdout
+
+
+def test_explain_names_no_line_where_robots_txt_is_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /\n")
+    words = ("explain", "https://example.com/x", "--robots", "robots.txt", "--preset", "ladon")
+    answer = comity(*words, cwd=tmp_path)
+    assert answer.returncode == 0
+    assert "the policy's mode is ignore" in answer.stdout
+    assert "decides" not in answer.stdout
+    assert json.loads(comity(*words, "--json", cwd=tmp_path).stdout)[0]["beaten"] == []
+
+
+def test_inspect_shows_pace_and_hours(site: Site) -> None:
+    lines = ("Crawl-delay: 3600", "Request-rate: 1/15m 0600-0845", "Visit-time: 0000-2359", "Disallow: /x")
+    site.set("/robots.txt", "\n".join(("User-agent: *", *lines)))
+    answer = comity("inspect", site.url("/"), "--json", *ALLOW)
+    (found,) = json.loads(answer.stdout)
+    assert (found["robots"]["request_rate"], found["robots"]["visit_time"]) == (["1/15m 0600-0845"], ["0000-2359"])
+
+
+def test_a_url_where_a_file_belongs_says_so(tmp_path: Path) -> None:
+    for words in (("lint", "https://example.com/robots.txt"), ("diff", "https://example.com/robots.txt", "-")):
+        answer = comity(*words, cwd=tmp_path)
+        assert answer.returncode == 66
+        assert "https://example.com/robots.txt is a URL" in complaint(answer)
+        assert "curl" in complaint(answer)
+
+
+def test_what_would_be_no_better_later_is_not_to_be_tried_later(tmp_path: Path, site: Site) -> None:
+    site.set("/large", "<p>" + "x" * 60_000)
+    (tmp_path / "comity.toml").write_text('max_body = 1000\nallow_addresses = ["127.0.0.0/8"]\n')
+    assert comity("fetch", site.url("/large"), cwd=tmp_path).returncode == 1
+    (tmp_path / "comity.toml").write_text('ca_file = "/nowhere.pem"\nallow_addresses = ["127.0.0.0/8"]\n')
+    answer = comity("fetch", site.url("/"), cwd=tmp_path)
+    assert answer.returncode == 64
+    assert "/nowhere.pem" in complaint(answer)
+
+
+def test_a_refused_refresh_does_not_say_that_it_goes_on(tmp_path: Path, site: Site) -> None:
+    site.link("/")
+    assert crawled(tmp_path, site.url("/"), "--agent", "Mine/1.0").returncode == 0
+    refused = crawled(tmp_path, "--refresh", "--format", "warc")
+    assert refused.returncode == 73
+    assert "holds a crawl written as jsonl" in complaint(refused)
+    assert "goes on as it was begun: Mine/1.0" in crawled(tmp_path, "--refresh").stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("crawl_delay = 3", "min_interval"),
+        ('allow_address = ["127.0.0.0/8"]', "allow_addresses"),
+        ('user_agent = "x"', "agent"),
+        ("max-pages = 3", "max_pages"),
+        ("max_redirets = 3", "max_redirects"),
+    ],
+)
+def test_a_setting_by_another_name_says_what_it_is_called(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "comity.toml").write_text(line + "\n")
+    answer = comity("settings", cwd=tmp_path)
+    assert answer.returncode == 64
+    assert f"it is called {said}" in complaint(answer)
+
+
+@pytest.mark.both_forms
 def test_explain_names_the_rule_and_what_it_beat(tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
     robots.write_text("User-agent: *\nDisallow: /shop/\nAllow: /shop/public\n")
@@ -89,7 +183,7 @@ def test_explain_names_the_rule_and_what_it_beat(tmp_path: Path) -> None:
         (("crawl", "http://127.0.0.1:9/", "--speed", "9"), 64, "--speed"),
         (("check", "http://"), 64, "http://"),
         (("check", "https://example.com/", "--dialect", "altavista"), 64, "altavista"),
-        (("check", "https://example.com/", "--robots", "/nowhere/robots.txt"), 73, "/nowhere/robots.txt"),
+        (("check", "https://example.com/", "--robots", "/nowhere/robots.txt"), 66, "/nowhere/robots.txt"),
         (("check", "http://127.0.0.1:9/", *ALLOW), 3, ""),
         (("nonsense",), 64, "nonsense"),
     ],
@@ -142,7 +236,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANGS,
     )
     assert full.returncode == 74, full.stderr
     assert "no room" in complaint(full)
@@ -152,12 +246,13 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
     assert sorted(pages) == sorted({site.url("/")} | {site.url(f"/{number}") for number in range(30)})
 
 
+@pytest.mark.both_forms
 def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     site.link("/", "/a", "/no", "/gone")
     site.link("/a")
     words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW)
-    answer = comity(*words)
+    answer = process(*words)
     assert answer.returncode == 2, "a page failed"
     for words_expected in ("pages", "refused by rule", "failed", "waited to be polite", "pages.jsonl"):
         assert words_expected in answer.stdout
@@ -174,11 +269,11 @@ def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -
         site.link(f"/{number}")
     words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
     process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANGS
     while len(site.seen) < 8 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=HANGS)
     assert process.returncode == 130
     assert "--resume" in said
     assert "Traceback" not in said
@@ -194,7 +289,7 @@ def test_a_crawl_goes_on_with_the_policy_it_was_begun_with(site: Site, tmp_path:
     words = ["--allow-address", "127.0.0.0/8", "-o", str(tmp_path / "out")]
     begun = comity("crawl", site.url("/"), "--agent", "OtherBot/2.0", "--delay", "0.2", "--max-pages", "1", *words)
     assert begun.returncode == 0, begun.stderr
-    resumed = comity("crawl", "--resume", "-o", str(tmp_path / "out"))
+    resumed = comity("crawl", "--resume", "--max-pages", "none", "-o", str(tmp_path / "out"))
     assert resumed.returncode == 0, resumed.stderr
     assert "goes on as it was begun: OtherBot/2.0, 0.2 s between requests" in resumed.stderr
     assert {seen.headers["User-Agent"] for seen in site.seen} == {"OtherBot/2.0"}
@@ -272,10 +367,10 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
     assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
     again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
     assert [line.split()[:5] for line in again.stdout.splitlines() if "left by" in line] == [
-        ["left", "by", "a", "limit", "1"]
-    ]
+        ["left", "by", "a", "limit", "2"]
+    ], "a page, and the sitemap, which is not asked for while enough pages wait"
     assert "out of scope" in again.stdout
-    whole = crawled(tmp_path, "--resume", "--exclude", "/skip/")
+    whole = crawled(tmp_path, "--resume", "--max-pages-per-host", "none")
     assert "left by" not in whole.stdout
 
 
@@ -294,6 +389,12 @@ def test_a_wrong_use_names_the_right_help(words: tuple[str, ...], said: str, tmp
     answer = comity(*words, cwd=tmp_path)
     assert answer.returncode == 64
     assert said in complaint(answer)
+
+
+def test_a_process_of_its_own_answers_a_mistake_alike(tmp_path: Path) -> None:
+    for words in (("crawl", "--speed"), ("check", "http://"), ("crawl", "--resume"), ("nonsense",)):
+        here, there = comity(*words, cwd=tmp_path), process(*words, cwd=tmp_path)
+        assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
 
 
 def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, site: Site) -> None:
@@ -341,19 +442,21 @@ def test_urls_may_come_from_a_file_and_wrong_lines_are_named(tmp_path: Path, sit
     for said in ("urls.txt: line 2: ", "; line 4: "):
         assert said in complaint(answer)
     answer = comity("crawl", "--urls", "nowhere.txt", cwd=tmp_path)
-    assert answer.returncode == 64
+    assert answer.returncode == 66
     assert "nowhere.txt cannot be read" in complaint(answer)
 
 
 def test_urls_may_come_from_standard_input(tmp_path: Path, site: Site) -> None:
     site.link("/a")
     words = ("crawl", "--urls", "-", "-o", str(tmp_path / "out"), "--json", *ALLOW)
-    answer = subprocess.run(
-        [sys.executable, "-m", "comity", *words],
-        input=site.url("/a"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    answer = process(*words, said=site.url("/a"))
     assert json.loads(answer.stdout)["pages"] == 1
+
+
+def test_a_crawl_that_must_wait_for_too_long_ends_and_says_how_to_go_on(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 99999999999999999999999\n")
+    answer = comity("crawl", site.url(), "-o", str(tmp_path / "out"), *ALLOW)
+    assert answer.returncode == 3
+    assert "127.0.0.1 is to be left alone for another over a thousand years" in complaint(answer)
+    assert complaint(answer).endswith("--resume goes on")
+    assert site.paths() == ["/robots.txt"]

@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from test_command import comity
+import pytest
+from commands import process
 
 from comity import Crawler, Policy
 from comity.demo import serve
@@ -73,7 +74,8 @@ def test_a_crawl_of_the_demo_is_polite_by_the_servers_own_log(tmp_path: Path) ->
     assert crawler.stats.failed == 4, "500, a dropped connection and two links to nothing"
 
 
+@pytest.mark.both_forms
 def test_the_command_crawls_the_demo(tmp_path: Path) -> None:
-    answer = comity("crawl", "--demo", "-o", str(tmp_path / "out"), "--delay", "0.05", "--json")
+    answer = process("crawl", "--demo", "-o", str(tmp_path / "out"), "--delay", "0.05", "--json")
     assert answer.returncode == 2, answer.stderr
     assert json.loads(answer.stdout)["pages"] > 30

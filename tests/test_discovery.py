@@ -1,19 +1,21 @@
 """What a crawl finds and takes up: sitemaps, feeds, links; and what it leaves out as a trap, by name."""
 
 import asyncio
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
-from sites import Site
+from sites import HANGS, Site
 
-from comity import Crawler, CrawlSettings, Policy, parse, urls
-from comity.crawl.admit import discovery
-from comity.crawl.frontier import Kind
+from comity import Crawler, Policy, parse, urls
+from comity.crawler.admit import discovery
+from comity.frontier import Kind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
 
@@ -22,8 +24,8 @@ SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlse
 
 
 def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(**settings))
-    asyncio.run(asyncio.wait_for(crawler.run(), 60))
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=settings)
+    asyncio.run(asyncio.wait_for(crawler.run(), HANGS))
     return crawler
 
 
@@ -244,3 +246,99 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     links = discovery.links_of(page, meta, follow_nofollow=False)
     assert not (nofollow and links)
     assert set(links) <= set(discovery.links_of(page, meta, follow_nofollow=True))
+
+
+INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_sitemap_given_to_start_from_is_read_as_one(named: bool, site: Site, tmp_path: Path) -> None:
+    index, parts = site.url("/lists/all.xml"), [site.url("/lists/1.xml"), site.url("/lists/2.xml.gz")]
+    site.set("/robots.txt", f"Sitemap: {index}\n" if named else "User-agent: *\nDisallow:\n")
+    locs = "".join(f"<sitemap><loc>{part}</loc></sitemap>" for part in parts)
+    site.set("/lists/all.xml", INDEX.format(locs), content_type="application/xml")
+    site.set("/lists/1.xml", urlset(site, "/a"), content_type="text/plain")
+    packed = gzip.compress(urlset(site, "/b").encode())
+    site.set("/lists/2.xml.gz", packed, content_type="application/gzip")
+    site.link("/a", "/c")
+    site.link("/b")
+    site.link("/c")
+    crawler = crawl(tmp_path, index, max_depth=1)
+    assert paths(tmp_path, site) == {"/a", "/b"}
+    assert crawler.stats.sitemaps == 3
+    assert site.paths().count("/lists/all.xml") == 1
+
+
+def test_a_feed_given_to_start_from_is_read_and_another_document_is_a_page(site: Site, tmp_path: Path) -> None:
+    feed = f"<rss version='2.0'><channel><item><link>{site.url('/a')}</link></item></channel></rss>"
+    site.set("/news.xml", feed, content_type="application/rss+xml")
+    site.set("/data.xml", "<data><loc>/b</loc></data>", content_type="application/xml")
+    site.set("/list.txt", f"{site.url('/b')}\n")
+    site.link("/a")
+    crawl(tmp_path, *(site.url(path) for path in ("/news.xml", "/data.xml", "/list.txt")))
+    assert paths(tmp_path, site) == {"/a", "/data.xml", "/list.txt"}
+    crawl(tmp_path / "off", site.url("/news.xml"), feeds=False)
+    assert paths(tmp_path / "off", site) == {"/news.xml"}
+
+
+def test_a_text_that_robots_txt_names_as_a_sitemap_is_one_though_it_was_given(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", f"Sitemap: {site.url('/list.txt')}\n")
+    site.set("/list.txt", f"{site.url('/b')}\n")
+    site.link("/b")
+    crawl(tmp_path, site.url("/list.txt"))
+    assert paths(tmp_path, site) == {"/b"}
+
+
+def many_sitemaps(site: Site, count: int) -> None:
+    """A site of one page, whose index names many sitemaps of one page each."""
+    site.set("/robots.txt", f"Sitemap: {site.url('/index.xml')}\n")
+    site.set(
+        "/index.xml",
+        INDEX.format("".join(f"<sitemap><loc>{site.url(f'/{n}.xml')}</loc></sitemap>" for n in range(count))),
+    )
+    for number in range(count):
+        site.set(f"/{number}.xml", urlset(site, f"/{number}"))
+        site.link(f"/{number}")
+
+
+def test_a_limit_on_pages_is_one_on_sitemaps_too(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 60)
+    for number in range(60):
+        site.set(f"/{number}.xml", urlset(site, "/"))
+    site.link("/", *(f"/page/{number}" for number in range(5)))
+    for number in range(5):
+        site.link(f"/page/{number}")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=10)
+    assert crawler.stats.pages == 6
+    assert len([path for path in site.paths() if path.endswith(".xml")]) <= 10
+    assert crawler.left == 51, "of which the summary tells"
+    crawl(tmp_path, max_pages=None)
+    assert len(site.paths()) == 2 + 61 + 6, "a higher limit takes them up"
+
+
+def test_sitemaps_are_read_only_until_enough_pages_wait(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 30)
+    site.link("/", "/linked")
+    site.link("/linked")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=5)
+    assert crawler.stats.pages == 5
+    assert len([path for path in site.paths() if path.endswith(".xml")]) <= 5
+    enough = crawl(tmp_path / "other", site.url("/"), max_pages=1)
+    assert (enough.stats.pages, enough.stats.sitemaps) == (1, 0)
+
+
+def test_a_sitemap_that_fails_gives_its_turn_to_the_next(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 4)
+    for number in (0, 1, 2):
+        site.set(f"/{number}.xml", status=404)
+    site.link("/")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=9)
+    assert paths(tmp_path, site) == {"/", "/3"}
+    assert crawler.stats.failed == 3
+
+
+def test_a_page_that_fails_gives_its_place_to_one_that_a_sitemap_names(site: Site, tmp_path: Path) -> None:
+    many_sitemaps(site, 3)
+    site.link("/", "/gone/1", "/gone/2")
+    crawler = crawl(tmp_path, site.url("/"), max_pages=3)
+    assert (crawler.stats.pages, crawler.stats.failed) == (3, 2)

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from test_command import comity
+from commands import comity
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,6 +25,7 @@ def test_every_example_gives_what_it_shows(page: Path) -> None:
     assert failures == 0
 
 
+@pytest.mark.both_forms
 def test_every_command_with_output_gives_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_bytes(ROBOTS)
     shown = 0

@@ -16,10 +16,10 @@ from killing import finished, killed
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawl import duplicates, simhash
-from comity.crawl.duplicates import Duplicate, Duplicates
-from comity.crawl.simhash import NEAR, NearTable
-from comity.crawl.sinks.jsonl import JsonLines
+from comity.crawler import duplicates, simhash
+from comity.crawler.duplicates import Duplicate, Duplicates
+from comity.crawler.simhash import NEAR, NearTable
+from comity.crawler.sinks.jsonl import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"
@@ -27,9 +27,7 @@ WORDS = [f"word{number}" for number in range(2_000)]
 
 
 def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
-    crawler = Crawler(
-        seeds, folder, policy=QUICK, settings=CrawlSettings(**{"sitemaps": False, "concurrency": 1} | settings)
-    )
+    crawler = Crawler(seeds, folder, policy=QUICK, settings={"sitemaps": False, "concurrency": 1} | settings)
     asyncio.run(crawler.run())
     return crawler
 
@@ -65,11 +63,13 @@ def test_a_text_that_differs_in_a_few_words_is_near() -> None:
     kept = Duplicates({}.get, near=True)
     words = text(1, 3_000)
     changed = [*words[:200], "other", *words[201:]]
-    assert kept.keep(f"{HOST}/1", b"1", text=" ".join(words)) is None
-    assert kept.keep(f"{HOST}/2", b"2", text=" ".join(changed)) == Duplicate("near", f"{HOST}/1")
-    assert kept.keep(f"{HOST}/3", b"3", text=" ".join(text(2))) is None
-    assert kept.keep(f"{HOST}/4", b"4", text="too short to tell") is None
-    assert kept.keep(f"{HOST}/5", b"5", text="too short to tell") is None
+    assert kept.keep(f"{HOST}/1", b"1", fingerprint=simhash.simhash(" ".join(words))) is None
+    assert kept.keep(f"{HOST}/2", b"2", fingerprint=simhash.simhash(" ".join(changed))) == Duplicate(
+        "near", f"{HOST}/1"
+    )
+    assert kept.keep(f"{HOST}/3", b"3", fingerprint=simhash.simhash(" ".join(text(2)))) is None
+    assert kept.keep(f"{HOST}/4", b"4", fingerprint=simhash.simhash("too short to tell")) is None
+    assert kept.keep(f"{HOST}/5", b"5", fingerprint=simhash.simhash("too short to tell")) is None
 
 
 def test_texts_without_spaces_have_words_too() -> None:
@@ -141,14 +141,14 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
         marked = []
         for number, (url, body, canonical, words) in enumerate(found):
             if number in stop_at:
-                kept.keep(f"{HOST}/lost", b"lost", text=" ".join(text(99)))  # not committed
+                kept.keep(f"{HOST}/lost", b"lost", fingerprint=simhash.simhash(" ".join(text(99))))  # not committed
                 kept = Duplicates(facts.get, near=True)
             marked.append(
                 kept.keep(
                     f"{HOST}/{url}",
                     b"%d" % body,
                     canonical=None if canonical is None else f"{HOST}/{canonical}",
-                    text=" ".join(text(words, 60)),
+                    fingerprint=simhash.simhash(" ".join(text(words, 60))),
                 )
             )
             facts |= json.loads(json.dumps(kept.facts()))
@@ -194,13 +194,14 @@ def test_duplicates_are_marked_across_a_resume_and_kept(site: Site, tmp_path: Pa
     site.set("/2", body)
     site.set("/3", body.replace(" ", "\n", 1) + " more")
     crawl(tmp_path, site.url("/"), duplicates="near", max_pages=2)
-    crawl(tmp_path, duplicates="near")
+    crawl(tmp_path, max_pages=None)
     found = pages(tmp_path, site)
     assert [found[path]["duplicate"] for path in ("/", "/1", "/2", "/3")] == [None, None, "content", "near"]
     assert found["/3"]["duplicate_of"] == site.url("/1")
     assert crawl(tmp_path / "off", site.url("/"), duplicates="off").stats.duplicates == 0
 
 
+@pytest.mark.long
 def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site, tmp_path: Path) -> None:
     count, contents = 160, 40
 
@@ -231,7 +232,7 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
 def test_a_slow_disk_lets_no_duplicate_slip_through(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_SIZE", 2)
+    monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 2)
 
     class Slow(JsonLines):
         def flush(self, *, final: bool) -> dict[str, int]:

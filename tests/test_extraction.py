@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sites import HANGS
 
 from comity.errors import ExtractionFailed
 from comity.retrieve import extraction
@@ -129,15 +130,23 @@ HOSTILE = {
 }
 
 
+SLOW = {  # seconds of processor time each
+    *("deep headers", "deep inline", "deep lists", "deep navigation", "deep tables", "many hidden", "many items"),
+    *("many rows", "many tables", "misnested", "nested aria-hidden", "ten megabytes"),
+}
+
+
 # covers: W14, W15
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in HOSTILE]
+)
 def test_a_hostile_page_is_read_within_bounds_or_refused(name: str) -> None:
     started = time.process_time()
     try:
         assert len(read(HOSTILE[name], URL).markdown) < 4 * MAX_HTML
     except ExtractionFailed:
         pass
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 120
 
 
 def test_a_tag_with_a_hundred_thousand_attributes_is_refused_before_it_is_parsed() -> None:
@@ -145,7 +154,7 @@ def test_a_tag_with_a_hundred_thousand_attributes_is_refused_before_it_is_parsed
         started = time.process_time()
         with pytest.raises(ExtractionFailed, match="attributes"):
             read(tag, URL)
-        assert time.process_time() - started < 1
+        assert time.process_time() - started < 20
 
 
 def test_one_long_attribute_is_nothing_unusual() -> None:
@@ -157,11 +166,12 @@ def test_work_stops_at_the_deadline() -> None:
         read("<p>text</p>" * 100, URL, seconds=-1)
 
 
+@pytest.mark.long
 def test_what_is_cut_is_said_to_be() -> None:
     assert not read("<p>a" * 10, URL).truncated
-    assert read("<p>a" * (MAX_TAGS + 1), URL).truncated
-    assert read("<div>" * (MAX_DEPTH + 9) + "text", URL).truncated
-    assert read("a" * (MAX_HTML + 1), URL).truncated
+    assert read("<p>a" * (MAX_TAGS + 1), URL, seconds=HANGS).truncated
+    assert read("<div>" * (MAX_DEPTH + 9) + "text", URL, seconds=HANGS).truncated
+    assert read("a" * (MAX_HTML + 1), URL, seconds=HANGS).truncated
 
 
 PIECES = (
@@ -193,13 +203,13 @@ def test_the_base_install_is_enough() -> None:
         "from comity.retrieve.extraction import read\n"
         "print(read('<p>text', 'https://example.com/').markdown)\n"
     )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=HANGS)
     assert answer.stdout == "text\n\n"
 
 
 def test_importing_the_package_does_not_load_the_libraries() -> None:
     program = "import sys, comity.retrieve; print(sorted({'bs4', 'lxml', 'markdownify'} & set(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=HANGS)
     assert answer.stdout == "[]\n"
 
 

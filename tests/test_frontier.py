@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from comity.crawl.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, runs, seen
 from comity.errors import StorageError
+from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, View, Visit, queue, runs, seen
+
+pytestmark = pytest.mark.both_forms
 
 HOSTS = ("a.example", "b.example", "c.example")
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity, complaint, process
 from sites import Site
-from test_command import ALLOW, comity, complaint
 
-from comity.crawl.frontier import Batch, Found, Frontier, Kind, State
+from comity.frontier import Batch, Found, Frontier, Kind, State
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_one_host_is_shown_in_its_order_up_to_the_limit(folder: Path) -> None:
 def test_it_reads_beside_a_crawl_that_runs(folder: Path) -> None:
     with Frontier(folder / "frontier.sqlite") as frontier:
         frontier.commit(Batch(settled=[(State.DONE, 2)]), lambda _new, _refusals: {})
-        assert json.loads(comity("frontier", str(folder), "--json").stdout)["counts"]["done"] == 1
+        assert json.loads(process("frontier", str(folder), "--json").stdout)["counts"]["done"] == 1
         frontier.commit(Batch(settled=[(State.DONE, 3)]), lambda _new, _refusals: {})
 
 
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None
     assert unknown.returncode == 64
     assert "'c.example'" in complaint(unknown)
     nothing = comity("frontier", str(tmp_path / "nothing"))
-    assert nothing.returncode == 73
+    assert nothing.returncode == 66
     assert "holds no crawl" in complaint(nothing)
     assert not (tmp_path / "nothing").exists()
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from comity import urls
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait, robots_cache
 from comity.gate.machine import diagram
 from comity.gate.retry_after import retry_after
 from comity.policy import Policy, RobotsResult
@@ -52,6 +54,19 @@ def test_a_robots_fetch_that_was_given_up_is_handed_to_the_next_caller() -> None
     assert isinstance(gate.ask(URL, 1.0), FetchRobots)
 
 
+def test_copies_of_old_count_towards_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots_cache, "MOST_BYTES", 100_000)
+    gate = Gate(Policy(min_interval=0))
+    for number in range(40):
+        origin = f"http://h{number}.example"
+        step = gate.ask(origin + "/", 0.0)
+        assert isinstance(step, FetchRobots)
+        gate.robots_held(robots(b"#" * 10_000 + b"\nUser-agent: *\nDisallow: /no", origin=origin))
+        down = RobotsResult.unreachable(origin, step.url, "down", policy=gate.policy, fetched_at=1.8e9)
+        assert gate.robots_arrived(down, 0.0).stale
+    assert 10_000 < sum(len(result.body) for result in gate.results().values()) <= 100_000
+
+
 # covers: L7
 def test_a_refusal_takes_no_slot_and_no_waiting_time() -> None:
     gate = opened(Policy(), b"User-agent: *\nDisallow: /no")
@@ -80,6 +95,29 @@ def test_a_host_waits_alone() -> None:
 def test_the_robots_fetch_counts_for_politeness_unless_told_otherwise() -> None:
     assert opened(Policy(min_interval=2)).ask(URL, 0.0) == Wait(2.0, "a.example")
     assert isinstance(opened(Policy(min_interval=2, robots_fetch_counts=False)).ask(URL, 0.0), Go)
+
+
+def test_a_request_rate_slows_a_host_in_its_hours_only() -> None:
+    gate = opened(Policy(min_interval=1), b"User-agent: *\nRequest-rate: 1/60s 0600-0845")
+    for clock, interval in ((5 * 3600.0, 1), (6 * 3600.0, 60), (9 * 3600.0, 1)):
+        go = gate.ask(URL, clock)
+        assert isinstance(go, Go)
+        assert go.decision.delay == interval
+        gate.answered(go, clock, status=200)
+        assert gate.ask(URL, clock) == Wait(clock + interval, "a.example")
+
+
+def test_with_an_interval_a_body_is_read_before_the_next_request_starts() -> None:
+    gate = opened(Policy(min_interval=1))
+    go = gate.ask(URL, 1.0)
+    assert isinstance(go, Go)
+    gate.answered(go, 1.0, status=200, body="read")
+    assert gate.ask(URL, 50.0) == Wait(None, "a.example")
+    gate.sweep(10_000.0)
+    assert gate.ask(URL, 50.0) == Wait(None, "a.example"), "a host that is being read is not forgotten"
+    for _ in range(2):  # once or twice is the same
+        gate.body_over(go)
+    assert isinstance(gate.ask(URL, 50.0), Go)
 
 
 def test_without_an_interval_requests_overlap() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
@@ -69,6 +69,7 @@ class Callers(RuleBasedStateMachine):
         self.gate = Gate(self.policy, epoch=0.0)
         self.waiting: list[str] = []
         self.sent: list[Go] = []
+        self.reading: list[Go] = []
         self.robots_asked: dict[str, FetchRobots] = {}
         self.files: dict[str, str] = {}  # origin -> the file that the gate was last given, or "unreachable"
         self.hosts: dict[str, Host] = defaultdict(Host)
@@ -106,10 +107,16 @@ class Callers(RuleBasedStateMachine):
         number=st.integers(0, 20),
         status=st.sampled_from((200, 200, 200, 404, 429, 500, 503, None)),
         wish=st.none() | st.floats(0, 90),
+        body=st.booleans(),
     )
     @precondition(lambda self: self.sent)
-    def an_answer_comes(self, number: int, status: int | None, wish: float | None) -> None:
-        self._answer(self.sent[number % len(self.sent)], status, wish)
+    def an_answer_comes(self, number: int, status: int | None, wish: float | None, body: bool) -> None:
+        self._answer(self.sent[number % len(self.sent)], status, wish, body=body and status is not None)
+
+    @rule(number=st.integers(0, 20))
+    @precondition(lambda self: self.reading)
+    def a_body_ends(self, number: int) -> None:
+        self.gate.body_over(self.reading.pop(number % len(self.reading)))
 
     @rule(number=st.integers(0, 20), sent=st.booleans())
     @precondition(lambda self: self.sent)
@@ -147,6 +154,7 @@ class Callers(RuleBasedStateMachine):
         for host in self.hosts.values():
             host.under_way = 0
         self.sent.clear()
+        self.reading.clear()
         self.robots_asked.clear()
         self.files.clear()
         self.failures.clear()
@@ -182,6 +190,8 @@ class Callers(RuleBasedStateMachine):
                 self._robots(origin, "private")
             for go in list(self.sent):
                 self._answer(go, 200, None)
+            while self.reading:
+                self.gate.body_over(self.reading.pop())
             if not self.waiting:
                 return
             before = len(self.waiting), len(self.robots_asked), len(self.sent)
@@ -213,7 +223,7 @@ class Callers(RuleBasedStateMachine):
                     self._arrival(self.gate.key(host), 0.0)
                 return self.now
             case Wait(until=None):
-                assert self.sent or self.robots_asked, "waits for a report that nobody owes"
+                assert self.sent or self.robots_asked or self.reading, "waits for a report that nobody owes"
                 return math.inf
             case Wait(until=until) | Closed(until=until) | CircuitOpen(until=until):
                 assert until is not None
@@ -257,16 +267,19 @@ class Callers(RuleBasedStateMachine):
         host = self.hosts[key]
         if interval > 0:
             assert host.under_way == 0, "one request at a time where there is an interval"
+            assert key not in [go.key for go in self.reading], "one body at a time, too"
         least = max(self.policy.min_interval, interval)
         host.arrivals.append((self.now, host.last_head + least))
         host.under_way += 1
 
-    def _answer(self, go: Go, status: int | None, wish: float | None) -> None:
+    def _answer(self, go: Go, status: int | None, wish: float | None, *, body: bool = False) -> None:
         self.sent.remove(go)
         host = self.hosts[go.key]
         host.under_way -= 1
         host.last_head = self.now
-        self.gate.answered(go, self.now, status=status, retry_after=wish)
+        self.gate.answered(go, self.now, status=status, retry_after=wish, body="read" if body else None)
+        if body:
+            self.reading.append(go)
         if status in (429, 503) and wish is not None:
             assert self.gate.ready_at(urls.host(go.url)) >= self.now + min(wish, self.policy.max_retry_after) - EPSILON
         good = status is not None and status < 500
@@ -303,20 +316,16 @@ class Callers(RuleBasedStateMachine):
             host.last_head = self.now
 
 
-TestCallers = Callers.TestCase
-TestCallers.settings = settings(
-    max_examples=int(os.environ.get("COMITY_MODEL_EXAMPLES", "400")),
-    stateful_step_count=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-
-
-def test_the_model_was_put_to_the_test() -> None:
-    """Runs after the machine: what it did, for `pytest -s`."""
-    if not COUNTS["examples"]:
-        pytest.skip("the machine itself was left out")
+@pytest.mark.parametrize("examples", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_whatever_callers_do_the_gate_keeps_to_the_rules_and_serves_them_all(examples: int) -> None:
+    COUNTS.update(dict.fromkeys(COUNTS, 0))
+    tried = settings(
+        max_examples=int(os.environ.get("COMITY_MODEL_EXAMPLES", examples)),
+        stateful_step_count=60,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    run_state_machine_as_test(Callers, settings=tried)
     print(f"\ngate model: {COUNTS}")
-    assert COUNTS["requests"] > 500
-    assert COUNTS["refusals"] > 50
-    assert COUNTS["restarts"] > 50
+    assert COUNTS["requests"] > examples
+    assert COUNTS["refusals"] > examples / 8
+    assert COUNTS["restarts"] > examples / 8

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 from wrapped import chromium, need
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ def test_an_example_prints_what_the_page_shows(example: Path, site: Site) -> Non
         [sys.executable, str(example), site.url("/"), *own],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
     assert result.returncode == 0, result.stderr

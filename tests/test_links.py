@@ -13,6 +13,8 @@ from comity.signals import content_type, encodings, links
 from comity.signals.link_header import parse_link_headers
 from comity.signals.links import Alternate, Page, read_page
 
+pytestmark = pytest.mark.both_forms
+
 URL = "https://example.com/dir/page.html"
 
 
@@ -150,7 +152,7 @@ def test_a_header_without_a_media_type_says_nothing(header: str) -> None:
 def test_any_media_type_takes_linear_time(piece: str) -> None:
     start = time.process_time()
     content_type.extract("text/html;" + piece * 100_000)
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 10
 
 
 def test_a_content_type_that_was_sent_twice_is_still_html() -> None:
@@ -265,7 +267,7 @@ def test_no_link_field_raises(field: str) -> None:
 def test_link_fields_take_linear_time(piece: str) -> None:
     started = time.process_time()
     parse_link_headers([piece * (200_000 // len(piece)), '<a>;b="' + piece * (200_000 // len(piece))])
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 10
 
 
 def test_a_body_that_is_called_something_else_is_not_read_as_html() -> None:

@@ -1,16 +1,18 @@
 """Findings people really make: each has an example that shows it and a near miss that does not."""
 
+import itertools
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from commands import comity as command
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_command import comity as command
 from test_robots import file
 
 from comity.robots import DIALECTS, parse
-from comity.robots.lint import CODES
+from comity.robots.lint import CODES, Finding
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -21,6 +23,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "bad-escape": (A + "Disallow: /100%", A + "Disallow: /100%25"),
     "byte-order-mark": ("\ufeff" + A + "Disallow: /", A + "Disallow: /"),
     "conflicting-rules": (A + "Disallow: /x\nAllow: /x", A + "Disallow: /x\nAllow: /x/y"),
+    "content-value-unreadable": (
+        A + "Content-Usage: train-ai=no\nDisallow: /",
+        A + "Content-Usage: train-ai=n\nContent-Signal: ai-train=no, use=reference\nDisallow: /",
+    ),
     "content-key-unknown": (A + "Content-Usage: ai=n\nDisallow: /", A + "Content-Usage: /x train-ai=n\nDisallow: /"),
     "crawl-delay-enormous": (A + "Crawl-delay: 86400\nDisallow: /", A + "Crawl-delay: 30\nDisallow: /"),
     "crawl-delay-ignored": ("User-agent: Googlebot\nCrawl-delay: 5\nDisallow: /", A + "Crawl-delay: 5\nDisallow: /"),
@@ -46,7 +52,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "path-without-slash": (A + "Disallow: x", A + "Disallow: *x"),
     "rate-unreadable": (
         A + "Request-rate: slow\nVisit-time: at night\nDisallow: /",
-        A + "Request-rate: 1/10s\nDisallow: /",
+        A + "Request-rate: 1/10s\nVisit-time: 06:00-08:45\nVisit-time: 0600 0845\nRequest-rate: 3/15\nDisallow: /",
     ),
     "record-without-agent": ("Disallow: /x", A + "Disallow: /x"),
     "redundant-rule": (A + "Disallow: /x\nDisallow: /x/y", A + "Disallow: /x\nAllow: /x/y\nDisallow: /x/y/z"),
@@ -70,6 +76,7 @@ def test_every_code_has_an_example() -> None:
     assert len(CODES) >= 25
 
 
+@pytest.mark.both_forms
 @pytest.mark.parametrize("code", CODES)
 def test_a_finding_is_shown_where_it_is_and_not_where_it_is_not(code: str) -> None:
     shows, does_not = EXAMPLES[code]
@@ -100,6 +107,125 @@ def test_nothing_raises_on_any_octets(dialect: str, body: bytes) -> None:
         assert finding.suggestion
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Content-Usage: train-ai=no",
+        "Content-Usage: train-ai=n,",
+        "Content-Usage: /x train-ai=maybe",
+        "Content-Signal: ai-train=nope",
+        "Content-Signal: search",
+        "Visit-time: 9999-9999",
+        "Request-rate: 0/10",
+        "Request-rate: 1/0",
+        "Request-rate: 1/10 9999-9999",
+    ],
+)
+def test_a_statement_that_the_engine_cannot_read_is_an_error(line: str) -> None:
+    found = parse(A + line + "\nDisallow: /x\n").lint()
+    assert [(finding.line, finding.severity) for finding in found] == [(2, "error")], found
+
+
+# Rules that meet: few letters, much that repeats, covers or contradicts, encoded twins, wildcards, shared agents.
+pattern = st.one_of(
+    st.text("ab/*", max_size=4).map(lambda text: "/" + text),
+    st.text("ab/*$", max_size=4),
+    st.sampled_from(
+        ["/", "", "*", "**", "/a$", "/%61", "/%2a", "/a%2Fb", "/*a$", "/a b", "/~", "/%7E", "/a$b", "a", "/robots.txt"]
+    ),
+)
+rule = st.tuples(st.sampled_from(["Allow", "Disallow"]), pattern).map(lambda parts: f"{parts[0]}: {parts[1]}\n")
+agents = st.lists(
+    st.sampled_from(["one", "two", "*", "One/1.0", "one bot", "two 2", "Googlebot", ""]), min_size=1, max_size=2
+).map(lambda names: "".join(f"User-agent: {name}\n" for name in names))
+group = st.tuples(agents, st.sampled_from(["", "Crawl-delay: 1\n"]), st.lists(rule, max_size=6).map("".join)).map(
+    "".join
+)
+robots_txt = st.lists(group, max_size=4).map("".join)
+PATHS = ["/" + "".join(letters) for size in range(5) for letters in itertools.product("ab/", repeat=size)]
+PATHS += [
+    "/*",
+    "/$",
+    "/a%2Fb",
+    "/a/b/a/b/a",
+    "/%61",
+    "/~",
+    "/%7e",
+    "/a%20b",
+    "/a$b",
+    "/c",
+    "/ac",
+    "/cac",
+    "/robots.txt",
+    "/robots.txt?",
+]
+ASKED = ["one", "two/1.0", "One Bot/2", "three", "Googlebot", "googlebot one two"]
+ADVISED = ["rfc9309", "google", "bing", "yandex", "draft1996", "yoink"]
+
+
+def verdicts(body: str, dialect: str) -> list[bool]:
+    robots = parse(body, dialect)
+    return [allowed for agent in ASKED for allowed in robots.allowed_many([f"http://h{path}" for path in PATHS], agent)]
+
+
+def followed(body: str, findings: Iterable[Finding]) -> str:
+    """The file with every finding's advice followed."""
+    lines: list[str | None] = list(body.split("\n"))
+    for finding in findings:
+        lines[finding.line - 1] = finding.replacement or None
+    return "\n".join(line for line in lines if line is not None)
+
+
+@given(robots_txt)
+@settings(deadline=None)
+@pytest.mark.parametrize("dialect", ADVISED)
+def test_following_advice_changes_no_verdict_unless_the_finding_says_so(dialect: str, body: str) -> None:
+    before = verdicts(body, dialect)
+    safe = {}
+    for finding in parse(body, dialect).lint():
+        if finding.replacement is not None and not finding.changes:
+            safe[finding.line] = finding
+            assert verdicts(followed(body, [finding]), dialect) == before, finding
+    assert verdicts(followed(body, safe.values()), dialect) == before, "all at once"
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        # The group keeps an agent away from the rules for all others.
+        (
+            "User-agent: Googlebot\nAllow: /\n\nUser-agent: *\nDisallow: /\n",
+            {"everything-disallowed", "allow-without-disallow"},
+        ),
+        ("User-agent: a\nAllow: /a/\nDisallow: /a/\n", {"conflicting-rules"}),
+        # Another agent of the group has a rule elsewhere that this one beats.
+        (
+            "User-agent: a\nUser-agent: b\nDisallow: /x\nDisallow: /x/y\nUser-agent: b\nAllow: /x/\n",
+            {"duplicate-group"},
+        ),
+        ("User-agent: a\nDisallow: /x\nAllow: /*z\nDisallow: /x/y\n", set()),  # /x/yz
+        ("User-agent: a\nDisallow: /x\nAllow: /*/z\nDisallow: /x/y\n", {"redundant-rule"}),
+        ("User-agent: a\nDisallow: /~x\nDisallow: /%7Ex\n", {"encoded-unreserved", "duplicate-rule"}),
+        ("User-agent: a\nDisallow: /ax\nAllow: /*x\n", {"unreachable-rule"}),
+    ],
+)
+def test_what_is_said_of_rules_holds_for_all_agents_and_paths(body: str, codes: set[str]) -> None:
+    assert {finding.code for finding in parse(body).lint()} == codes
+
+
+def test_a_group_is_never_advised_away() -> None:
+    (finding,) = parse("User-agent: a\nAllow: /\n\nUser-agent: b\nDisallow: /x\n").lint()
+    assert (finding.code, finding.replacement) == ("allow-without-disallow", "Disallow:")
+
+
+def test_a_finding_that_changes_verdicts_says_so() -> None:
+    *_, finding = parse("User-agent: a\nAllow: /x\nDisallow: /x*\n").lint()
+    assert (finding.code, finding.replacement, finding.changes) == ("trailing-wildcard", "Disallow: /x", True)
+    (finding,) = parse("User-agent: a\nDisallow: /x*\n").lint()
+    assert not finding.changes
+
+
+@pytest.mark.long
 def test_the_corpus_is_linted_without_a_fault_of_ours(corpus: Path) -> None:
     counts = Counter(
         finding.code for path in (corpus / "robots").iterdir() for finding in parse(path.read_bytes()).lint()
@@ -120,7 +246,7 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     linted = command("lint", "old.txt", "new.txt", cwd=tmp_path)
     assert linted.returncode == 2
     assert linted.stdout.startswith(
-        "old.txt:2: error: 'private' matches nothing [path-without-slash]  Disallow: /private\n"
+        "old.txt:2: error: 'private' matches nothing [path-without-slash]  Disallow: /private (changes verdicts)\n"
     )
     assert command("lint", "new.txt", cwd=tmp_path).returncode == 0
     differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
@@ -130,5 +256,5 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     )
     assert command("diff", "old.txt", "old.txt", cwd=tmp_path).returncode == 0
     missing = command("lint", "nowhere.txt", cwd=tmp_path)
-    assert missing.returncode == 73
+    assert missing.returncode == 66
     assert "nowhere.txt" in missing.stderr

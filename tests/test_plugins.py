@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import re
+import sqlite3
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -11,20 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import ALLOW, comity, process
 from sites import Site
-from test_command import ALLOW, comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
-from comity.crawl import Expanded
-from comity.crawl.frontier import Frontier
-from comity.crawl.plugins import load
+from comity.crawler import Expanded
+from comity.crawler.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
+from comity.frontier import Frontier
+from comity.net.settings import MIB
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
 
-def crawl(folder: Path, *seeds: str, settings: CrawlSettings | None = None, **plugins: Any) -> Crawler:
+def crawl(folder: Path, *seeds: str, settings: Any = None, **plugins: Any) -> Crawler:
     crawler = Crawler(seeds, folder, policy=QUICK, settings=settings, **plugins)
     asyncio.run(crawler.run())
     return crawler
@@ -83,7 +85,7 @@ def test_the_example_of_a_sink_goes_back_to_what_was_committed(tmp_path: Path, m
 def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path: Path) -> None:
     articles(site)
     words = ["-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW]
-    begun = comity(
+    begun = process(
         "crawl",
         site.url("/"),
         *words,
@@ -96,7 +98,7 @@ def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path:
         cwd=EXAMPLES,
     )
     assert begun.returncode == 0, begun.stderr
-    done = comity("crawl", "--resume", *words, cwd=EXAMPLES)
+    done = process("crawl", "--resume", "--max-pages", "none", *words, cwd=EXAMPLES)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out" / "records.csv").read_text().splitlines()
     assert len(lines) == 1 + 3, "the resumed crawl had the same plug-ins"
@@ -189,7 +191,7 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     failures = {failure["url"][-1]: failure["why"] for failure in pages(tmp_path, "failures")}
     assert "KeyError: 'price'" in failures["1"]
     assert "not JSON serializable" in failures["3"]
-    assert "gave list, not comity.crawl.Expanded" in failures["4"]
+    assert "gave list, not comity.crawler.Expanded" in failures["4"]
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
 
 
@@ -251,7 +253,7 @@ def test_a_source_is_crawled_as_far_as_the_scope_reaches_around_it(site: Site, t
     settings = CrawlSettings(scope="prefix", sitemaps=False, max_pages=1)
     source = Few(site.url("/a/"), site.url("/b/"))
     crawl(tmp_path, source=source, settings=settings)
-    crawl(tmp_path, source=source, settings=CrawlSettings(scope="prefix", sitemaps=False))
+    crawl(tmp_path, source=source, settings={"max_pages": None})
     assert paths(tmp_path, site) == ["/a/", "/a/1", "/b/", "/b/1"]
 
 
@@ -307,23 +309,61 @@ def test_a_sink_that_fails_stops_the_crawl_which_can_be_resumed(where: str, site
     assert sorted(kept) == sorted(site.url(path) for path in ("/", *(f"/{number}" for number in range(9))))
 
 
-def test_no_request_is_started_while_a_sink_holds_too_much(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("comity.crawl.crawler.COMMIT_BYTES", 1000)
+def test_a_sink_lives_in_one_thread_so_that_it_may_hold_what_belongs_to_one(site: Site, tmp_path: Path) -> None:
     site.link("/", "/a", "/b")
     site.link("/a")
+
+    class Table:
+        """The obvious sink: one connection of sqlite3, which no other thread may touch."""
+
+        def __init__(self) -> None:
+            self.threads: set[int] = set()
+
+        @property
+        def pending(self) -> int:
+            self.threads.add(threading.get_ident())
+            return self._db.total_changes * 0
+
+        def open(self, folder: Path, committed: Any) -> None:
+            self.threads.add(threading.get_ident())
+            self._db = sqlite3.connect(folder / "table.sqlite")
+            self._db.execute("CREATE TABLE IF NOT EXISTS page (url)")
+            self._db.execute("DELETE FROM page WHERE rowid > ?", (committed or 0,))
+
+        def add(self, channel: str, record: Mapping[str, Any], answer: object = None) -> None:
+            if channel == "pages":
+                self._db.execute("INSERT INTO page VALUES (?)", (record["url"],))
+
+        def flush(self, *, final: bool) -> int:
+            self._db.commit()
+            return int(self._db.execute("SELECT count(*) FROM page").fetchone()[0])
+
+        def close(self) -> None:
+            self.threads.add(threading.get_ident())
+            self._db.close()
+
+    table = Table()
+    crawl(tmp_path, site.url("/"), sink=table, settings=CrawlSettings(max_pages=1))
+    crawl(tmp_path, site.url("/"), sink=table, settings=CrawlSettings(max_pages=2))
+    assert threading.get_ident() not in table.threads
+    with sqlite3.connect(tmp_path / "table.sqlite") as db:
+        assert db.execute("SELECT url FROM page").fetchall() == [(site.url("/"),), (site.url("/a"),)]
+
+
+def test_no_request_is_started_while_a_sink_holds_too_much(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")  # a link has its turn once its page is committed
+    site.link("/a", "/b")
     site.link("/b")
 
     class Slow(Memory):
         def add(self, channel: str, record: Mapping[str, Any], answer: object = None) -> None:
             super().add(channel, record, answer)
             if channel == "pages":
-                self.pending = 1000
+                self.pending = MIB
                 threading.Timer(0.3, setattr, (self, "pending", 0)).start()
 
     kept: list[str] = []
-    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(concurrency=1))
+    crawl(tmp_path, site.url("/"), sink=Slow(kept), settings=CrawlSettings(sitemaps=False, body_memory=MIB))
     assert len(kept) == 3
     assert min(site.intervals()[-2:]) > 0.28
 
@@ -372,7 +412,7 @@ def test_a_format_whose_library_is_missing_names_the_extra(
     for name in [name for name in sys.modules if name.partition(".")[0] in ("warcio", "pyarrow")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(InvalidSetting, match=rf"pip install 'comity\[{form}\]'"):
+    with pytest.raises(MissingExtra, match=rf"pip install 'comity\[{form}\]'"):
         crawl(tmp_path, "http://127.0.0.1:9/", sink=form)
 
 

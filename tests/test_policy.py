@@ -386,10 +386,43 @@ def test_a_refusal_of_ours_is_no_recommendation() -> None:
 
 
 def test_robots_txt_itself_may_always_be_fetched() -> None:
-    for result in (answered(503), no_answer(), answered(200, b"User-agent: *\nDisallow: /")):
-        assert decide(Policy(), ORIGIN + "/robots.txt", result).may_fetch
-        assert Ruling(Policy(), result).allows(ORIGIN + "/robots.txt")
-        assert not decide(Policy(), ORIGIN + "/dir/robots.txt", result).may_fetch
+    policy = Policy(max_crawl_delay=10)
+    slow = answered(200, b"User-agent: *\nCrawl-delay: 100")
+    for result in (answered(503), no_answer(), answered(200, b"User-agent: *\nDisallow: /"), slow):
+        assert decide(policy, ORIGIN + "/robots.txt", result).may_fetch
+        assert decide(policy, ORIGIN + "/robots.txt", result).recommendation != "not_recommended"
+        assert Ruling(policy, result).allows(ORIGIN + "/robots.txt")
+        assert not decide(policy, ORIGIN + "/dir/robots.txt", result).may_fetch
+
+
+MIDNIGHT = 20_000 * DAY  # Unix time, UTC
+
+
+@pytest.mark.parametrize(
+    ("rates", "times"),
+    [
+        (["1/60s 0600-0845"], {"05:59": 1, "06:00": 60, "08:45": 60, "08:46": 1, "23:50": 1}),
+        (["1/1s 0000-0001", "1/3s 0001-2400"], {"00:00": 3, "12:00": 3, "23:59": 3}),
+        (["1/20s 2200-0459", "1/5s 0500-1259"], {"23:00": 20, "04:59": 20, "05:00": 5, "13:00": 1, "21:59": 1}),
+        (["1/4s", "1/2s 0100-0159"], {"01:30": 4, "03:00": 4}),
+        (["1/4s", "1/9s 0100-0159"], {"01:30": 9, "03:00": 4}),
+    ],
+)
+def test_a_request_rate_holds_in_its_hours_and_every_line_counts(rates: list[str], times: dict[str, float]) -> None:
+    body = "User-agent: *\n" + "".join(f"Request-rate: {rate}\n" for rate in rates)
+    ruling = Ruling(Policy(min_interval=1), answered(200, body.encode()))
+    for clock, seconds in times.items():
+        hours, minutes = map(int, clock.split(":"))
+        wall = MIDNIGHT + 3600 * hours + 60 * minutes
+        assert ruling.delay_at(wall) == ruling.decide(URL, wall).delay == seconds, clock
+    assert ruling.delay == ruling.decide(URL).delay == max(ruling.delay, *times.values())
+
+
+def test_a_site_that_asks_for_too_much_at_some_hours_is_refused() -> None:
+    slow = answered(200, b"User-agent: *\nCrawl-delay: 2\nRequest-rate: 1/60s 0600-0845")
+    decision = decide(Policy(max_crawl_delay=10), URL, slow)
+    assert not decision.may_fetch
+    assert "60 s between requests at some time of the day" in decision.why
 
 
 def test_a_site_cannot_make_a_decision_long() -> None:

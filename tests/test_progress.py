@@ -16,19 +16,19 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import ALLOW, comity, complaint
 from rich.text import Text
-from sites import Site
-from test_command import ALLOW, comity, complaint
+from sites import HANGS, Site
 
 from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
-from comity.crawl import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawl.hosts import Host
-from comity.crawl.watch.shown import shown
-from comity.crawl.watch.snapshot import take
-from comity.crawl.watch.tally import MOST_RULES, OTHERS, Rule, Tally
-from comity.crawl.watch.watching import Watch
+from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
+from comity.crawler.hosts import Host
+from comity.crawler.watch.shown import shown
+from comity.crawler.watch.snapshot import take
+from comity.crawler.watch.tally import MOST_RULES, OTHERS, Rule, Tally
+from comity.crawler.watch.watching import Watch
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -325,7 +325,7 @@ def test_a_snapshot_knows_visiting_hours_and_limits(tmp_path: Path, site: Site) 
     site.set("/robots.txt", f"User-agent: *\nVisit-time: {(hour + 2) % 24:02}00-{(hour + 3) % 24:02}00\n")
     site.link("/")
     policy = QUICK.with_changes(honour=("crawl-delay", "visit-time"))
-    crawl = clock.crawl = crawler([site.url("/")], tmp_path / "hours", clock, policy=policy)
+    crawl = clock.crawl = crawler([site.url("/")], tmp_path / "hours", clock, policy=policy, longest_wait=None)
     asyncio.run(crawl.run())
     assert HostState.VISITING_HOURS in {each.state for each in clock.seen}
     site.clear()
@@ -406,7 +406,7 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
     )
     os.close(theirs)
     said = b""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS
     while time.monotonic() < deadline:
         if select.select([ours], [], [], 0.2)[0]:
             try:
@@ -419,7 +419,7 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
         elif process.poll() is not None:
             break
     os.close(ours)
-    process.wait(20)
+    process.wait(HANGS)
     return said.decode()
 
 
@@ -439,7 +439,7 @@ def test_while_it_stops_the_picture_says_so(tmp_path: Path, site: Site) -> None:
 
 def test_ctrl_c_twice_stops_at_once(tmp_path: Path, site: Site) -> None:
     async def never(_: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(60)
+        await asyncio.sleep(2 * HANGS)
         return web.Response()
 
     site.set("/robots.txt", "")
@@ -447,7 +447,7 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path, site: Site) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "comity", *crawl_words(site, tmp_path / "out")], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANGS
     while "/" not in site.paths() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -456,9 +456,9 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path, site: Site) -> None:
         pass
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=HANGS)
     assert process.returncode == 130
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < HANGS
 
 
 # The log
@@ -551,6 +551,38 @@ def test_a_line_of_the_log_is_one_line_whoever_wrote_it() -> None:
     line = Line().format(record)
     assert line.isprintable()
     assert line.endswith("error    x 1\\n\\x1b[2J: ValueError: a\\nb")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_log_on_a_full_disk_says_so_once_and_the_crawl_goes_on(tmp_path: Path, site: Site) -> None:
+    site.link("/", "/a", "/b")
+    answer = comity(*crawl_words(site, tmp_path / "out", "-q", "--log", "/dev/full"))
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines() == [
+        "comity: /dev/full cannot be written: No space left on device; nothing more is logged"
+    ]
+    assert "pages" in answer.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(
+    "words", [("settings",), ("settings", "--json"), ("crawl", "--demo", "--max-pages", "3", "-q")]
+)
+def test_a_full_standard_output_is_one_line_and_no_traceback(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-m", "comity", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=HANGS,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert answer.returncode == 74
+    assert answer.stderr.splitlines()[-1:] == ["comity: standard output cannot be written: No space left on device"]
+    assert "Traceback" not in answer.stderr
+    assert "ignored" not in answer.stderr
 
 
 def test_a_log_that_cannot_be_written_says_so(tmp_path: Path, site: Site) -> None:

@@ -1,12 +1,14 @@
 """Pages whose scripts are run: what is kept, what is sent for them, and that nothing leaves the browser otherwise."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,21 +18,28 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Handler, Site
 from wrapped import chromium
 
 import comity
-from comity.crawl import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
-from comity.crawl.prove import prove
+from comity.audit.prove import prove
+from comity.crawler import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
+from comity.crawler.rendering.sharing import to_be_asked_about
 
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)
 JS = "text/javascript"
+REST = ("files", "sqlite", "parquet")
 
 
 @pytest.fixture(autouse=True)
-def browser() -> str:
-    return chromium()
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The folder that this test's browsers have their profiles in, by which they are told from others'."""
+    chromium()
+    with tempfile.TemporaryDirectory(prefix="comity-", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", None)  # which is kept from the first question on
+        yield folder
 
 
 @pytest.fixture
@@ -307,6 +316,7 @@ def served(name: str) -> str:
     return f"<title>{name}</title><body><script>{HOSTILE[name][0]}</script><a href=/after-{name}>after</a>"
 
 
+@pytest.mark.long
 def test_a_hostile_page_costs_its_own_time_and_nothing_else(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.link("/", *(f"/{name}" for name in HOSTILE), "/last")
@@ -316,7 +326,7 @@ def test_a_hostile_page_costs_its_own_time_and_nothing_else(site: Site, tmp_path
         site.set(f"/{name}", served(name))
         site.set(f"/after-{name}", name)
     site.set("/last", "<title>last</title><script>document.title += ' ran'</script>")
-    settings = CrawlSettings(render=True, sitemaps=False, render_seconds=1.5, render_requests=10)
+    settings = CrawlSettings(render=True, sitemaps=False, render_seconds=8, render_requests=10)
     stats, pages = crawl(site, tmp_path, settings=settings)
     assert {name: pages[f"/{name}"]["rendered"] for name in HOSTILE} == {n: good for n, (_, good) in HOSTILE.items()}
     for name, (_, good) in HOSTILE.items():
@@ -331,37 +341,38 @@ def test_a_hostile_page_costs_its_own_time_and_nothing_else(site: Site, tmp_path
     assert site.paths().count("/tick") == 10
 
 
-def processes() -> set[int]:
-    """Those of browsers."""
+def processes(browser: str) -> set[int]:
+    """Those of this test's browsers."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if b"chromium" in (entry / "cmdline").read_bytes().split(b"\0")[0]:
+            program, *words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"chromium" in program and any(browser.encode() in word for word in words):
                 found.add(int(entry.name))
         except OSError:
             continue
     return found
 
 
-def gone(before: set[int], seconds: float = 20.0) -> bool:
-    """Whether all browsers but those of before have ended, at the latest after some time."""
-    end = time.monotonic() + seconds
-    while left := processes() - before:
+def gone(browser: str) -> bool:
+    """Whether all browsers have ended, at the latest after some time."""
+    end = time.monotonic() + HANGS
+    while processes(browser):
         if time.monotonic() > end:
             return False
         time.sleep(0.1)
-    return not left
+    return True
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) -> None:
-    before = processes()
+def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, browser: str) -> None:
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER)
     killed: set[int] = set()
 
     def kill(_: CrawledPage) -> None:
         if not killed:
-            killed.update(processes() - before)
+            killed.update(processes(browser))
             for one in killed:
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
@@ -372,15 +383,54 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path) 
     pages = rows(tmp_path, "pages")
     assert [page["rendered"] for page in pages] == [True] * 4
     assert prove(tmp_path).findings == []
-    assert gone(before)
+    assert gone(browser)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]], ids=len)
-def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
-    shop: Site, tmp_path: Path, signals: list[signal.Signals]
+def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
+    site: Site, tmp_path: Path, browser: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = processes()
+    killed: list[int] = []
+
+    def drivers() -> Iterator[int]:
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                mine = (entry / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+                if mine and b"run-driver" in (entry / "cmdline").read_bytes():
+                    yield int(entry.name)
+
+    async def kill(_: web.Request) -> web.Response:
+        if not killed:
+            killed.extend(set(drivers()) - before)
+            os.kill(killed[0], signal.SIGKILL)
+        return web.Response(text="document.title = 'shown'", content_type=JS)
+
+    before = set(drivers())  # those of other tests
+
+    site.set("/robots.txt", "")
+    site.set("/", "<script src=/kill.js></script>")
+    site.set("/kill.js", kill)
+    _, pages = crawl(site, tmp_path / "out")
+    gc.collect()
+    assert killed
+    assert pages["/"]["title"] == "shown"
+    assert list(Path(browser).iterdir()) == []
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+    assert os.environ["TMPDIR"] == browser
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    "signals",
+    [
+        pytest.param([signal.SIGINT], id="interrupted", marks=pytest.mark.long),
+        pytest.param([signal.SIGINT, signal.SIGINT], id="interrupted twice", marks=pytest.mark.long),
+        pytest.param([signal.SIGKILL], id="killed"),
+    ],
+)
+def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
+    shop: Site, tmp_path: Path, browser: str, signals: list[signal.Signals]
+) -> None:
     slow = threading.Event()
 
     async def api(request: web.Request) -> web.Response:
@@ -394,20 +444,20 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     crawling = subprocess.Popen(
         [*command, shop.url("/")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    assert slow.wait(30)
+    assert slow.wait(HANGS)
     for number in signals:
         os.killpg(crawling.pid, number)  # as a terminal does: the browser's driver hears it too
         time.sleep(0.3)
-    crawling.communicate(timeout=30)
-    assert gone(before)
-    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=60, check=False).returncode == 0
+    crawling.communicate(timeout=HANGS)
+    assert gone(browser)
+    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=HANGS, check=False).returncode == 0
     pages = {page["url"].removeprefix(shop.url("")): page for page in rows(tmp_path / "out", "pages")}
     assert {"/", "/a", "/b", "/c"} == set(pages)
     assert [page["rendered"] for page in pages.values()] == [True] * 4
     assert len(rows(tmp_path / "out", "pages")) == 4
     if signals != [signal.SIGKILL]:
         assert prove(tmp_path / "out").findings == []
-    assert gone(before)
+    assert gone(browser)
 
 
 def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path: Path) -> None:
@@ -415,12 +465,13 @@ def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path:
     assert stats.pages == len(pages) == 2
 
 
+@pytest.mark.long
 def test_a_page_waits_for_the_browser_without_holding_up_other_hosts(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.link("/", *(f"/{number}" for number in range(4)))
     for number in range(4):
         site.set(f"/{number}", "<script>for (;;);</script>")
-    settings = CrawlSettings(render=True, sitemaps=False, render_seconds=1, render_pages=1, concurrency=2, per_host=4)
+    settings = CrawlSettings(render=True, sitemaps=False, render_seconds=3, render_pages=1, concurrency=2, per_host=4)
     with Site("127.0.0.2") as other:  # a host is its name, without the port
         other.set("/robots.txt", "")
         other.link("/", *(f"/{number}" for number in range(20)))
@@ -428,12 +479,14 @@ def test_a_page_waits_for_the_browser_without_holding_up_other_hosts(site: Site,
             other.set(f"/{number}", "plain")
         crawler = Crawler([site.url("/"), other.url("/")], tmp_path, policy=POLICY, settings=settings)
         asyncio.run(crawler.run())
-        last = max(seen.time for seen in other.seen)
-    stuck = min(seen.time for seen in site.seen if seen.path not in ("/", "/robots.txt"))
-    assert len(rows(tmp_path, "pages")) == 26
-    assert last < stuck + 5, "the first page alone has the browser for longer"
+    pages = [page["url"] for page in rows(tmp_path, "pages")]
+    assert len(pages) == 26
+    others = [number for number, url in enumerate(pages) if url.startswith(other.url(""))]
+    stuck = [number for number, url in enumerate(pages) if url.startswith(site.url("")) and url != site.url("/")]
+    assert max(others) < max(stuck), "four pages have the browser one after the other, 3 s each"
 
 
+@pytest.mark.long
 def test_scripts_are_fetched_once_and_data_each_time(shop: Site, tmp_path: Path) -> None:
     _, pages = crawl(shop, tmp_path)
     assert shop.paths().count("/app.js") == 1
@@ -474,6 +527,130 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
 
 
+def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_another_page(
+    site: Site, other: Site, tmp_path: Path
+) -> None:
+    """`other` is ours and needs a password; pages of `site` would like to read it."""
+    for each in (site, other):
+        each.set("/robots.txt", "")
+    script(other, "/secret.js", "window.secret = 'secret'")
+    script(other, "/own.js", "window.own = 'own'")
+    other.set("/data", "data")
+    other.set("/inner", f"<script src='{site.url('/through.js')}'></script><script src='/framed.js'></script>")
+    script(other, "/framed.js", "")
+    script(site, "/through.js", "")
+    site.set("/to-secret", status=302, headers={"Location": other.url("/redirected.js")})
+    script(other, "/redirected.js", "")
+    other.set("/back", status=302, headers={"Location": site.url("/back")})
+    site.set("/back", status=302, headers={"Location": other.url("/tainted.js")})
+    script(other, "/tainted.js", "")
+    other.set(
+        "/",
+        "<script src=/secret.js></script><script src=/own.js></script><script src=/back></script>"
+        "<iframe src=/inner></iframe><script>fetch('/data')</script>",
+    )
+    site.set(
+        "/",
+        f"""<script src='{other.url("/secret.js")}'></script><script src=/to-secret></script>
+        <iframe src='{other.url("/inner")}'></iframe>
+        <script>fetch('{other.url("/data")}', {{mode: 'no-cors'}})</script><a href='{other.url("/")}'>other</a>""",
+    )
+    settings = CrawlSettings(render=True, sitemaps=False, scope="any", max_pages=3)
+    client = comity.ClientSettings(auth={other.url("/"): ("me", "secret")})
+    crawl(site, tmp_path, settings=settings, client_settings=client)
+    with_credentials = [seen.path for seen in other.seen if "Authorization" in seen.headers]
+    without = [seen.path for seen in other.seen if "Authorization" not in seen.headers and seen.path != "/robots.txt"]
+    assert sorted(set(without)) == ["/data", "/framed.js", "/inner", "/redirected.js", "/secret.js", "/tainted.js"]
+    assert sorted(set(with_credentials) - {"/robots.txt"}) == [
+        *("/", "/back", "/data", "/framed.js", "/inner", "/own.js", "/secret.js")
+    ]
+    assert not [seen for seen in site.seen if "Authorization" in seen.headers]
+
+
+def test_headers_of_a_script_s_choice_go_to_another_site_only_if_it_agrees(
+    site: Site, other: Site, tmp_path: Path
+) -> None:
+    asked: list[tuple[str, str, dict[str, str]]] = []
+
+    def agreeing(*names: str) -> Handler:
+        async def answer(request: web.Request) -> web.Response:
+            asked.append((request.method, request.path, dict(request.headers)))
+            headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": ", ".join(names)}
+            return web.Response(text=request.path, headers=headers)
+
+        return answer
+
+    for each in (site, other):
+        each.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    other.set("/agreed", agreeing("X-Key", "authorization"))
+    other.set("/star", agreeing("*"))
+    other.set("/star-is-not-authorization", agreeing("*"))
+    other.set("/refused", agreeing("X-Other"))
+    other.set("/private", agreeing("X-Key"))
+    other.set("/plain", agreeing())
+    other.set("/no-cors", agreeing())
+    site.set("/own", agreeing())
+    site.set(
+        "/",
+        f"""<title>x</title><script>
+        const key = {{'X-Key': '1'}}, login = {{Authorization: 'Bearer 1'}}, there = '{other.url("")}'
+        const get = (url, headers, more) => fetch(url, {{headers, ...more}}).then(r => r.text(), () => '-')
+        ;(async () => {{
+            const all = [
+                await get('/own', {{...key, ...login}}), await get(there + '/agreed', {{...key, ...login}}),
+                await get(there + '/agreed', {{...key, ...login}}), await get(there + '/star', key),
+                await get(there + '/star-is-not-authorization', login), await get(there + '/refused', key),
+                await get(there + '/private', key),
+                await get(there + '/plain', {{Accept: 'a/b'}}, {{cache: 'no-store'}}),
+                await get(there + '/no-cors', key, {{mode: 'no-cors'}}),
+            ]
+            document.title = all.join(' ')
+        }})()</script>""",
+    )
+    _, pages = crawl(site, tmp_path, settings=CrawlSettings(render=True, sitemaps=False, max_pages=1))
+    assert pages["/"]["title"].rstrip() == "/own /agreed /agreed /star - - - /plain"
+    assert [(method, path) for method, path, _ in asked] == [
+        ("GET", "/own"),
+        ("OPTIONS", "/agreed"),
+        ("GET", "/agreed"),
+        ("GET", "/agreed"),
+        ("OPTIONS", "/star"),
+        ("GET", "/star"),
+        ("OPTIONS", "/star-is-not-authorization"),
+        ("OPTIONS", "/refused"),
+        ("GET", "/plain"),
+        ("GET", "/no-cors"),
+    ]
+    _, _, preflight = asked[1]
+    assert preflight["Origin"] == site.url("")
+    assert preflight["Access-Control-Request-Method"] == "GET"
+    assert preflight["Access-Control-Request-Headers"] == "authorization,x-key"
+    for method, path, headers in asked:
+        if method == "OPTIONS" or path in ("/plain", "/no-cors"):
+            assert not {"X-Key", "Authorization"} & headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "safe"),
+    [
+        ("accept", "text/html, */*;q=0.8", True),
+        ("accept", "a(b)", False),
+        ("accept", "x" * 129, False),
+        ("accept-language", "de, en;q=0.5", True),
+        ("content-language", "de:en", False),
+        ("content-type", "text/plain; charset=utf-8", True),
+        ("content-type", "application/json", False),
+        ("range", "bytes=0-9", True),
+        ("range", "bytes=-9", False),
+        ("cache-control", "no-cache", True),
+        ("x-key", "", False),
+        ("authorization", "Basic eA==", False),
+    ],
+)
+def test_headers_that_need_no_preflight_are_those_of_the_fetch_standard(header: str, value: str, safe: bool) -> None:
+    assert to_be_asked_about({header: value}) == (() if safe else (header,))
+
+
 def test_what_a_page_asks_of_robots_holds_though_a_script_took_it_away(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set(
@@ -498,13 +675,12 @@ def test_links_are_read_from_where_scripts_moved_the_page_to(site: Site, tmp_pat
     assert set(pages) == {"/", "/shop/one"}
 
 
-def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: Path) -> None:
+def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: Path, browser: str) -> None:
     site.set("/robots.txt", "")
     site.set("/", '<link rel=stylesheet href=/s.css><p id="x">plain <a href=/text>x</a>')
     site.set("/text", "<script>", content_type="text/plain")
-    before = processes() if Path("/proc/self").exists() else set()
     crawler = Crawler([site.url("/")], tmp_path, policy=POLICY, settings=RENDER)
-    crawler.on_page = lambda _: started.update(processes() - before)
+    crawler.on_page = lambda _: started.update(processes(browser))
     started: set[int] = set()
     asyncio.run(crawler.run())
     assert site.paths() == ["/robots.txt", "/", "/text"]
@@ -512,6 +688,7 @@ def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: P
     assert "rendered" not in rows(tmp_path, "pages")[0]
 
 
+@pytest.mark.long
 def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: Path) -> None:
     seen: list[bytes] = []
 
@@ -529,7 +706,7 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
     assert all("Page" in page.text and page.encoding == "utf-8" for page in pages)
 
 
-@pytest.mark.parametrize("form", ["warc", "files", "sqlite", "parquet"])
+@pytest.mark.parametrize("form", ["warc", *(pytest.param(form, marks=pytest.mark.long) for form in REST)])
 def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_path: Path, form: str) -> None:
     settings = CrawlSettings(render=True, sitemaps=False, max_pages=1)
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, sink=form)
@@ -578,9 +755,9 @@ def test_a_crawl_that_cannot_render_says_what_is_missing(shop: Site, tmp_path: P
     code = "import sys; sys.modules['playwright'] = None; from comity.cli import main; main()"
     arguments = ["crawl", shop.url("/"), "--render", "-o", str(tmp_path / "out")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 64
     assert done.stderr == (
-        "comity: rendering pages needs Playwright, which is not installed (pip install 'comity[playwright]')\n"
+        "comity: rendering pages needs playwright, which is not installed (pip install 'comity[playwright]')\n"
     )
 
 
@@ -588,7 +765,7 @@ def test_a_crawl_that_does_not_render_imports_nothing_for_it(site: Site, tmp_pat
     site.set("/robots.txt", "")
     site.set("/", "<script></script>")
     code = f"""import asyncio, sys, pathlib, comity
-from comity.crawl import Crawler
+from comity.crawler import Crawler
 policy = comity.Policy(agent="x", min_interval=0, allow_addresses=("127.0.0.0/8",))
 asyncio.run(Crawler([{site.url("/")!r}], pathlib.Path({str(tmp_path)!r}), policy=policy).run())
 assert not [name for name in sys.modules if "playwright" in name or "rendering" in name]"""
@@ -605,6 +782,7 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         CrawlSettings(**wrong)
 
 
+@pytest.mark.long
 def test_a_refresh_compares_what_was_served_and_follows_what_scripts_name_now(shop: Site, tmp_path: Path) -> None:
     crawl(shop, tmp_path)
     shop.set("/api/c", json.dumps({"title": "Page c", "links": ["/d"]}), content_type="application/json")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from clocks import FakeClock
+from commands import comity, complaint
 from sites import Site
-from test_command import comity, complaint
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawl.frontier.database import lock
-from comity.crawl.report import plots, write
-from comity.crawl.report.figures import BINS, WIDTHS, Timeline
+from comity.audit.report import plots, write
+from comity.audit.report.figures import BINS, WIDTHS, Timeline
+from comity.frontier.database import lock
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 

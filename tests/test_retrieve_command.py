@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity, complaint
 from jsonschema import Draft202012Validator
-from sites import Site
-from test_command import ALLOW, comity, complaint
+from sites import HANGS, Site
 
 from comity.retrieve import json_schema
 
@@ -46,7 +46,7 @@ def test_a_terminal_is_not_given_what_it_would_obey(site: Site) -> None:
     site.set("/lamp.md", body, content_type="text/markdown")
     words = (sys.executable, "-m", "comity", "fetch", site.url("/lamp.md"), *QUICK)
     reader, terminal = os.openpty()
-    subprocess.run(words, stdout=terminal, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    subprocess.run(words, stdout=terminal, stderr=subprocess.DEVNULL, check=True, timeout=HANGS)
     os.close(terminal)
     shown = os.read(reader, 10_000).decode()
     os.close(reader)
@@ -59,7 +59,8 @@ def test_markdown_is_utf_8_whatever_the_locale_is(site: Site, monkeypatch: pytes
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     words = (sys.executable, "-m", "comity", "fetch", site.url("/lamp.md"), *QUICK)
     assert (
-        subprocess.run(words, capture_output=True, check=True, timeout=60).stdout == "# Die Straße \u706f\r\n".encode()
+        subprocess.run(words, capture_output=True, check=True, timeout=HANGS).stdout
+        == "# Die Straße \u706f\r\n".encode()
     )
 
 

@@ -16,7 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import comity
+from comity import InvalidURL
 from comity.robots import DIALECTS, Robots, parse
+
+pytestmark = pytest.mark.both_forms
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
@@ -38,8 +42,12 @@ def test_written_cases(case: dict[str, Any]) -> None:
             assert (match.rule.line if match.rule else 0) == line[0], (url, match.why)
 
 
-@pytest.mark.parametrize("name", ["google-verdicts", "google-grammar"])
-def test_every_answer_of_googles_parser_agrees_in_verdict_and_line(corpus: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "every"),
+    [("google-verdicts", 20), pytest.param("google-verdicts", 1, marks=pytest.mark.long), ("google-grammar", 1)],
+)
+def test_every_answer_of_googles_parser_agrees_in_verdict_and_line(corpus: Path, name: str, every: int) -> None:
+    """Its verdict in each case; the line that decided in each, or to be quick in one of every `every` cases."""
     questions = wrong = 0
     with gzip.open(corpus / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
         for text in file:
@@ -52,9 +60,10 @@ def test_every_answer_of_googles_parser_agrees_in_verdict_and_line(corpus: Path,
             robots = parse(body, "google")
             for agent, url, allowed, line in record["cases"]:
                 questions += 1
-                match = robots.explain(url, agent)
-                answers = (robots.allowed(url, agent), match.allowed, match.rule.line if match.rule else 0)
-                wrong += answers != (bool(allowed), bool(allowed), line)
+                wrong += robots.allowed(url, agent) != bool(allowed)
+                if questions % every == 0:
+                    match = robots.explain(url, agent)
+                    wrong += (match.allowed, match.rule.line if match.rule else 0) != (bool(allowed), line)
     print(f"{name}: {questions} questions, {wrong} mismatches")
     assert questions == {"google-verdicts": 36_144, "google-grammar": 24_000}[name]
     assert wrong == 0
@@ -173,10 +182,10 @@ def test_hostile_patterns_take_linear_time() -> None:
         robots = parse(body)
         assert not robots.truncated
         url = "http://h/" + "a" * 2000
-        for most in (1.0, 10.0, 0.25):  # one pass; making the matcher; asking it
-            started = time.perf_counter()
+        for _ in range(3):  # one pass; making the matcher; asking it
+            started = time.process_time()
             robots.allowed(url, "x")
-            assert time.perf_counter() - started < most, "a quadratic or exponential case would take minutes"
+            assert time.process_time() - started < 60, "a quadratic or exponential case would take minutes"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
@@ -198,6 +207,14 @@ def test_a_crawl_delay_belongs_to_the_agents_named_above_it() -> None:
     assert robots.crawl_delay("Other") == 2.5
     assert robots.crawl_delay("Odd") == 4
     assert parse("Crawl-delay: 3\nUser-agent: *\nDisallow:").crawl_delay("x") is None
+
+
+@pytest.mark.parametrize("delays", [("2", "10"), ("10", "2"), ("10", "soon", "2")])
+def test_of_several_crawl_delays_the_longest_counts_however_they_are_ordered(delays: tuple[str, ...]) -> None:
+    lines = [f"Crawl-delay: {delay}" for delay in delays]
+    assert parse("\n".join(["User-agent: x", *lines])).crawl_delay("x") == 10
+    groups = [f"User-agent: x\n{line}\nDisallow: /a" for line in lines]  # merged (RFC 9309, 2.2.1)
+    assert parse("\n".join(groups)).crawl_delay("x") == 10
 
 
 # covers: R11, Y5
@@ -305,3 +322,90 @@ def test_an_explanation_names_the_winner_and_why_the_others_lost() -> None:
     assert match.why == "line 3, 'Allow: /shop/a', allows /shop/a?x=1"
     assert match.group is not None
     assert match.group.agents == ("*",)
+
+
+SWAPPED = [("MyBot", "https://example.com/x"), ("MyBot/1.0 (+https://example.com/bot)", "https://example.com/x")]
+
+
+@pytest.mark.parametrize(
+    ("url", "agent"),
+    [*SWAPPED, ("shop", "MyBot"), ("", "MyBot"), ("#f", "MyBot"), ("example.com/x", "MyBot"), ("a:b//c", "x")],
+)
+@pytest.mark.parametrize("dialect", ["rfc9309", "google", "robotstxt"])
+def test_text_that_is_neither_url_nor_path_is_refused(dialect: str, url: str, agent: str) -> None:
+    robots = parse("User-agent: *\nDisallow: /x", dialect)
+    if dialect == "google" and url in ("", "#f"):  # as Google's parser has it
+        assert robots.allowed(url, agent)
+        return
+    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief, robots.usage, robots.deciding_line):
+        with pytest.raises(InvalidURL, match="neither a URL nor a path"):
+            ask(url, agent)
+    with pytest.raises(InvalidURL):
+        robots.allowed_many(["/", url], agent)
+
+
+@pytest.mark.parametrize(("url", "agent"), SWAPPED)
+def test_swapped_arguments_are_told(url: str, agent: str) -> None:
+    with pytest.raises(InvalidURL, match="the agent looks like one: the URL comes first"):
+        parse("").allowed(url, agent)
+
+
+@pytest.mark.parametrize("url", ["/x", "//h/x", "?a", "http://h", "https://h/x", "ftp+x://h/", "http://h#f", "//h"])
+def test_urls_and_paths_of_all_kinds_are_answered(url: str) -> None:
+    robots = parse("User-agent: *\nAllow: /")
+    assert robots.allowed(url, "a")
+    assert robots.explain(url, "a").allowed
+
+
+class Text(str):
+    """Text of a program's own."""
+
+
+def test_other_types_are_refused_in_words() -> None:
+    robots = parse("User-agent: *\nDisallow: /x")
+    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief):
+        for url, agent, named in ((None, "a", "url"), (b"/x", "a", "url"), ("/x", None, "agent"), ("/x", [], "agent")):
+            with pytest.raises(TypeError, match=f"^{named}: .* is text"):
+                ask(url, agent)  # type: ignore[arg-type]
+        answer = ask(Text("/x"), Text("a"))
+        assert not (answer if isinstance(answer, bool) else answer[0] if isinstance(answer, tuple) else answer.allowed)
+    for body in (None, 5, ["User-agent: *"]):
+        with pytest.raises(TypeError, match="body: "):
+            parse(body)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="dialect: "):
+        parse("", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="urls: "):
+        robots.allowed_many("/x", "a")
+    for call in (comity.Client, comity.AsyncClient, lambda policy: comity.crawl("https://h/", policy=policy)):
+        with pytest.raises(TypeError, match="policy: a Policy is expected, not dict"):
+            call({})  # type: ignore[arg-type]
+
+
+@given(st.text(st.characters(codec=None, categories=["Cs", "L"]), max_size=8))
+def test_any_text_is_read(text: str) -> None:
+    robots = parse(f"User-agent: *\nDisallow: /{text}x\n")
+    if text.isprintable() or not any("\udc80" <= char <= "\udcff" for char in text):
+        for _ in range(2):
+            assert not robots.allowed(f"/{text}x", "a")
+
+
+def rules_of_all_kinds(count: int) -> str:
+    return "User-agent: *\n" + "".join(
+        f"Disallow: /{number % 7}/{number}\nAllow: /{number}*/%7e{number % 5}$\nDisallow: /{'a' * (number % 50)}\n"
+        for number in range(count)
+    )
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_matcher_answers_as_each_rule_by_itself(dialect: str, count: int) -> None:
+    robots = parse(rules_of_all_kinds(count), dialect)
+    for number in range(count + 1):
+        for url in (
+            f"/{number % 7}/{number}/x",
+            f"/{number}/b/~{number % 5}",
+            f"/{number}/~{number % 5}?",
+            "/" + "a" * number,
+        ):
+            for _ in range(2):
+                assert robots.allowed(url, "x") == robots.explain(url, "x").allowed, url

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from comity.signals import robots_meta
 from comity.signals.robots_meta import RobotsMeta
 
+pytestmark = pytest.mark.both_forms
+
 AGENT = "MyBot/1.0 (+https://example.org/bot)"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

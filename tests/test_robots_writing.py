@@ -1,12 +1,17 @@
 """Writing, changing and comparing robots.txt files: what is not meant to change does not."""
 
+from typing import Any
+
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_robots import file
 
 from comity import InvalidSetting
-from comity.robots import DIALECTS, GroupText, add_rule, build, compare, diff, parse, remove_rule
+from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, parse, remove_rule
+from comity.robots.agents import Chooser, choose
+
+pytestmark = pytest.mark.both_forms
 
 FILE = (
     "# ours\r\nUser-agent: a\r\nUser-agent: b # two\r\nDisallow: /x\r\nAllow: /x/y\r\n\r\nUser-agent: *\r\nDisallow: /z"
@@ -73,6 +78,91 @@ def test_an_agent_that_shares_a_group_gets_one_of_its_own() -> None:
     assert not removed.allowed("/z", "c")
 
 
+@pytest.mark.parametrize("odd", ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\x1e"])
+def test_only_cr_and_lf_end_a_line(odd: str) -> None:
+    text = f"User-agent: a\n# one{odd}two\nDisallow: /x\nDisallow: /y{odd}z\nDisallow: /q\n"
+    assert str(remove_rule(parse(text), "a", allow=False, pattern="/x")) == text.replace("Disallow: /x\n", "")
+    assert str(add_rule(parse(text), "a", allow=True, pattern="/n")) == text + "Allow: /n\n"
+
+
+def test_an_agent_that_is_given_a_group_keeps_its_delay_and_its_preferences() -> None:
+    star = (
+        "User-agent: *\nCrawl-delay: 7\nRequest-rate: 1/5\nVisit-time: 0100-0200\nContent-Usage: train-ai=n\n"
+        "Content-Signal: /x ai-train=no\nDisallow: /z\n"
+    )
+    shared = f"User-agent: z\nDisallow: /\n\nUser-agent: own\nCrawl-delay: 3\n{star.replace('*', 'both')}"
+    for changed, agent in (
+        (add_rule(parse(star), "own", allow=False, pattern="/new"), "own"),
+        (remove_rule(parse(shared.replace("both", "own")), "own", allow=False, pattern="/z"), "own"),
+        (remove_rule(parse(star.replace("*", "own\nUser-agent: b")), "own", allow=False, pattern="/z"), "own"),
+    ):
+        assert changed.crawl_delay(agent) in (3, 7)
+        assert changed.request_rate(agent) is not None
+        assert changed.visit_time(agent) is not None
+        assert changed.usage("/y", agent).allows("train-ai") == "disallowed"
+        assert [each.text for each in changed.usage("/x", agent).statements if each.path] == ["ai-train=no"]
+
+
+def test_what_would_stand_where_nobody_reads_is_refused() -> None:
+    nearly = parse("User-agent: *\nDisallow: /x\n" + "#" * (500 * 1024 - 40) + "\n")
+    with pytest.raises(InvalidSetting, match="are read"):
+        add_rule(nearly, "MyBot", allow=True, pattern="/y")
+    large = parse("User-agent: *\nDisallow: /x\n" + "# more\n" * 100_000 + "Disallow: /late\n")
+    for change in (add_rule, remove_rule):
+        with pytest.raises(InvalidSetting, match="smaller"):
+            change(large, "*", allow=False, pattern="/x")
+    assert not add_rule(parse(large.body, max_bytes=10**6), "*", allow=False, pattern="/n").allowed("/late", "x")
+
+
+def test_groups_without_rules_do_not_run_into_each_other() -> None:
+    robots = build(
+        [
+            GroupText(agents=["a"]),
+            GroupText(agents=["b"], crawl_delay=1234567),
+            GroupText(agents=["c"], rules=[(False, "/")]),
+        ]
+    )
+    assert [robots.allowed("/x", agent) for agent in "abc"] == [True, True, False]
+    assert [len(group.agents) for group in robots.groups] == [1, 1, 1]
+    assert [robots.crawl_delay(agent) for agent in "abc"] == [None, 1234567, None]
+
+
+record = st.one_of(
+    st.sampled_from(["Crawl-delay: 1", "Crawl-delay: 2", "Request-rate: 1/9", "Visit-time: 0100-0200", "# c", ""]),
+    st.sampled_from(["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=y", "Content-Signal: search=no"]),
+    st.sampled_from(["Sitemap: https://h/s", "Odd: 1"]),
+)
+rule = st.sampled_from(["Disallow: /a", "Allow: /a/b", "Disallow: /*b$", "Disallow: /", "Disallow:", "Allow: /x"])
+named = st.sampled_from(["MyBot", "OtherBot", "*", "Third"]).map("User-agent: {}".format)
+groups_of_lines = st.lists(st.one_of(named, named, record, rule, rule), max_size=14).map("\n".join)
+
+
+@given(
+    groups_of_lines, st.sampled_from(["MyBot", "OtherBot", "New"]), st.booleans(), st.sampled_from(["/a", "/*b$", "/"])
+)
+@settings(deadline=None)
+def test_whatever_else_is_said_to_anybody_stays(body: str, agent: str, allow: bool, pattern: str) -> None:
+    robots = parse(body)
+
+    def said(changed: Robots, other: str) -> Any:
+        stated = [changed.usage(url, other).to_dict() for url in ("/y", "/ab")]
+        for each in stated:
+            each["statements"] = sorted((one["text"], str(one["path"])) for one in each["statements"])
+        pace = changed.crawl_delay(other), changed.request_rate(other), changed.visit_time(other)
+        return (*pace, *[each["statements"] for each in stated]) if changed.allowed("/y", other) else pace
+
+    for changed in (
+        add_rule(robots, agent, allow=allow, pattern=pattern),
+        remove_rule(robots, agent, allow=allow, pattern=pattern),
+    ):
+        for other in ("MyBot", "OtherBot", "Third", "New", "Somebody"):
+            if other != agent:
+                assert said(changed, other) == said(robots, other)
+                for path in ("/", "/a", "/ab", "/a/b", "/x/y"):
+                    assert changed.allowed(path, other) == robots.allowed(path, other)
+            assert said(changed, other)[:3] == said(robots, other)[:3]
+
+
 def test_removing_what_is_not_there_gives_the_same_file() -> None:
     robots = parse(FILE)
     assert remove_rule(robots, "a", allow=True, pattern="/nowhere") is robots
@@ -120,6 +210,55 @@ def test_a_difference_names_agents_paths_and_lines() -> None:
     assert (gained.before.line, gained.after.line) == (2, 3)
     assert found.delays == {"*": (1.0, 9.0), "a": (1.0, None)}
     assert (found.sitemaps_added, found.sitemaps_removed) == (("https://h/2",), ("https://h/1",))
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "name"),
+    [
+        ("Content-Usage: train-ai=n", "Content-Usage: train-ai=y", "usage"),
+        ("Content-Usage: train-ai=n", "Content-Usage: /x train-ai=n", "usage"),
+        ("Content-Signal: ai-train=no", "", "usage"),
+        ("Request-rate: 1/10", "Request-rate: 1/20", "rates"),
+        ("Visit-time: 0100-0200", "", "hours"),
+    ],
+)
+def test_whatever_else_is_said_to_an_agent_is_compared_too(line: str, other: str, name: str) -> None:
+    old, new = (parse(f"User-agent: a\n{text}\nDisallow: /x\n") for text in (line, other))
+    found = diff(old, new)
+    assert set(getattr(found, name)) == {"a"}
+    assert found
+    assert not diff(old, parse(f"# new\nUser-agent: A/2\n{line.replace(': ', ':')} # why\nDisallow: /x\n"))
+
+
+def test_a_change_of_licence_is_a_difference() -> None:
+    found = diff(parse("License: https://h/1\n"), parse("License: https://h/2\n"))
+    assert (found.licences_added, found.licences_removed) == (("https://h/2",), ("https://h/1",))
+    assert found
+
+
+def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None:
+    star = "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n"
+    found = diff(parse(star), parse(star + "User-agent: a\nDisallow: /x\n"))
+    assert found.usage == {"a": (("Content-Usage: train-ai=n",), ())}
+
+
+def test_files_with_very_many_agents_are_compared() -> None:
+    many = "".join(f"User-agent: bot{n}\nCrawl-delay: {n}\nDisallow: /{n}\n" for n in range(4_000))
+    found = diff(parse(many), parse(many.replace("Disallow: /7\n", "Disallow: /8\n")))
+    assert [(change.agent, change.pattern, change.allowed) for change in found.changes] == [
+        ("bot7", "/7", True),
+        ("bot7", "/8", False),
+    ]
+    assert not found.delays
+
+
+@given(file, st.sampled_from(["MyBot", "mybot 2", "MyBot/1.0 x", "OtherBot", "*", "", "My Bot/1"]))
+@settings(deadline=None)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_groups_looked_up_by_name_are_those_found_one_by_one(dialect: str, body: str, agent: str) -> None:
+    robots = parse(body, dialect)
+    values = [group.agents for group in robots.groups]
+    assert Chooser(values, robots.dialect).choose(agent) == choose(values, agent, robots.dialect)
 
 
 patterns = st.lists(st.tuples(st.booleans(), st.text("ab/", min_size=1, max_size=4)), max_size=6)

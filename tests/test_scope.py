@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import comity
 from conftest import missing
 from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
-from test_command import comity
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
-from comity.crawl.admit.scope import BREADTHS, Scope
-from comity.crawl.budget import Budget, Spending, Spent
+from comity.crawler.admit.scope import BREADTHS, Scope
+from comity.crawler.budget import Budget, Spending, Spent
 from comity.domains import registrable
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -30,8 +30,8 @@ def suffixes() -> None:
         missing("the public suffix list", "pip install publicsuffixlist")
 
 
-def crawl(folder: Path, *seeds: str, **settings: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(sitemaps=False, **settings))
+def crawl(folder: Path, *seeds: str, refresh: bool = False, **settings: Any) -> Crawler:
+    crawler = Crawler(seeds, folder, policy=QUICK, settings={"sitemaps": False, **settings}, refresh=refresh)
     asyncio.run(crawler.run())
     return crawler
 
@@ -110,6 +110,11 @@ def test_registrables_come_from_the_public_suffix_list(host: str, domain: str) -
         ),
         ("http://a.example/docs/", "http://a.example/login", "http://a.example/docs/x", "http://a.example/x"),
         ("http://a.example/", "http://a.example/en/", "http://a.example/en/x", "http://b.example/"),
+        ("http://a.example/m/en", "http://a.example/m/en/", "http://a.example/m/en/x", "http://a.example/m/fr/"),
+        ("http://a.example/m/en", "https://a.example/m/en/", "http://a.example/m/en/x", "http://a.example/m/fr/"),
+        ("http://a.example/m", "http://a.example/m/index.html", "http://a.example/m/x", "http://a.example/x"),
+        ("http://a.example/m", "http://www.a.example/m/", "http://www.a.example/m/x", "http://www.a.example/n"),
+        ("http://a.example/m/en", "http://a.example/m/english", "http://a.example/m/x", "http://a.example/x"),
     ],
 )
 def test_a_redirect_of_a_given_url_moves_a_prefix_and_never_widens_it(
@@ -183,7 +188,7 @@ def test_the_time_between_two_runs_is_not_spent() -> None:
         spending.started("a", start)
         assert spending.used_up(start + 3) is None
         facts |= json.loads(json.dumps(spending.facts(start + 4)))
-    assert facts == {"spent": [0, 0, 8.0], "spent a": [0, 0, 8.0]}
+    assert facts == {"spent": [0, 0, 8.0, 0], "spent a": [0, 0, 8.0, 0]}
     spending = Spending(Budget(seconds=10), Budget(seconds=8), facts.get)
     assert spending.used_up(9_000.0) is None
     assert spending.used_up_on("a", 9_000.0) == "the limit of 8 seconds is reached"
@@ -199,6 +204,18 @@ def test_a_crawl_stays_below_its_prefix(site: Site, tmp_path: Path) -> None:
     assert "/about" not in site.paths()
 
 
+def test_a_prefix_without_its_slash_is_the_directory_that_the_site_says_it_is(site: Site, tmp_path: Path) -> None:
+    site.set("/manual/en", status=301, headers={"Location": "/manual/en/"})
+    site.link("/manual/en/", "/manual/fr/", "/manual/en/a", "/manual/en/b")
+    for path in ("/manual/fr/", "/manual/en/a", "/manual/en/b"):
+        site.link(path, "/manual/fr/")
+    crawl(tmp_path, site.url("/manual/en"), scope="prefix", max_pages=2)
+    crawl(tmp_path, max_pages=9)
+    assert pages(tmp_path, site) == {"/manual/en/", "/manual/en/a", "/manual/en/b"}
+    crawl(tmp_path, refresh=True)
+    assert "/manual/fr/" not in site.paths(), "in the first run, resumed, and in a refresh"
+
+
 def test_the_url_given_is_crawled_whatever_the_patterns_say(site: Site, tmp_path: Path) -> None:
     site.link("/", "/blog/1", "/blog/2?print=1", "/shop")
     for path in ("/blog/1", "/blog/2?print=1", "/shop"):
@@ -212,7 +229,7 @@ def test_a_resumed_crawl_keeps_the_scope_it_was_begun_with(site: Site, tmp_path:
     for path in (*(f"/in/{number}" for number in range(6)), "/out"):
         site.link(path, "/out", "/in/0")
     crawl(tmp_path, site.url("/"), include=("/in/",), max_pages=2)
-    crawl(tmp_path)
+    crawl(tmp_path, max_pages=None)
     assert pages(tmp_path, site) == {"/", *(f"/in/{number}" for number in range(6))}
     crawl(tmp_path, site.url("/?again"), include=("/out",))
     assert "/out" not in site.paths(), "found before, under the other scope; it is not found again without a link"
@@ -228,8 +245,9 @@ def test_pages_per_host_are_kept_exactly_and_go_on_with_a_higher_limit(tmp_path:
         assert crawler.stats.pages == 8
         crawler = crawl(tmp_path, max_pages_per_host=6)
         assert crawler.stats.pages == 12
-        assert crawl(tmp_path).stats.pages == 20
-        assert len(one.seen) == len(two.seen) == 10 + 3, "every page once, robots.txt in each run"
+        assert crawl(tmp_path).stats.pages == 12
+        assert crawl(tmp_path, max_pages_per_host=None).stats.pages == 20
+        assert len(one.seen) == len(two.seen) == 10 + 3, "every page once, robots.txt in each run that has room"
 
 
 def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, tmp_path: Path) -> None:
@@ -239,7 +257,7 @@ def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, 
     crawler = crawl(tmp_path / "bytes", site.url("/"), max_bytes=5_000, concurrency=1)
     assert 5_000 <= crawler.stats.body_bytes < 6_000
     assert crawler.limit_reached == "the limit of 5000 bytes is reached"
-    crawl(tmp_path / "bytes")
+    crawl(tmp_path / "bytes", max_bytes=None)
     assert len(pages(tmp_path / "bytes", site)) == 21
     slow = QUICK.with_changes(min_interval=0.3)
     crawler = Crawler(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,13 @@ from hypothesis import strategies as st
 from killing import finished, killed
 from outputs import READERS, answered
 from power import Disk, PowerCut
-from sites import Site
+from sites import HANGS, Site
 
-from comity import Crawler, CrawlSettings, InvalidSetting, Policy, StorageError
-from comity.crawl import Sink
-from comity.crawl.frontier import Frontier
-from comity.crawl.sinks import jsonl
-from comity.crawl.sinks.guarded import FORMATS, GuardedSink, make
+from comity import Crawler, InvalidSetting, Policy, StorageError
+from comity.crawler import Sink
+from comity.crawler.sinks import jsonl
+from comity.crawler.sinks.guarded import FORMATS, GuardedSink, make
+from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "parquet": "pyarrow"}
@@ -50,7 +51,7 @@ def need(form: str) -> None:
 
 
 def crawl(folder: Path, *seeds: str, sink: Sink | str | None = None, **choices: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=CrawlSettings(**choices), sink=sink)
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=choices, sink=sink)
     asyncio.run(crawler.run())
     return crawler
 
@@ -188,6 +189,7 @@ def cut_again_and_again(
     return folder, sorted(committed)
 
 
+@pytest.mark.long
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
     count = 240
@@ -230,11 +232,11 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
     command = [sys.executable, "-m", "comity", *words]
     limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "_", *command, site.url("/")]
-    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
+    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
     assert full.returncode in (73, 74), full.stderr
     assert str(tmp_path) in full.stderr
     assert len(full.stderr.splitlines()) == 1, full.stderr
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
 
@@ -256,7 +258,7 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
     crawl(tmp_path, site.url("/"), sink="sqlite", max_pages=1)
     with pytest.raises(StorageError, match="written as sqlite, not as jsonl"):
         crawl(tmp_path, sink="jsonl")
-    assert crawl(tmp_path).format == "sqlite"
+    assert crawl(tmp_path, max_pages=None).format == "sqlite"
     assert len(READERS["sqlite"](tmp_path).pages) == 2
     with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
         crawl(tmp_path / "other", site.url("/"), sink="csv")
@@ -264,7 +266,11 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
 
 def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tmp_path: Path) -> None:
     site.link("/")
-    with Frontier(tmp_path / "frontier.sqlite") as frontier, GuardedSink("sqlite", tmp_path, frontier):
+    with (
+        Frontier(tmp_path / "frontier.sqlite") as frontier,
+        ThreadPoolExecutor(1) as thread,
+        GuardedSink("sqlite", tmp_path, frontier).opened(thread),
+    ):
         pass
     with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):
         crawl(tmp_path)

@@ -9,10 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from comity.signals import _tags
 from comity.signals._tags import tags, unescape
 
+pytestmark = pytest.mark.both_forms
+
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
-ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href")
+ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href", "http-equiv")
 HTML_INSIDE = {
     "svg": {"foreignobject", "desc", "title"},
     "math": {"mi", "mo", "mn", "ms", "mtext", "annotation-xml"},
@@ -64,10 +67,11 @@ def titles(text: bytes) -> list[str]:
 
 
 @pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")
-def test_real_pages_have_the_tags_that_lexbor_finds_in_the_same_order() -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_real_pages_have_the_tags_that_lexbor_finds_in_the_same_order(every: int) -> None:
     pages = sorted(DOCUMENTATION.rglob("*.html"))
     assert len(pages) > 100
-    for page in pages:
+    for page in pages[::every]:
         text = page.read_bytes()
         assert found(text) == lexbor(text), page
         title = LexborHTMLParser(text).css_first("title")
@@ -207,4 +211,32 @@ def test_time_is_linear_whatever_is_nested_or_left_open(piece: str) -> None:
     tags(text)
     tags(b"<svg>" + b"<g>" * 5_000 + text)
     tags(b"<template>" * 20_000 + text + b"</template>" * 20_000)
-    assert time.process_time() - started < 5
+    _tags.text(text + b"<div>words " * 40_000, 100_000)
+    assert time.process_time() - started < 30
+
+
+def words_of(page: bytes) -> list[str]:
+    return _tags.text(page, 10_000_000).split()
+
+
+def test_the_text_of_a_page_is_what_its_reader_sees() -> None:
+    page = (
+        b"<!doctype html><title>no</title><style>no</style><script>no<!-- <script> no </script> no --></script><p>one"
+        b"<b>two</b>&amp;three<!-- no --><noscript>no <p>no</noscript><template>no<template>no</template>no</template>"
+        b"<textarea>no</textarea><svg><title>four</title><text>five</text><style>six</style></svg> a < b \xc3\xbc"
+        b"<iframe>no</iframe><plaintext>no"
+    )
+    assert words_of(page) == ["one", "two", "&three", "four", "five", "six", "a", "b", "\u00fc"]
+    assert _tags.text(b"<p>a</p>" * 100_000, 9) == "a a a a a"
+    assert words_of(b"") == words_of(b"<noscript>x") == []
+    assert words_of(b"x <") == ["x", "<"]
+
+
+@pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")
+def test_the_text_of_real_pages_is_what_lexbor_finds() -> None:
+    for path in sorted(DOCUMENTATION.rglob("*.html"))[::25]:
+        page = path.read_bytes()
+        tree = LexborHTMLParser(page)
+        tree.strip_tags(["script", "style", "noscript", "template", "title", "textarea"])
+        assert tree.body is not None
+        assert words_of(page) == tree.body.text(separator=" ").split(), path

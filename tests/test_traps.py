@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
-from comity.crawl.admit.explosions import MOST_FORMS, Bitmap, dated
-from comity.crawl.admit.traps import Trap, Traps, redirect_trap
+from comity.crawler.admit.explosions import MOST_FORMS, Bitmap, dated
+from comity.crawler.admit.traps import Trap, Traps, redirect_trap
 
 TODAY = date(2026, 11, 21)
 HOST = "http://a.example"

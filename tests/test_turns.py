@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawl import schedule
+from comity.crawler import schedule
 from comity.net import ClientSettings
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
@@ -88,7 +88,7 @@ def test_a_stop_starts_nothing_new_though_many_wait(tmp_path: Path) -> None:
             await running
             return time.monotonic() - began
 
-        assert asyncio.run(asyncio.wait_for(stopped(), 15)) < 5
+        assert asyncio.run(asyncio.wait_for(stopped(), HANGS)) < 15, "the site asked for 20 s"
         assert site.paths().count("/") == 1
 
 
@@ -98,7 +98,7 @@ def test_slow_hosts_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         full_of_links(site)
 
         async def never(request: web.Request) -> web.Response:
-            await asyncio.sleep(60)
+            await asyncio.sleep(2 * HANGS)
             return web.Response()
 
         pit.set("/robots.txt", never)
@@ -114,7 +114,7 @@ def test_slow_hosts_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
         async def run() -> None:
             running = asyncio.ensure_future(crawl.run())
-            until = time.monotonic() + 10
+            until = time.monotonic() + HANGS
             while crawl.stats.pages < 10 and time.monotonic() < until:
                 await asyncio.sleep(0.05)
             running.cancel()

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import comity.robots
 from comity.errors import InvalidSetting
-from comity.signals import usage
+from comity.robots import paths
+from comity.signals import rsl, rsl_licence, tdmrep, usage
 from comity.signals.links import read_page
-from comity.signals.usage import Statement, Usage, aipref, content_signal, paths, rsl, rsl_licence, tdmrep
+from comity.usage import Statement, Usage, aipref, content_signal
 
 AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
 URL = "https://example.com/a/page.html"
@@ -449,6 +450,26 @@ def test_the_answer_names_who_gives_it() -> None:
     assert found.explain("ai-input") == "ai-input is unknown: no statement that applies speaks of it."
 
 
+def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
+    robots = comity.robots.parse(
+        "User-agent: *\nContent-Usage: train-ai=no\nContent-Signal: ai-input=nope, search\nDisallow: /x\n"
+    )
+    found = robots.usage("/y", "a")
+    line = "train-ai is unknown: robots.txt line 2 says 'train-ai=no', which does not count: "
+    assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n."
+    assert "line 3" in found.explain("ai-input")
+    assert "neither yes nor no" in found.explain("search")
+    broken = (
+        comity.robots.parse("User-agent: *\nContent-Usage: train-ai=n,\nDisallow:").usage("/", "a").explain("train-ai")
+    )
+    assert "line 2 says 'train-ai=n,'" in broken
+    assert "not a Structured Field dictionary" in broken
+    disallowed = robots.usage("/x", "a").explain("train-ai")
+    assert disallowed == (
+        "train-ai is unknown: robots.txt disallows the URL, so what it states about uses says nothing about it."
+    )
+
+
 def test_usage_serialises_to_json() -> None:
     found = usage.from_robots(URL, content_usage=records((4, "/a/ train-ai=n")), licences=[(1, "https://e/l", None)])
     data = json.loads(json.dumps(found.to_dict()))
@@ -697,7 +718,9 @@ def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> N
     prepared = time.process_time()
     for number in range(1_000):
         asked_often.for_url(f"https://example.com/{number}", crawlable=True)
-    assert time.process_time() - prepared < max(0.2, prepared - start)
+    assert time.process_time() - prepared < max(2.0, 50 * (prepared - start)), (
+        "a reading for each URL would be a thousand"
+    )
 
 
 def test_the_documentation_shows_what_really_happens() -> None:

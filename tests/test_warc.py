@@ -14,16 +14,16 @@ import pytest
 from aiohttp import web
 from conftest import missing
 from outputs import answered
-from sites import Site
+from sites import HANGS, Site
 
-from comity import Crawler, Policy
+from comity import ClientSettings, Crawler, Policy
 from comity.policy import RobotsResult
 
 pytest.importorskip("warcio", reason="pip install 'comity[warc]'")
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
-from comity.crawl.sinks.warc import Warc
+from comity.crawler.sinks.warc import Warc
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
@@ -162,7 +162,6 @@ def test_a_robots_txt_without_answer_or_without_body_is_told_as_it_was(tmp_path:
         b"<p>not found",
         fetched_at=1.0,
         policy=QUICK,
-        headers={"content-length": "12"},
     )
     for result in (dead, none):
         sink.add("robots", {"url": result.url, "error": result.error, "status": result.status}, result)
@@ -174,6 +173,50 @@ def test_a_robots_txt_without_answer_or_without_body_is_told_as_it_was(tmp_path:
     kept = the(records, "response", none.url)
     assert kept.http.statusline == "404 Not Found"
     assert kept.fields["WARC-Truncated"] == "unspecified", "the body of a 404 is not kept"
+
+
+@pytest.mark.parametrize(
+    ("status", "length", "coded", "truncated"),
+    [
+        (200, 100, False, None),
+        (200, 600_000, False, "length"),
+        (200, 600_000, True, "length"),
+        (200, 512_000, True, None),
+        (404, 100, False, "unspecified"),
+        (404, 100, True, "unspecified"),
+        (404, 0, False, None),
+        (503, 100, True, "unspecified"),
+    ],
+)
+def test_a_robots_txt_that_is_not_there_whole_is_no_whole_record(
+    site: Site, tmp_path: Path, status: int, length: int, coded: bool, truncated: str | None
+) -> None:
+    """ISO 28500, 5.13, whatever the answer says of its length."""
+    body = (b"# comment\n" * length)[:length]
+    headers = {"Content-Encoding": "gzip"} if coded else {}
+    site.set("/robots.txt", gzip.compress(body) if coded else body, status=status, headers=headers)
+    settings = ClientSettings(max_robots_body=512_000, cache=str(tmp_path / "cache"))
+    for run in ("first", "from the cache"):
+        folder = tmp_path / run
+        asyncio.run(Crawler([site.url("/")], folder, policy=QUICK, client_settings=settings, sink="warc").run())
+        kept = the(read(folder), "response", site.url("/robots.txt"))
+        assert kept.fields.get("WARC-Truncated") == truncated
+        assert len(kept.body) == (min(length, 512_000) if status == 200 else 0)
+
+
+def test_no_credentials_are_archived(site: Site, tmp_path: Path) -> None:
+    site.set("/", "<title>private</title>")
+    settings = ClientSettings(
+        auth={site.url("/"): ("me", "secret")}, headers={"X-Api-Key": "secret", "From": "me@test"}
+    )
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings, sink="warc").run())
+    assert site.seen[-1].headers["Authorization"].startswith("Basic ")
+    assert site.seen[-1].headers["X-Api-Key"] == "secret"
+    request = the(read(tmp_path), "request", site.url("/"))
+    assert request.http.get_header("From") == "me@test"
+    assert request.http.get_header("User-Agent") == QUICK.agent
+    for name in ("Authorization", "X-Api-Key"):
+        assert request.http.get_header(name) is None
 
 
 def test_what_had_no_answer_refers_to_none_and_records_refer_to_their_page(tmp_path: Path) -> None:
@@ -214,7 +257,7 @@ def run(program: str, *words: str) -> str:
     if found is None:
         missing(program, f"pip install {program}")
     assert found is not None
-    done = subprocess.run([found, *words], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([found, *words], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

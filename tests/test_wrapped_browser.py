@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
-from sites import Site
+from sites import HANGS, Site
 from wrapped import chromium
 
 import comity
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 
@@ -22,21 +22,25 @@ def other() -> Iterator[Site]:
         yield other
 
 
-@pytest.fixture
-def page(request: pytest.FixtureRequest) -> Iterator["Page"]:
-    """A page whose requests all ask first; its marker `policy` says with which policy."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
     path = chromium()
     from playwright.sync_api import sync_playwright
 
-    from comity.integrations.playwright import ComityRoutes
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, browser: "Browser") -> Iterator["Page"]:
+    """A page whose requests all ask first; its marker `policy` says with which policy."""
+    from comity.middleware.playwright import ComityRoutes
 
     with (
         comity.Client(getattr(request, "param", FAST)) as client,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path) as browser,
+        browser.new_context(user_agent=client.policy.agent, service_workers="block") as context,
     ):
-        context = browser.new_context(user_agent=client.policy.agent, service_workers="block")
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(HANGS * 1000)
         context.route("**/*", ComityRoutes(client))
         yield context.new_page()
 

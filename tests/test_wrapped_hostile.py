@@ -6,11 +6,11 @@ import time
 
 import pytest
 from aiohttp import web
-from sites import Handler, Site
+from sites import HANGS, Handler, Site
 from wrapped import ALL, REFUSED, Fetch, need
 
 import comity
-from comity.integrations import _robots_request
+from comity.middleware import _robots_request
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"
@@ -71,7 +71,7 @@ def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, m
     site.set("/robots.txt", trickling(times))
     started = time.monotonic()
     assert fetch_by(name)(FAST, [site.url("/page")], False) == [REFUSED]
-    assert 0.5 <= time.monotonic() - started < 5
+    assert 0.5 <= time.monotonic() - started < HANGS
     assert times, "it was on its way"
 
 
@@ -96,7 +96,7 @@ def test_answers_that_a_transport_makes_up_are_read_too() -> None:
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import AsyncComityTransport, ComityTransport
+    from comity.middleware.httpx import AsyncComityTransport, ComityTransport
 
     def answer(request: httpx.Request) -> httpx.Response:
         text = gzip.compress(RULES) if request.url.path == "/robots.txt" else b"page"
@@ -123,7 +123,7 @@ def test_time_outs_of_requests_in_all_their_forms_hold_for_robots_txt(timeout: o
     import requests
     import urllib3
 
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
 
     site.set("/robots.txt", RULES)
     site.set("/yes", "page")

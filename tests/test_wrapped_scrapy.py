@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sites import Site
+from sites import HANGS, Site
 from wrapped import REFUSED, need, run_scrapy
 
 import comity
@@ -65,7 +65,7 @@ class Spider(scrapy.Spider):
     name = "test"
     start_urls = sys.argv[1:]
     custom_settings = {"ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 1, "LOG_LEVEL": "ERROR",
-        "USER_AGENT": "MyBot/1.0", "ROBOTSTXT_PARSER": "comity.integrations.scrapy.ComityRobotParser"}
+        "USER_AGENT": "MyBot/1.0", "ROBOTSTXT_PARSER": "comity.middleware.scrapy.ComityRobotParser"}
     def parse(self, response):
         print("got", response.url)
 
@@ -84,7 +84,7 @@ def test_the_parser_alone_serves_scrapys_own_check(site: Site) -> None:
         site.set(path, "page")
     urls = [site.url(path) for path in paths]
     output = subprocess.run(
-        [sys.executable, "-c", PARSER, *urls], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PARSER, *urls], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert set(output.stdout.splitlines()) == {f"got {site.url('/a/open')}", f"got {site.url('/b.pdf?x')}"}
     assert sorted(site.paths()) == ["/a/open", "/b.pdf?x", "/robots.txt"]
@@ -92,7 +92,7 @@ def test_the_parser_alone_serves_scrapys_own_check(site: Site) -> None:
 
 def test_the_parser_knows_crawl_delay() -> None:
     need("scrapy")
-    from comity.integrations.scrapy import ComityRobotParser
+    from comity.middleware.scrapy import ComityRobotParser
 
     parser = ComityRobotParser(b"User-agent: MyBot\nCrawl-delay: 1.5\n\xff\xfe")
     assert parser.crawl_delay(b"MyBot/1.0") == 1.5
@@ -105,10 +105,10 @@ def test_the_parser_knows_crawl_delay() -> None:
 def test_what_is_not_on_the_web_is_not_asked_about(url: str, site: Site) -> None:
     need("scrapy")
     program = PARSER.replace('"ROBOTSTXT_OBEY": True', '"ROBOTSTXT_OBEY": False').replace(
-        '"LOG_LEVEL"', '"DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950}, "LOG_LEVEL"'
+        '"LOG_LEVEL"', '"DOWNLOADER_MIDDLEWARES": {"comity.middleware.scrapy.ComityMiddleware": 950}, "LOG_LEVEL"'
     )
     output = subprocess.run(
-        [sys.executable, "-c", program, url], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program, url], capture_output=True, text=True, timeout=HANGS, check=True
     )
     assert output.stdout.startswith("got ")
 

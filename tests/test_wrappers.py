@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from aiohttp import web
+from raw import RawSite, answer
 from sites import Site
 from wrapped import ALL, FAILED, POSTPONED, REFUSED, Fetch
 
 import comity
+from comity import urls
 
 AGENT = "MyBot/1.0 (+https://example.org/bot)"
 FAST = comity.Policy(agent=AGENT, min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
@@ -57,6 +59,16 @@ def test_the_sites_crawl_delay_is_kept_by_the_servers_clock(fetch: Fetch, site: 
     assert len(site.seen) == 4
     assert min(site.intervals()[1:]) >= 0.2
     assert site.intervals()[0] >= 0.05
+
+
+def test_redirects_of_robots_txt_keep_the_pace(fetch: Fetch, site: Site) -> None:
+    site.set("/robots.txt", status=301, headers={"Location": "/2"})
+    site.set("/2", status=302, headers={"Location": "/3"})
+    site.set("/3", "User-agent: *\nDisallow: /no\n")
+    site.set("/yes", "page")
+    assert fetch(PACED, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+    assert site.paths() == ["/robots.txt", "/2", "/3", "/yes"]
+    assert min(site.intervals()) >= 0.05
 
 
 def test_a_redirect_to_what_is_disallowed_is_refused(fetch: Fetch, site: Site, other: Site) -> None:  # covers: W2
@@ -149,3 +161,24 @@ def test_comity_itself_imports_no_library_that_it_wraps() -> None:
         "import sys, comity; print(sorted({'httpx', 'requests', 'scrapy', 'playwright', 'aiohttp'} & {*sys.modules}))"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+ODD_PATHS = ["/secret?", "/a/%2e%2e/secret", "/a/%2E%2e/b", "/%7eu?", "/x?a=|b'%7e", "/a//b??", "/[x]^y?#f", "/a/../b?"]
+
+
+# covers: W1
+def test_what_is_decided_about_is_what_each_library_sends(fetch: Fetch) -> None:
+    rules = b"User-agent: *\nDisallow: /secret$\nDisallow: /a/%2e\nDisallow: /a/%2E\n"
+    with RawSite() as raw:
+        raw.pages["/robots.txt"] = answer(rules)
+        for number, target in enumerate(("/secret?", "/c/%2e%2e/secret", "/d?")):
+            raw.pages[f"/redirect{number}"] = answer(b"", f"Location: {target}", status="302 Found")
+        paths = [*ODD_PATHS, *(f"/redirect{number}" for number in range(3))]
+        outcomes = fetch(FAST, [raw.url(path) for path in paths], False)
+        robots, asked = comity.parse(rules), raw.targets()
+        assert 2 <= outcomes.count(REFUSED) <= 4, "some leave out an empty query: they ask for /secret"
+        assert set(outcomes) == {200, REFUSED}
+        assert "/robots.txt" in asked
+        for target in asked:
+            assert robots.allowed(raw.url(target), AGENT), f"{target} was sent, though it is disallowed"
+            assert urls.normalise(raw.url(target)) == raw.url(target), f"{target} is not what was decided about"

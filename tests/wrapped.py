@@ -5,9 +5,13 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from conftest import missing
@@ -20,6 +24,15 @@ POSTPONED = "postponed"
 Outcome = int | str  # a status, REFUSED, FAILED or POSTPONED
 # Fetches URLs, redirects followed, one after another or all at once.
 Fetch = Callable[[comity.Policy, Sequence[str], bool], list[Outcome]]
+
+
+_at_the_end: list[Callable[[], object]] = []
+
+
+def close() -> None:
+    """End the processes and browsers that the tests of this process share: a start takes seconds."""
+    while _at_the_end:
+        _at_the_end.pop()()
 
 
 def need(library: str) -> None:
@@ -40,7 +53,7 @@ def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import ComityTransport
+    from comity.middleware.httpx import ComityTransport
 
     with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
 
@@ -64,7 +77,7 @@ def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) ->
     need("httpx")
     import httpx
 
-    from comity.integrations.httpx import AsyncComityTransport
+    from comity.middleware.httpx import AsyncComityTransport
 
     async def fetch(client: httpx.AsyncClient, url: str) -> Outcome:
         try:
@@ -91,7 +104,7 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
     need("requests")
     import requests
 
-    from comity.integrations.requests import ComityAdapter
+    from comity.middleware.requests import ComityAdapter
 
     with requests.Session() as session:
         session.mount("http://", adapter := ComityAdapter(policy))
@@ -116,7 +129,7 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
 def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
     import aiohttp
 
-    from comity.integrations.aiohttp import ComityMiddleware
+    from comity.middleware.aiohttp import ComityMiddleware
 
     async def fetch(session: aiohttp.ClientSession, url: str) -> Outcome:
         try:
@@ -139,14 +152,13 @@ def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> lis
     return asyncio.run(run())
 
 
-# A process of its own: a program can start Twisted's reactor once only.
+# A process of its own for each crawl: a program can start Twisted's reactor once only.
 SCRAPY = """
-import json, sys
 import comity, scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 
-policy, urls, at_once, settings = json.loads(sys.argv[1])
+policy, urls, at_once, settings = json.loads(question)
 outcomes = {}
 
 class Spider(scrapy.Spider):
@@ -171,7 +183,7 @@ class Spider(scrapy.Spider):
 
 process = CrawlerProcess({
     "COMITY_POLICY": comity.Policy(**policy),
-    "DOWNLOADER_MIDDLEWARES": {"comity.integrations.scrapy.ComityMiddleware": 950},
+    "DOWNLOADER_MIDDLEWARES": {"comity.middleware.scrapy.ComityMiddleware": 950},
     "ROBOTSTXT_OBEY": False, "DOWNLOAD_DELAY": 0, "RETRY_ENABLED": False, "LOG_LEVEL": "WARNING",
     "CONCURRENT_REQUESTS": 16 if at_once else 1, **settings,
 })
@@ -182,17 +194,56 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 """
 
 
+# Forks a process for each crawl, which spares it what takes longest: to import Scrapy.
+FORKING = """
+import json, os, sys, traceback
+import comity, comity.middleware.scrapy, scrapy
+import scrapy.core.downloader.handlers.http11, scrapy.core.engine, scrapy.extensions.logstats
+import scrapy.extensions.memusage, scrapy.extensions.telnet
+from scrapy.crawler import CrawlerProcess
+program = compile(sys.argv[1], "crawl", "exec")
+for line in sys.stdin:
+    folder, question = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for number, name in ((1, "said"), (2, "complained")):
+            os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT), number)
+        code = 1
+        try:
+            exec(program, {"__name__": "__main__", "json": json, "question": question})
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@cache
+def _forking() -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", FORKING, SCRAPY]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    _at_the_end.append(process.communicate)
+    return process
+
+
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
-    names = ("agent", "min_interval", "breaker_failures")
+    names = ("agent", "product_token", "min_interval", "breaker_failures")
     told = {name: getattr(policy, name) for name in names}
-    question = json.dumps([told, list(urls), at_once, settings])
-    answer = subprocess.run(
-        [sys.executable, "-c", SCRAPY, question], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert answer.returncode == 0, answer.stderr
-    outcomes, refused = json.loads(answer.stdout.splitlines()[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        asked = _forking()
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        asked.stdin.write(json.dumps([folder, json.dumps([told, list(urls), at_once, settings])]) + "\n")
+        asked.stdin.flush()
+        code = int(asked.stdout.readline())
+        said, complained = ((Path(folder) / name).read_text() for name in ("said", "complained"))
+    assert code == 0, complained
+    outcomes, refused = json.loads(said.splitlines()[-1])
     return outcomes, refused
 
 
@@ -208,37 +259,86 @@ def _aborted(error: Exception) -> Outcome:
     return POSTPONED if "ERR_TIMED_OUT" in str(error) else FAILED
 
 
-def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+@cache
+def _browser() -> tuple[ThreadPoolExecutor, Any]:
+    """A Chromium, and the thread in which it is spoken to."""
     path = chromium()
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import sync_playwright
 
-    from comity.integrations.playwright import ComityRoutes
+    thread = ThreadPoolExecutor(1)
+    playwright = thread.submit(sync_playwright().start).result()
+    browser = thread.submit(playwright.chromium.launch, executable_path=path).result()
 
-    outcomes: list[Outcome] = []
-    with (
-        comity.Client(policy) as client,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path) as browser,
-    ):
-        context = browser.new_context(user_agent=policy.agent, service_workers="block")
-        context.route("**/*", ComityRoutes(client))
-        for url in urls:
-            page = context.new_page()
-            try:
-                response = page.goto(url)
-                assert response is not None
-                outcomes.append(response.status)
-            except Error as error:
-                outcomes.append(_aborted(error))
-            page.close()
-    return outcomes
+    def ended() -> None:
+        thread.submit(browser.close).result()
+        thread.submit(playwright.stop).result()
+        thread.shutdown()
+
+    _at_the_end.append(ended)
+    return thread, browser
+
+
+def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    thread, browser = _browser()
+    from playwright.sync_api import Error
+
+    from comity.middleware.playwright import ComityRoutes
+
+    def run() -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        with (
+            comity.Client(policy) as client,
+            browser.new_context(user_agent=policy.agent, service_workers="block") as context,
+        ):
+            context.route("**/*", ComityRoutes(client))
+            for url in urls:
+                page = context.new_page()
+                try:
+                    response = page.goto(url)
+                    assert response is not None
+                    outcomes.append(response.status)
+                except Error as error:
+                    outcomes.append(_aborted(error))
+                page.close()
+        return outcomes
+
+    return thread.submit(run).result()
+
+
+@cache
+def _async_browser() -> tuple[asyncio.AbstractEventLoop, Any]:
+    """A Chromium, and the event loop in which it is spoken to."""
+    path = chromium()
+    from playwright.async_api import async_playwright
+
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> tuple[Any, Any]:
+        playwright = await async_playwright().start()
+        return playwright, await playwright.chromium.launch(executable_path=path)
+
+    async def end() -> None:
+        await browser.close()
+        await playwright.stop()
+
+    def ended() -> None:
+        asyncio.run_coroutine_threadsafe(end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    playwright, browser = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    _at_the_end.append(ended)
+    return loop, browser
 
 
 def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
-    path = chromium()
-    from playwright.async_api import BrowserContext, Error, async_playwright
+    loop, browser = _async_browser()
+    from playwright.async_api import BrowserContext, Error
 
-    from comity.integrations.playwright import AsyncComityRoutes
+    from comity.middleware.playwright import AsyncComityRoutes
 
     async def fetch(context: BrowserContext, url: str) -> Outcome:
         page = await context.new_page()
@@ -254,16 +354,14 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
     async def run() -> list[Outcome]:
         async with (
             comity.AsyncClient(policy) as client,
-            async_playwright() as playwright,
-            await playwright.chromium.launch(executable_path=path) as browser,
+            await browser.new_context(user_agent=policy.agent, service_workers="block") as context,
         ):
-            context = await browser.new_context(user_agent=policy.agent, service_workers="block")
             await context.route("**/*", AsyncComityRoutes(client))
             if at_once:
                 return await asyncio.gather(*(fetch(context, url) for url in urls))
             return [await fetch(context, url) for url in urls]
 
-    return asyncio.run(run())
+    return asyncio.run_coroutine_threadsafe(run(), loop).result()
 
 
 ALL: dict[str, Fetch] = {

@@ -7,8 +7,9 @@ from comity import _compiled
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
+    from comity.clients import AsyncClient, Client
     from comity.configuration import load as load_settings
-    from comity.crawl import (
+    from comity.crawler import (
         CrawledPage,
         Crawler,
         CrawlSettings,
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     )
     from comity.errors import (
         AddressBlocked,
+        BadStatus,
         CircuitOpen,
         ComityError,
         FetchError,
+        InvalidJSON,
         InvalidRecord,
         InvalidSetting,
         InvalidURL,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
         TooManyRedirects,
         UnwantedType,
     )
-    from comity.net import AsyncClient, Client, ClientSettings, Response
+    from comity.net import ClientSettings, Response
     from comity.policy import Decision, Policy
     from comity.robots import Dialect, Match, Robots, parse
 
@@ -48,9 +51,11 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "comity.errors": (
         "AddressBlocked",
+        "BadStatus",
         "CircuitOpen",
         "ComityError",
         "FetchError",
+        "InvalidJSON",
         "InvalidRecord",
         "InvalidSetting",
         "InvalidURL",
@@ -75,13 +80,16 @@ _PUBLIC = {
         "Decision",
         "Policy",
     ),
-    "comity.net": (
+    "comity.clients": (
         "AsyncClient",
         "Client",
+    ),
+    "comity.net": (
         "ClientSettings",
         "Response",
     ),
-    "comity.crawl": (
+    "comity.crawler": (
+        "crawl",
         "CrawlSettings",
         "CrawledPage",
         "Crawler",
@@ -100,6 +108,7 @@ _RENAMED = {"load_settings": ("comity.configuration", "load")}
 __all__ = [
     "AddressBlocked",
     "AsyncClient",
+    "BadStatus",
     "CircuitOpen",
     "Client",
     "ClientSettings",
@@ -112,6 +121,7 @@ __all__ = [
     "Expanded",
     "Expander",
     "FetchError",
+    "InvalidJSON",
     "InvalidRecord",
     "InvalidSetting",
     "InvalidURL",
@@ -145,10 +155,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
-    if name == "crawl":  # the subpackage, which can be called
-        from importlib import import_module
-
-        return import_module("comity.crawl")
     home, own = _RENAMED.get(name, (_HOMES.get(name), name))
     if home is None:
         raise AttributeError(f"module 'comity' has no attribute {name!r}")

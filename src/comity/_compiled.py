@@ -7,10 +7,14 @@ are left alone and the same `.py` files are interpreted.
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_file_location
-from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # importing them costs more than the rest of `import comity`
+    from importlib.abc import MetaPathFinder
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+else:
+    MetaPathFinder = object
 
 MODULES: tuple[str, ...] = (
     "urls",
@@ -20,19 +24,23 @@ MODULES: tuple[str, ...] = (
     "robots._path",
     "robots._pattern",
     "robots._match",
+    "robots._packing",
+    "robots._making",
     "robots._first",
-    "crawl.frontier._words",
+    "frontier._words",
     "retrieve._forest",
 )
 
 
 class _SourceFirst(MetaPathFinder):
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+        self, fullname: str, path: "Sequence[str] | None", target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         package, _, name = fullname.partition(".")
         if package != "comity" or name not in MODULES or not path:
             return None
+        from importlib.util import spec_from_file_location
+
         return spec_from_file_location(fullname, os.path.join(path[0], name.rpartition(".")[2] + ".py"))  # noqa: PTH118 (pathlib would cost import time)
 
 

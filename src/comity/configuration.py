@@ -5,12 +5,13 @@ defaults. This is the one place that reads environment and files; what a setting
 import dataclasses
 import json
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, cast, get_args, get_origin, get_type_hints
 
-from comity.crawl.settings import CrawlSettings
+from comity.crawler.settings import CrawlSettings
 from comity.errors import InvalidSetting
 from comity.net.settings import ClientSettings
 from comity.policy import Policy
@@ -30,6 +31,18 @@ TABLES: Final = {
     "resolve": '{"example.test" = "127.0.0.1"}',
 }
 """Settings that are mappings, each with an example as TOML has it."""
+
+ALIASES: Final = {"delay": "min_interval"}
+"""Other names under which people look for a setting."""
+
+SWITCHED: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+KINDS_IN_WORDS: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    type(None): "none",
+}
 
 
 def _fields() -> dict[str, Any]:
@@ -92,9 +105,9 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         found |= _from_file(path)
     if variables:
         found |= _from_environment()
-    for name, value in arguments.items():
+    for name, value in _by_own_names(arguments, "arguments").items():
         if name not in DEFAULTS:
-            raise InvalidSetting(f"{name}: there is no such setting", hint="comity settings lists them")
+            raise InvalidSetting(f"{name}: there is no such setting{meant(name)}", hint="comity settings lists them")
         found[name] = Setting(name, value, "argument")
     preset = found.get("preset", Setting("preset", DEFAULTS["preset"], "default"))
     if not isinstance(preset.value, str) or preset.value not in PRESETS:
@@ -107,7 +120,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     settings = {
         name: dataclasses.replace(each, value=in_force.get(name, each.value)) for name, each in settings.items()
     }
-    known = {PREFIX + name.upper() for name in DEFAULTS}
+    known = {PREFIX + name.upper() for name in (*DEFAULTS, *ALIASES)}
     return Configuration(
         cast(Policy, made[0]),
         cast(ClientSettings, made[1]),
@@ -115,6 +128,29 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         settings,
         tuple(sorted(name for name in variables if name.upper() not in known)),
     )
+
+
+# What a setting is called by people, by an option of the command, or by other programs.
+_OTHERWISE_CALLED = {
+    "download_delay": "min_interval",
+    "crawl_delay": "min_interval",
+    "allow_address": "allow_addresses",
+    "allow_host": "allow_hosts",
+    "purpose": "purposes",
+    "user_agent": "agent",
+    "no_robots": 'mode = "ignore"',
+    "respect_robots_txt": "mode",
+    "max_redirect": "max_redirects",
+}
+
+
+def meant(name: str) -> str:
+    """What a name that is no setting probably stands for, as the end of a sentence; empty where nothing is near."""
+    from difflib import get_close_matches
+
+    plain = name.removeprefix(PREFIX).lower().replace("-", "_")
+    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, DEFAULTS, 1, 0.75)), None)
+    return "" if near is None else f"; it is called {near}"
 
 
 def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
@@ -134,100 +170,113 @@ def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
 
 
 def _from_environment() -> dict[str, Setting]:
-    from pydantic_settings import EnvSettingsSource
-
-    values = EnvSettingsSource(_model())()
-    return {
-        name: _typed(name, value, PREFIX + name.upper())
-        for name, value in ((key.removeprefix(PREFIX).lower(), value) for key, value in values.items())
-        if name in DEFAULTS
-    }
+    found = {}
+    hints = _hints()
+    given = {name: PREFIX + name.upper() for name in (*hints, *ALIASES) if PREFIX + name.upper() in os.environ}
+    for name, variable in _by_own_names(given, "variables").items():
+        hint = hints[name]
+        found[name] = _checked(Setting(name, _from_text(os.environ[variable], hint), variable), hint)
+    return found
 
 
 def _from_file(path: Path) -> dict[str, Setting]:
-    from pydantic_settings import TomlConfigSettingsSource
-
     try:
-        with path.open("rb"):
-            values = TomlConfigSettingsSource(_model(), path).toml_data
+        values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # tomllib's, with the line
+    except ValueError as error:  # tomllib's, with the line; or of text that is not UTF-8
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
+    hints = _hints()
+    values = _by_own_names(values, str(path))
     for name in values:
-        if name not in DEFAULTS:
-            raise InvalidSetting(f"{path}: {name!r} is no setting", hint="comity settings lists them")
-    return {name: _typed(name, value, str(path)) for name, value in values.items()}
-
-
-def _typed(name: str, value: Any, origin: str) -> Setting:
-    """A value from outside in the type that the setting has."""
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        return Setting(name, TypeAdapter(_types()[name]).validate_python(value), origin)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = first["msg"].lower()
-        if name in TABLES:  # of which the key is named, and no value: it may be a password
-            key = f"{first['loc'][0]!r}: " if first["loc"] else ""
-            example = TABLES[name].replace(" = ", ": ") if origin.startswith(PREFIX) else f"{name} = {TABLES[name]}"
-            where = _named(Setting(name, None, origin))
-            raise InvalidSetting(f"{where}: {key}{reason}", hint=f"write for example {example}") from None
-        raise InvalidSetting(f"{_named(Setting(name, value, origin))}: {value!r}: {reason}") from None
-
-
-def _types() -> dict[str, Any]:
-    """The type of every setting, for text too: lists may be written with commas, nothing as `none`."""
-    from pydantic import BeforeValidator
-    from pydantic_settings import NoDecode
-
-    types: dict[str, Any] = {"preset": str}
-    for kind in KINDS:
-        types |= get_type_hints(kind)
-    for name, annotation in types.items():
-        if get_origin(annotation) is tuple:
-            types[name] = Annotated[annotation, NoDecode, BeforeValidator(_split)]
-        elif get_origin(annotation) is Mapping:
-            types[name] = Annotated[annotation, NoDecode, BeforeValidator(_mapping)]
-        elif type(None) in get_args(annotation):
-            types[name] = Annotated[annotation, BeforeValidator(_none)]
-    return types
-
-
-def _split(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return [] if value == "none" else [part.strip() for part in value.split(",") if part.strip()]
-
-
-def _mapping(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if value in ("none", ""):
-        return {}
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise ValueError('this is not JSON such as {"name": "value"}') from None
-
-
-def _none(value: object) -> object:
-    return None if value in ("none", "") else value
-
-
-def _model() -> Any:
-    """All settings as one class that pydantic-settings can fill."""
-    from pydantic import Field, create_model
-    from pydantic_settings import BaseSettings, SettingsConfigDict
-
-    class Base(BaseSettings):
-        model_config = SettingsConfigDict(case_sensitive=True, extra="allow")
-
-    fields: dict[str, Any] = {
-        name: (annotation, Field(None, validation_alias=PREFIX + name.upper())) for name, annotation in _types().items()
+        if name not in hints:
+            raise InvalidSetting(f"{path}: {name!r} is no setting{meant(name)}", hint="comity settings lists them")
+    return {
+        name: _checked(Setting(name, _from_toml(value, hints[name]), str(path)), hints[name])
+        for name, value in values.items()
     }
-    return create_model("Settings", __base__=Base, **fields)
+
+
+def _by_own_names(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Values by the names that settings have here.
+
+    Raises:
+        InvalidSetting: one is given under both of its names.
+    """
+    for alias, name in ALIASES.items():
+        if alias in values and name in values:
+            raise InvalidSetting(f"{where}: {alias} and {name} are two names of one setting", hint="leave one out")
+    return {ALIASES.get(name, name): value for name, value in values.items()}
+
+
+def _hints() -> dict[str, Any]:
+    """The type of every setting."""
+    hints = {"preset": str} | {name: hint for kind in KINDS for name, hint in get_type_hints(kind).items()}
+    return hints | {"dialect": Any}  # a text or a table: Policy looks at it
+
+
+def _from_toml(value: Any, hint: Any) -> Any:
+    """TOML knows no null, so `none` is written instead; a list of one may be written without brackets."""
+    if isinstance(value, str) and (value == "none" or get_origin(hint) is tuple):
+        return _from_text(value, hint)
+    return value
+
+
+def _from_text(text: str, hint: Any) -> Any:
+    """What a variable's text stands for: lists with commas, tables as JSON, `none` for nothing.
+
+    Text that stands for nothing of the setting's type is returned as it is; `_checked` says so.
+    """
+    shape, kinds = get_origin(hint), get_args(hint) or (hint,)
+    if shape is tuple:
+        return () if text == "none" else tuple(part.strip() for part in text.split(",") if part.strip())
+    if text in ("none", "") and (shape is Mapping or type(None) in kinds):
+        return {} if shape is Mapping else None
+    if shape is Mapping or int in kinds or float in kinds:
+        for read in (json.loads, float):  # JSON has no word for infinity
+            try:
+                return read(text)
+            except ValueError:
+                continue
+    return SWITCHED.get(text.lower(), text) if bool in kinds else text
+
+
+def _checked(setting: Setting, hint: Any) -> Setting:
+    """The setting, if its value is of the right type; what range it may have is for the settings themselves."""
+    wrong = _misfit(setting.value, hint)
+    if wrong is None:
+        return setting
+    if (example := TABLES.get(setting.name)) is None:
+        raise InvalidSetting(f"{_named(setting)}: {setting.value!r} {wrong}")
+    example = example.replace(" = ", ": ") if setting.origin.startswith(PREFIX) else f"{setting.name} = {example}"
+    raise InvalidSetting(f"{_named(setting)}: {wrong}", hint=f"write for example {example}")  # no value: a password
+
+
+def _misfit(value: Any, hint: Any) -> str | None:
+    """Why a value is not of a type that settings have, in words that follow it (of a table: a clause); else None."""
+    shape, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return None
+    if shape is Mapping:
+        if not isinstance(value, Mapping):
+            return "this is not a table"
+        wrong = ((key, _misfit(each, parts[1])) for key, each in value.items())
+        return next((f"{key!r}: this {why}" for key, why in wrong if why), None)
+    if shape is tuple:
+        kinds = parts[:1] if parts[-1] is ... else parts
+        if not isinstance(value, list | tuple) or (len(kinds) > 1 and len(value) != len(kinds)):
+            return "is not a list" if len(kinds) == 1 else f"is not a list of {len(kinds)}"
+        reasons = (_misfit(each, kinds[min(i, len(kinds) - 1)]) for i, each in enumerate(value))
+        return next((f"holds {each!r}, which {why}" for each, why in zip(value, reasons, strict=True) if why), None)
+    if shape is Literal:
+        return None if value in parts else f"is not one of {', '.join(parts)}"
+    if parts:  # a union
+        first, *others = (_misfit(value, part) for part in parts)
+        return first if None not in others else None
+    if isinstance(value, bool) or hint is bool:
+        return None if isinstance(value, bool) and hint is bool else f"is not {KINDS_IN_WORDS[hint]}"
+    good = isinstance(value, int | float if hint is float else hint)
+    return None if good else f"is not {KINDS_IN_WORDS[hint]}"
 
 
 def _named(setting: Setting) -> str:

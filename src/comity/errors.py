@@ -20,6 +20,14 @@ class ComityError(Exception):
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what has keyword arguments of its own could not be made again from `args` alone."""
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[ComityError], args: tuple[Any, ...]) -> ComityError:
+    return kind.__new__(kind, *args)
+
 
 class InvalidURL(ComityError, ValueError):
     """The text is not an absolute http or https URL with a host."""
@@ -58,7 +66,7 @@ class Timeout(FetchError):
 
 
 class BadStatus(FetchError):
-    """The page itself was answered with an HTTP status that brings no page.
+    """The answer has an HTTP status that brings no page; see `Response.raise_for_status`.
 
     Attributes:
         status: the HTTP status.
@@ -67,6 +75,10 @@ class BadStatus(FetchError):
     def __init__(self, message: str, *, url: str, status: int, hint: str = "") -> None:
         super().__init__(message, url=url, hint=hint)
         self.status = status
+
+
+class InvalidJSON(ComityError, ValueError):
+    """The body of a response is not JSON; see `Response.json`."""
 
 
 class UnsupportedContent(ComityError):
@@ -93,7 +105,7 @@ class PartFailed(ComityError):
     """A fetcher, extractor or chooser of the caller's own raised an error, or answered what cannot be used."""
 
 
-class MissingExtra(ComityError):
+class MissingExtra(ComityError, ImportError):
     """A library that an optional part of comity needs is not installed; the message names the extra."""
 
 
@@ -106,7 +118,20 @@ class TooManyRedirects(FetchError):
 
 
 class UnwantedType(FetchError):
-    """The response is of a content type that the settings do not accept; its body was not read."""
+    """The response is of a content type that the settings do not accept, or in a content coding that was not asked for;
+    its body was not read.
+
+    Attributes:
+        status: the HTTP status; None where only the coding was looked at.
+        content_type: the media type in lower case, without parameters; empty where none was stated.
+    """
+
+    def __init__(
+        self, message: str, *, url: str, status: int | None = None, content_type: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message, url=url, hint=hint)
+        self.status = status
+        self.content_type = content_type
 
 
 class Postponed(ComityError):
@@ -143,3 +168,20 @@ class RenderingFailed(ComityError):
 
 class StorageError(ComityError):
     """A file or database of ours cannot be read or written."""
+
+
+class InputError(StorageError):
+    """What was given to be read is not there, or cannot be read."""
+
+
+def check_type(name: str, value: object, kind: type, how: str) -> None:
+    """Refuse an argument of another type, in words.
+
+    Args:
+        how: what to write instead, for example `comity.Policy(agent=...)`.
+
+    Raises:
+        TypeError: the value is neither None nor of the kind.
+    """
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{name}: a {kind.__name__} is expected, not {type(value).__name__}: write for example {how}")

@@ -1,5 +1,6 @@
 # cython: boundscheck=False, wraparound=False
-"""URLs in one normal form: what WHATWG's URL standard makes of them, without fragment and without credentials.
+"""URLs in one normal form: what WHATWG's URL standard makes of them, without fragment, without credentials and without
+the dot that may end a host name.
 
 It decides which texts are the same http or https URL and what a reference on a page points to; it never resolves a
 name and never contacts anything. ada-url is the judge; texts that are plainly in normal form already, and plain
@@ -42,7 +43,8 @@ _SCHEME_HIGH = cython.declare(cython.ulonglong, _bits(_SCHEME, 64))
 
 
 def normalise(url: str) -> str:
-    """The normal form of an absolute http or https URL (WHATWG URL, 4.4; fragment and userinfo removed).
+    """The normal form of an absolute http or https URL (WHATWG URL, 4.4; fragment, userinfo and the host's last dot
+    removed).
 
     Raises:
         InvalidURL: the text is not an absolute http or https URL with a valid host.
@@ -356,8 +358,12 @@ def _judged(reference: str, base: str | None) -> str | None:
     if mark >= 0:
         href = href[:mark]
     start = href.index("//") + 2
-    at = href.rfind("@", start, href.index("/", start))
-    return href if at < 0 else href[:start] + href[at + 1 :]
+    end = href.index("/", start)
+    at = href.rfind("@", start, end)
+    name, colon, port = href[max(start, at + 1) : end].partition(":")
+    if name.endswith(".") and name != "." and not name.endswith(".."):  # the root of DNS, written out: the same server
+        name = name.removesuffix(".")
+    return href[:start] + name + colon + port + href[end:]
 
 
 def _scalars(text: str) -> str:

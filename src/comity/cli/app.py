@@ -2,6 +2,8 @@
 traceback.
 """
 
+import errno
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import LIMITS, WATCHING, option_of, together
+from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
+from comity.cli.terminal import complain
 from comity.errors import ComityError, InvalidSetting
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ _config = click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
 )
 _preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
-_agent = click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'.")
 _allow_address = click.option(
     "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
 )
@@ -33,12 +35,12 @@ _purpose = click.option(
 )
 _question = together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
-    _agent,
+    AGENT,
     click.option(
         "--robots",
         metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Judge by this robots.txt instead of asking the site.",
+        type=click.Path(path_type=Path, allow_dash=True),
+        help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
     ),
     _preset,
     _dialect,
@@ -73,7 +75,8 @@ def app() -> None:
 
 def _given(**options: Any) -> dict[str, Any]:
     """The settings that were named on the command line; what was not is left to environment, file and defaults."""
-    return {name: value for name, value in options.items() if value is not None and value != ()}
+    said = {name: value for name, value in options.items() if value is not None and value != ()}
+    return {name: None if value is NONE else () if value == ("none",) else value for name, value in said.items()}
 
 
 @app.command()
@@ -81,7 +84,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """May these URLs be fetched?
 
-    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached.
+    Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
 
@@ -116,7 +119,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
 )
-@_agent
+@AGENT
 @_preset
 @_purpose
 @_config
@@ -137,7 +140,7 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 
 @app.command()
 @click.argument("url", metavar="URL...", nargs=-1, required=True)
-@_agent
+@AGENT
 @_preset
 @_dialect
 @_config
@@ -250,8 +253,9 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
 )
 @click.option("--render", is_flag=True, default=None, help="Run the scripts of pages in a Chromium.")
-@_agent
+@AGENT
 @_preset
+@_dialect
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
 @click.option(
@@ -375,6 +379,7 @@ def main() -> None:
     """Entry point of the `comity` command."""
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
         complain(str(error))
         code = code_of(error)
@@ -391,9 +396,8 @@ def main() -> None:
     except BrokenPipeError:  # `comity ... | head`
         sys.stderr.close()
         code = Exit.DONE
+    except OSError as error:  # `comity ... > /dev/full`; what concerns a file of ours is a StorageError
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written either
+        complain(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
+        code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     sys.exit(code or 0)
-
-
-def complain(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"comity: {' '.join(message.split())}", err=True)

@@ -5,28 +5,37 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.errors import StorageError
+from comity.cli.given import named, read
+from comity.cli.terminal import complain, say
+from comity.errors import InvalidURL
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity.robots import Match
+
+Judged = tuple[Decision, Match | None] | InvalidURL
+UNREACHABLE: Final = "unreachable"
 
 
 def check(
     targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
 ) -> Exit:
-    """Print one verdict a URL."""
-    decisions = [decision for decision, _ in _judge(targets, policy, settings, robots)]
+    """Print one verdict a URL, and what the site states about the purposes that were asked about."""
+    judged = _judge(targets, policy, settings, robots)
     if as_json:
-        print(json.dumps([decision.to_dict() for decision in decisions], indent=2))
-    else:
-        for decision in decisions:
-            word = "allowed" if decision.may_fetch else "disallowed"
-            print(f"{word:10}  {decision.url}  {decision.why}")
-    return _exit(decisions)
+        print(json.dumps([_as_json(each) for each in judged], indent=2))
+    for each in judged:
+        if isinstance(each, InvalidURL):
+            complain(str(each))
+        elif not as_json:
+            decision, _ = each
+            say(f"{_word(decision):11}  {decision.url}  {decision.why}")
+            for purpose in decision.purposes:
+                say(f"{'':11}  {decision.usage.explain(purpose)}")
+    return _exit(judged)
 
 
 def explain(
@@ -35,24 +44,35 @@ def explain(
     """Print why, with the rules that lost."""
     judged = _judge(targets, policy, settings, robots)
     if as_json:
-        print(json.dumps([{**decision.to_dict(), **_match(match)} for decision, match in judged], indent=2))
-    else:
-        print("\n\n".join(_story(decision, match) for decision, match in judged))
-    return _exit([decision for decision, _ in judged])
+        print(json.dumps([_as_json(each, why=True) for each in judged], indent=2))
+    for number, each in enumerate(judged):
+        if isinstance(each, InvalidURL):
+            complain(str(each))
+        elif not as_json:
+            if number:
+                say("")
+            for line in _story(*each):
+                say(line)
+    return _exit(judged)
 
 
-def _judge(
-    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None
-) -> list[tuple[Decision, Match | None]]:
-    normal = [urls.normalise(target) for target in targets]
-    judged: list[tuple[Decision, Match | None]] = []
+def _judge(targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None) -> list[Judged]:
+    """What comes of each URL, in order; a text that is no URL does not keep the others from being judged."""
+    judged: list[Judged] = []
     with _results(policy, settings, robots) as result_of:
-        for url in normal:
+        for target in targets:
+            try:
+                url = urls.normalise(target)
+            except InvalidURL as error:
+                judged.append(error)
+                continue
             result = result_of(url)
-            match = (
-                result.robots.explain(url, policy.agent) if result is not None and result.robots is not None else None
-            )
-            judged.append((decide(policy, url, result), match))
+            decision = decide(policy, url, result)
+            match = None
+            # In a mode that does not ask robots.txt no line of it decides.
+            if result is not None and result.robots is not None and decision.source is not None:
+                match = result.robots.explain(url, policy.asked_as)
+            judged.append((decision, match))
     return judged
 
 
@@ -61,14 +81,11 @@ def _results(
     policy: Policy, settings: ClientSettings, robots: Path | None
 ) -> Iterator[Callable[[str], RobotsResult | None]]:
     if robots is not None:
-        try:
-            body = robots.read_bytes()
-        except OSError as error:
-            raise StorageError(f"{robots} cannot be read: {error.strerror}") from error
+        body = read(robots)
 
         def from_file(url: str) -> RobotsResult:
             return RobotsResult.from_response(
-                urls.origin(url), str(robots), 200, body, fetched_at=time.time(), policy=policy
+                urls.origin(url), named(robots), 200, body, fetched_at=time.time(), policy=policy
             )
 
         yield from_file
@@ -84,10 +101,27 @@ def _results(
         yield from_site
 
 
-def _exit(decisions: list[Decision]) -> Exit:
-    if any(not decision.may_fetch and decision.verdict == "unknown_unreachable" for decision in decisions):
+def _exit(judged: Sequence[Judged]) -> Exit:
+    decisions = [each[0] for each in judged if not isinstance(each, InvalidURL)]
+    if len(decisions) < len(judged):
+        return Exit.USAGE
+    if any(_word(decision) == UNREACHABLE for decision in decisions):
         return Exit.NOT_READY
     return Exit.DONE if all(decision.may_fetch for decision in decisions) else Exit.PARTLY
+
+
+def _word(decision: Decision) -> str:
+    """The verdict in a word. That a robots.txt cannot be had for now is not the site's no."""
+    if decision.may_fetch:
+        return "allowed"
+    return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
+
+
+def _as_json(each: Judged, *, why: bool = False) -> dict[str, Any]:
+    if isinstance(each, InvalidURL):
+        return {"url": each.url, "error": str(each)}
+    decision, match = each
+    return {**decision.to_dict(), **(_match(match) if why else {})}
 
 
 def _match(match: Match | None) -> dict[str, Any]:
@@ -100,10 +134,10 @@ def _match(match: Match | None) -> dict[str, Any]:
     }
 
 
-def _story(decision: Decision, match: Match | None) -> str:
+def _story(decision: Decision, match: Match | None) -> list[str]:
     lines = [
         f"{decision.url}",
-        f"  {'allowed' if decision.may_fetch else 'disallowed'} for {decision.agent}: {decision.why}",
+        f"  {_word(decision)} for {decision.agent}: {decision.why}",
     ]
     if decision.source is not None:
         status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
@@ -117,5 +151,5 @@ def _story(decision: Decision, match: Match | None) -> str:
         lines.extend(f"  beaten    line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
     lines.extend(f"  usage     {decision.usage.explain(purpose)}" for purpose in decision.purposes)
     if decision.delay:
-        lines.append(f"  delay     {decision.delay:g} s between requests")
-    return "\n".join(lines)
+        lines.append(f"  delay     {decision.delay:,.10g} s between requests")
+    return lines

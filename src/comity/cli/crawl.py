@@ -1,6 +1,7 @@
 """`comity crawl`: runs a Crawler, shows how it goes, sums up."""
 
 import asyncio
+import ctypes
 import dataclasses
 import gc
 import logging
@@ -10,26 +11,33 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
+from comity.cli.options import as_typed
 from comity.cli.progress import watch
 from comity.cli.summary import sum_up
+from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
-from comity.crawl import Crawler, Stats
-from comity.crawl.again import policies
-from comity.crawl.frontier import has_begun
-from comity.crawl.watch.shown import shown
+from comity.crawler import Crawler, CrawlSettings, Stats
+from comity.crawler.again import policies, remembered
+from comity.crawler.watch.shown import shown
 from comity.errors import InvalidSetting, StorageError
+from comity.frontier import has_begun
 from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
+OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
+
+_MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
 
 
 def crawl(
@@ -57,10 +65,11 @@ def crawl(
         )
     console = Console(stderr=True)
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
-    policy, settings = configuration.policy, configuration.crawl
+    policy, concurrency = configuration.policy, configuration.crawl.concurrency
+    settings: CrawlSettings | dict[str, Any] = configuration.crawl
     client_settings = configuration.client
-    if client_settings.connections < settings.concurrency:
-        client_settings = replace(client_settings, connections=settings.concurrency)
+    if client_settings.connections < concurrency:
+        client_settings = replace(client_settings, connections=concurrency)
     with ExitStack() as stack:
         if demo:
             from comity.demo import serve
@@ -76,8 +85,10 @@ def crawl(
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         folder = _folder(folder, normal, again)
+        goes_on = limits = ""
         if resume or refresh:
-            policy = _as_begun(folder, configuration)
+            policy, goes_on = _as_begun(folder, configuration)
+            settings, limits = _told_anew(folder, configuration)
         crawler = Crawler(
             normal,
             folder,
@@ -89,6 +100,7 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
+        crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
@@ -98,35 +110,53 @@ def crawl(
 
             served = stack.enter_context(serving(crawler, metrics))
             if not quiet:
-                print(f"comity: metrics at {served}", file=sys.stderr)
+                complain(f"metrics at {served}")
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
     code = sum_up(crawler, stats, as_json=as_json, resumable=not demo)
     if report is not None:
-        from comity.crawl.report import write
+        from comity.audit.report import write
 
         write(folder, report)
-        print(
-            f"{'report in':20}{'':>12}  {report}" if not as_json else f"comity: report in {report}",
-            file=sys.stderr if as_json else sys.stdout,
-        )
+        if as_json:
+            complain(f"report in {report}")
+        else:
+            say(f"{'report in':20}{'':>12}  {report}")
     return code
 
 
-def _as_begun(folder: Path, configuration: Configuration) -> Policy:
-    """The policy that a crawl was begun with, but for what the command line says now."""
+def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
+    """The policy that a crawl was begun with, but for what the command line says now; and what is to be said of it."""
     now = configuration.policy
     begun = policies.begun_with(folder)
     if begun is None:
-        return now
+        return now, ""
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     fields = {field.name for field in dataclasses.fields(Policy)}
     begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
-    if (begun.agent, begun.min_interval, begun.mode) != (now.agent, now.min_interval, now.mode):
-        pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-        print(f"comity: goes on as it was begun: {shown(begun.agent)}, {pace}", file=sys.stderr)
-    return begun
+    if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
+        return begun, ""
+    pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
+    return begun, f"goes on as it was begun: {shown(begun.agent)}, {pace}"
+
+
+def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, Any], str]:
+    """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
+    which others it goes on with."""
+    now = configuration.crawl
+    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
+    given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
+    begun = remembered.stated(CrawlSettings(**remembered.begun_with(folder)))
+    kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
+    words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
+    anew = {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
+    return anew, f"limits as they were: {shown(words)}" if kept else ""
+
+
+def _told(*lines: str) -> None:
+    for line in filter(None, lines):
+        complain(line)
 
 
 def tune() -> None:
@@ -134,6 +164,10 @@ def tune() -> None:
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what is there now stays to the end
     gc.set_threshold(GARBAGE, 20, 100)
+    # Left to itself, glibc takes blocks from the heap up to the size of the largest ever freed, and the bodies of a
+    # crawl leave holes in it: several times as much memory as is in use.
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
@@ -189,7 +223,8 @@ async def _run(crawler: Crawler, console: Console | None) -> Stats:
         crawler.stop()
         loop.remove_signal_handler(signal.SIGINT)
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        print("\ncomity: finishing what is under way; once more stops at once", file=sys.stderr)
+        tell("")
+        complain("finishing what is under way; once more stops at once")
 
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGINT, interrupt)

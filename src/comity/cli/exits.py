@@ -5,12 +5,16 @@ from enum import IntEnum
 from comity.errors import (
     ComityError,
     FetchError,
+    InputError,
     InvalidSetting,
     InvalidURL,
+    MissingExtra,
     Postponed,
     RobotsUnreachable,
     StorageError,
+    TooLarge,
     TooManyRedirects,
+    UnwantedType,
 )
 
 
@@ -22,6 +26,7 @@ class Exit(IntEnum):
     PARTLY = 2  # check: disallowed
     NOT_READY = 3  # a host or its robots.txt could not be reached: retry later
     USAGE = 64  # a wrong URL, option or setting
+    INPUT = 66  # a file or folder that was given to be read is not there or cannot be read
     OUTPUT = 73  # the output folder cannot be used
     NO_ROOM = 74  # the disk is full; what was written can be resumed
     INTERRUPTED = 130
@@ -29,10 +34,14 @@ class Exit(IntEnum):
 
 def code_of(error: ComityError) -> Exit:
     """The exit code for an error that ended the command."""
-    if isinstance(error, InvalidURL | InvalidSetting):
+    if isinstance(error, InvalidURL | InvalidSetting | MissingExtra):
         return Exit.USAGE
+    if isinstance(error, InputError):
+        return Exit.INPUT
     if isinstance(error, StorageError):
         return Exit.NO_ROOM if error.args[0].startswith("no room") else Exit.OUTPUT
-    if isinstance(error, RobotsUnreachable | Postponed | FetchError) and not isinstance(error, TooManyRedirects):
+    if isinstance(error, TooManyRedirects | TooLarge | UnwantedType):  # so it will be next time
+        return Exit.FATAL
+    if isinstance(error, RobotsUnreachable | Postponed | FetchError):
         return Exit.NOT_READY
     return Exit.FATAL

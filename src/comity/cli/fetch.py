@@ -2,22 +2,18 @@
 
 import asyncio
 import json
-import re
 import sys
 from pathlib import Path
-from typing import Final
 
 import click
 
 from comity.cli.exits import Exit
+from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable, StorageError
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
 from comity.retrieve import Content, Retrieved, retrieve
 from comity.signals.llms import Strategy
-
-# What a terminal would obey instead of show: a page's text is nobody's command.
-_OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def fetch(
@@ -36,10 +32,10 @@ def fetch(
     except RobotsUnreachable:
         raise
     except RobotsDisallowed as error:
-        _say(str(error))
+        complain(str(error))
         return Exit.PARTLY
     except BadStatus as error:
-        _say(str(error))
+        complain(str(error))
         return Exit.NOT_READY if error.status == 429 or error.status >= 500 else Exit.FATAL
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
@@ -54,14 +50,14 @@ def fetch(
         _print(text if text.endswith("\n") else text + "\n")
     if not as_json:
         for line in _notes(result):
-            _say(line)
+            complain(line)
     return Exit.FATAL if walled else Exit.DONE
 
 
 def _print(text: str) -> None:
     """To a terminal what it can show, to anything else the text as it is, in UTF-8."""
     if sys.stdout.isatty():
-        data = _OBEYED.sub("\ufffd", text).encode(sys.stdout.encoding, "replace")
+        data = safe(text, lines=True).encode(sys.stdout.encoding, "replace")
     else:
         data = text.encode("utf-8", "surrogatepass")
     sys.stdout.flush()
@@ -94,7 +90,3 @@ def _notes(result: Retrieved) -> list[str]:
     if len(result.hidden) > 10:
         notes.append(f"hidden text: {len(result.hidden) - 10} places more; --json has them all")
     return notes
-
-
-def _say(line: str) -> None:
-    click.echo(f"comity: {_OBEYED.sub(chr(0xFFFD), ' '.join(line.split()))}", err=True)

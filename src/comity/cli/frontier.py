@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from comity.cli.exits import Exit
-from comity.crawl.frontier import Entry, HostCounts, State, View
+from comity.cli.terminal import say
 from comity.errors import InvalidSetting
+from comity.frontier import Entry, HostCounts, State, View
 
 
 def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
@@ -40,12 +41,13 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
         return Exit.DONE
     _print_counts(counts)
     if hosts:
-        print()
+        say("")
         _print_hosts(hosts)
     if following:
-        print("\nnext" if host else "\nnext of each")
+        say("")
+        say("next" if host else "next of each")
         for _, entry in following:
-            print(f"  {entry.url}{_remarks(entry)}")
+            say(f"  {entry.url}{_remarks(entry)}")
     return Exit.DONE
 
 
@@ -63,7 +65,7 @@ def _row(host: str, entry: Entry) -> dict[str, Any]:
 
 def _print_counts(counts: dict[State, int]) -> None:
     waiting = counts[State.UNASKED] + counts[State.QUEUED]
-    print(
+    say(
         f"{waiting:,} waiting, {counts[State.DONE]:,} done, {counts[State.REFUSED]:,} refused, "
         f"{counts[State.FAILED]:,} failed"
     )
@@ -71,9 +73,9 @@ def _print_counts(counts: dict[State, int]) -> None:
 
 def _print_hosts(hosts: Sequence[HostCounts]) -> None:
     width = max(len("host"), *(len(each.host) for each in hosts))
-    print(f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}")
+    say(f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}")
     for each in hosts:
-        print(f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}")
+        say(f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}")
 
 
 def _remarks(entry: Entry) -> str:

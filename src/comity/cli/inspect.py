@@ -9,12 +9,14 @@ import click
 
 from comity import urls
 from comity.cli.exits import Exit
+from comity.cli.terminal import say
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Decision, Policy
 from comity.policy.outcome import RobotsResult
 from comity.retrieve import Manifest, llms_txt
+from comity.robots import Robots
 from comity.signals.llms import LlmsTxt
-from comity.signals.usage import PURPOSES
+from comity.usage import PURPOSES
 
 _SHOWN = 20
 
@@ -26,7 +28,11 @@ def inspect(targets: Sequence[str], policy: Policy, settings: ClientSettings, *,
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        click.echo("\n\n".join(_story(each) for each in found))
+        for number, each in enumerate(found):
+            if number:
+                say("")
+            for line in _story(each):
+                say(line)
     unreachable = any(each["decision"]["verdict"] == "unknown_unreachable" for each in found)
     return Exit.NOT_READY if unreachable else Exit.DONE
 
@@ -52,7 +58,7 @@ def _site(
     policy: Policy,
 ) -> dict[str, Any]:
     robots = result.robots if result is not None else None
-    match = robots.explain(decision.url, policy.agent) if robots is not None else None
+    match = robots.explain(decision.url, policy.asked_as) if robots is not None else None
     return {
         "origin": origin,
         "decision": decision.to_dict(),
@@ -64,7 +70,9 @@ def _site(
             "sha256": result.sha256 if result is not None else None,
             "groups": len(robots.groups) if robots is not None else 0,
             "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
-            "crawl_delay": robots.crawl_delay(policy.agent) if robots is not None else None,
+            "crawl_delay": robots.crawl_delay(policy.asked_as) if robots is not None else None,
+            "request_rate": _written(robots, "request-rate", policy.asked_as) if robots is not None else [],
+            "visit_time": _written(robots, "visit-time", policy.asked_as) if robots is not None else [],
             "sitemaps": list(robots.sitemaps) if robots is not None else [],
         },
         "llms": {
@@ -84,7 +92,12 @@ def _site(
     }
 
 
-def _story(site: dict[str, Any]) -> str:
+def _written(robots: Robots, kind: str, agent: str) -> list[str]:
+    """The values of the records of a kind that are meant for an agent, as written."""
+    return [record.value for record in robots.records_for(agent, kind)]
+
+
+def _story(site: dict[str, Any]) -> list[str]:
     robots, llms, decision = site["robots"], site["llms"], site["decision"]
     status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
     lines = [
@@ -95,7 +108,9 @@ def _story(site: dict[str, Any]) -> str:
         ours = ", ".join(robots["our_group"]) if robots["our_group"] else "none of them is for us"
         lines.append(f"  groups      {robots['groups']}; ours: {ours}")
     if robots["crawl_delay"] is not None:
-        lines.append(f"  delay       {robots['crawl_delay']:g} s between requests")
+        lines.append(f"  delay       {robots['crawl_delay']:,.10g} s between requests")
+    lines += _some("rate        ", robots["request_rate"])
+    lines += _some("hours (UTC) ", robots["visit_time"])
     lines += _some("sitemap     ", robots["sitemaps"])
     lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}")
     if llms["summary"]:
@@ -104,7 +119,7 @@ def _story(site: dict[str, Any]) -> str:
     lines += [f"  usage       {sentence}" for sentence in site["usage"].values()]
     word = "allowed" if decision["may_fetch"] else "disallowed"
     lines.append(f"  this URL    {word} for {decision['agent']}: {decision['why']}")
-    return "\n".join("".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines)
+    return lines
 
 
 def _some(label: str, values: Sequence[str]) -> list[str]:

@@ -1,14 +1,14 @@
 """`comity lint` and `comity diff`: files on disk, no request."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from comity.cli import given
 from comity.cli.exits import Exit
-from comity.errors import StorageError
+from comity.cli.terminal import say, tell
 from comity.robots import Robots, diff, parse
 
 
@@ -16,13 +16,9 @@ def read(path: Path, dialect: str) -> Robots:
     """A robots.txt from a file, or from standard input for `-`.
 
     Raises:
-        StorageError: it cannot be read.
+        InputError: it cannot be read.
     """
-    try:
-        body = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}") from error
-    return parse(body, dialect)
+    return parse(given.read(path), dialect)
 
 
 def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
@@ -37,11 +33,11 @@ def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
         )
     else:
         for path, finding in found:
-            print(
-                f"{path}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]  {finding.suggestion}"
-            )
+            changes = " (changes verdicts)" if finding.changes else ""
+            said = f"{finding.severity}: {finding.message} [{finding.code}]  {finding.suggestion}{changes}"
+            say(f"{path}:{finding.line}: {said}")
         counts = Counter(finding.severity for _, finding in found)
-        print(", ".join(f"{counts[severity]} {severity}" for severity in ("error", "warning", "info")), file=sys.stderr)
+        tell(", ".join(f"{counts[severity]} {severity}" for severity in ("error", "warning", "info")))
     return Exit.PARTLY if any(finding.severity == "error" for _, finding in found) else Exit.DONE
 
 
@@ -49,21 +45,30 @@ def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
     """Print what a change means; exit code 2 where it means anything."""
     changes = diff(read(old, dialect), read(new, dialect))
     if as_json:
-        print(json.dumps(asdict(changes), indent=2))
+        print(json.dumps(asdict(changes), indent=2, default=str))
         return Exit.PARTLY if changes else Exit.DONE
     for change in changes.changes:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
         where = f"{'new' if change.after else 'old'} line {rule.line}: {rule.text}" if rule else "no rule"
-        print(f"{change.agent} {verb} {change.pattern}  ({where})")
+        say(f"{change.agent} {verb} {change.pattern}  ({where})")
     for agent, (before, after) in changes.delays.items():
-        print(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
+        say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
+    for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
+        for agent, (was, now) in differing.items():
+            say(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
+    for agent, (lines, lines_now) in changes.usage.items():
+        say(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
+    for url in changes.licences_added:
+        say(f"licence added: {url}")
+    for url in changes.licences_removed:
+        say(f"licence removed: {url}")
     for url in changes.sitemaps_added:
-        print(f"sitemap added: {url}")
+        say(f"sitemap added: {url}")
     for url in changes.sitemaps_removed:
-        print(f"sitemap removed: {url}")
+        say(f"sitemap removed: {url}")
     return Exit.PARTLY if changes else Exit.DONE
 
 
 def _seconds(value: float | None) -> str:
-    return "none" if value is None else f"{value:g} s"
+    return "none" if value is None else f"{value:,.10g} s"

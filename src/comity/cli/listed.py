@@ -1,11 +1,12 @@
 """URLs that a crawl is given in a file: one a line."""
 
-import sys
 from pathlib import Path
 from typing import Final
 
 from comity import urls
-from comity.errors import InvalidSetting, InvalidURL
+from comity.cli import given
+from comity.cli.given import named
+from comity.errors import InvalidURL
 
 MOST_NAMED: Final = 3  # wrong lines
 
@@ -15,13 +16,9 @@ def read(file: Path) -> list[str]:
 
     Raises:
         InvalidURL: lines hold no URL; the first of them are named.
-        InvalidSetting: the file cannot be read.
+        InputError: the file cannot be read.
     """
-    name = "standard input" if str(file) == "-" else str(file)
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise InvalidSetting(f"--urls: {name} cannot be read: {error.strerror}") from error
+    name, data = named(file), given.read(file)
     found, wrong = [], []
     for number, line in enumerate(data.decode("utf-8-sig", "replace").split("\n"), 1):
         url = line.strip()

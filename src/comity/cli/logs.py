@@ -1,6 +1,7 @@
 """Where the log of a command goes: standard error or a file, one line for each message, whatever a site sent."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from comity.crawl.watch.shown import shown
+from comity.cli.terminal import complain
+from comity.crawler.watch.shown import shown
 from comity.errors import StorageError
 
 LONGEST = 2000  # characters of a line
@@ -40,6 +42,35 @@ class OnConsole(logging.Handler):
             self.handleError(record)
 
 
+class ToFile(logging.FileHandler):
+    """Appends to a file as long as that can be written; where it no longer can, it says so once."""
+
+    full = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.full:
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in the standard library
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            self._given_up(error)
+        else:
+            super().handleError(record)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as error:
+            self._given_up(error)
+
+    def _given_up(self, error: OSError) -> None:
+        if not self.full:
+            self.full = True
+            why = error.strerror or str(error)
+            complain(f"{self.baseFilename} cannot be written: {why}; nothing more is logged")
+
+
 @contextmanager
 def logging_to(file: Path | None, console: Console | None, *, level: int) -> Iterator[None]:
     """Send what comity logs from a level on to a file, to a console, to both or to neither.
@@ -50,7 +81,7 @@ def logging_to(file: Path | None, console: Console | None, *, level: int) -> Ite
     handlers: list[logging.Handler] = [] if console is None else [OnConsole(console)]
     if file is not None:
         try:
-            handlers.append(logging.FileHandler(file, encoding="utf-8"))
+            handlers.append(ToFile(file, encoding="utf-8"))
         except OSError as error:
             raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --log FILE") from error
     logger = logging.getLogger("comity")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
-from comity.crawl import Crawler
-from comity.crawl.metrics import collector, library
+from comity.crawler import Crawler
+from comity.crawler.metrics import collector, library
 from comity.errors import InvalidSetting
 
 LOOPBACK = "127.0.0.1"

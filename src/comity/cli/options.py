@@ -31,21 +31,69 @@ def option_of(setting: str) -> str | None:
     return next((max(each.opts, key=len) for each in parameters if each.name == wanted), None)
 
 
+AGENT: Final = together(
+    click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'."),
+    click.option(
+        "--product-token", metavar="NAME", help="Our name in AGENT, where it is not at its beginning.  [from AGENT]"
+    ),
+)
+
+
+def as_typed(setting: str, value: Any) -> list[str]:
+    """A setting and its value as one types them; where there is no option for it, as comity.toml has it."""
+    option = option_of(setting)
+    if option is None:
+        return [f"{setting} = {value}"]
+    if isinstance(value, bool):
+        return [option]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
+
+
+class Nothing:
+    """What `none` stands for on the command line: a limit that is lifted."""
+
+
+NONE: Final = Nothing()
+
+
+class _Limit(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions of click
+    """A number, or `none`."""
+
+    def __init__(self, number: Any) -> None:
+        self._number = number
+        self.name = f"{number.name} or none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return NONE if value == "none" else self._number.convert(value, param, ctx)
+
+
+_COUNT: Final = _Limit(click.INT)
+_SECONDS: Final = _Limit(click.FLOAT)
+
 LIMITS: Final = together(
-    click.option("--max-pages", metavar="N", type=int, help="Keep at most N pages."),
-    click.option("--max-bytes", metavar="N", type=int, help="Start nothing after N bytes of pages."),
-    click.option("--max-seconds", metavar="S", type=float, help="Start nothing after S seconds."),
-    click.option("--max-pages-per-host", metavar="N", type=int, help="Keep at most N pages of each host."),
-    click.option("--max-bytes-per-host", metavar="N", type=int, help="As --max-bytes, for each host by itself."),
-    click.option("--max-seconds-per-host", metavar="S", type=float, help="As --max-seconds, for each host by itself."),
-    click.option("--max-depth", metavar="N", type=int, help="Follow at most N links from where the crawl starts."),
+    click.option(
+        "--max-pages", metavar="N", type=_COUNT, help="Keep at most N pages ('none', here and below: no limit)."
+    ),
+    click.option("--max-bytes", metavar="N", type=_COUNT, help="Start nothing after N bytes of pages."),
+    click.option("--max-seconds", metavar="S", type=_SECONDS, help="Start nothing after S seconds."),
+    click.option("--max-pages-per-host", metavar="N", type=_COUNT, help="Keep at most N pages of each host."),
+    click.option("--max-bytes-per-host", metavar="N", type=_COUNT, help="As --max-bytes, for each host by itself."),
+    click.option(
+        "--max-seconds-per-host", metavar="S", type=_SECONDS, help="As --max-seconds, for each host by itself."
+    ),
+    click.option("--max-depth", metavar="N", type=_COUNT, help="Follow at most N links from where the crawl starts."),
     click.option(
         "--scope", metavar="NAME", help="How far to go around the URLs: host, domain, prefix (folder) or any.  [host]"
     ),
     click.option(
         "--include", metavar="PATTERN", multiple=True, help="Crawl only what matches, such as '/blog/*.html$'."
     ),
-    click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, such as '*?print='."),
+    click.option(
+        "--exclude",
+        metavar="PATTERN",
+        multiple=True,
+        help="Leave out what matches, such as '*?print='; with --resume, that too ('none': nothing any more).",
+    ),
     click.option("--follow-nofollow", is_flag=True, default=None, help="Follow links marked nofollow too."),
     click.option(
         "--duplicates", metavar="NAME", help="Mark pages that repeat others: exact, near (text too) or off.  [exact]"

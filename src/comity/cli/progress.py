@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from comity.crawl import Crawler, HostNow, HostState, Snapshot
-from comity.crawl.watch.shown import shown
-from comity.crawl.watch.tally import Rule
-from comity.crawl.watch.watching import WAITS
+from comity.crawler import Crawler, HostNow, HostState, Snapshot
+from comity.crawler.watch.shown import shown
+from comity.crawler.watch.tally import Rule
+from comity.crawler.watch.watching import WAITS
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal

@@ -1,13 +1,13 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
 import json
-import sys
 from pathlib import Path
 
-from rich.console import Console
+import click
 
+from comity.audit.prove import Proof, StillRunning, prove
 from comity.cli.exits import Exit
-from comity.crawl.prove import Proof, StillRunning, prove
+from comity.cli.terminal import complain, safe, say
 
 _MOST_RUNS = 8  # that are listed
 
@@ -17,7 +17,7 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
     try:
         proof = prove(folder, noted=noted)
     except StillRunning as error:
-        print(f"comity: {error}", file=sys.stderr)
+        complain(str(error))
         return Exit.NOT_READY
     if as_json:
         print(json.dumps(proof.to_dict(), indent=2))
@@ -27,15 +27,14 @@ def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
 
 
 def _print(proof: Proof) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     if proof.holds:
-        console.print(_headline(proof), style="yellow" if proof.unenforced else "bold green")
+        click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
-        console.print(f"not proved: {_count(proof.found, 'finding')}", style="bold red")
+        click.secho(f"not proved: {_count(proof.found, 'finding')}", fg="red", bold=True)
         for finding in proof.findings:
-            console.print(f"  {_plain(str(finding))}")
+            say(f"  {finding}")
         if proof.found > len(proof.findings):
-            console.print(f"  and {proof.found - len(proof.findings):,} more")
+            say(f"  and {proof.found - len(proof.findings):,} more")
     for name, value in (
         ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
         ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
@@ -48,7 +47,7 @@ def _print(proof: Proof) -> None:
         ("last hash", proof.hash),
     ):
         if value:
-            console.print(f"{name:10}{_plain(value)}", style="dim")
+            click.secho(f"{name:10}{safe(value)}", dim=True)
 
 
 def _headline(proof: Proof) -> str:
@@ -78,8 +77,3 @@ def _from_cache(proof: Proof) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _plain(text: str) -> str:
-    """Without control characters: the files may hold anything."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

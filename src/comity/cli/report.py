@@ -1,15 +1,15 @@
 """`comity report`: makes the HTML report of a crawl."""
 
-import sys
 from pathlib import Path
 
+from comity.audit.report import write
 from comity.cli.exits import Exit
-from comity.crawl.report import write
+from comity.cli.terminal import complain, say
 
 
 def report(folder: Path, target: Path) -> Exit:
     """Write the report of the crawl in a folder and say where it is."""
     if damage := write(folder, target):
-        print(f"comity: {folder}: {damage}; comity prove says more", file=sys.stderr)
-    print(f"report in {target}")
+        complain(f"{folder}: {damage}; comity prove says more")
+    say(f"report in {target}")
     return Exit.DONE

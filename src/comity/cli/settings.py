@@ -8,7 +8,10 @@ from typing import Any
 import click
 
 from comity.cli.exits import Exit
-from comity.configuration import PREFIX, Configuration, Setting
+from comity.cli.terminal import complain, safe
+from comity.configuration import PREFIX, Configuration, Setting, meant
+from comity.net.settings import concealed
+from comity.robots import Dialect
 
 
 def show(configuration: Configuration, *, as_json: bool) -> Exit:
@@ -32,21 +35,16 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
         width = max(len(_shown(_concealed(each))) for each in settings)
         for each in settings:
             changed = each.origin != "default"
-            line = f"{each.name:20}  {_shown(_concealed(each)):{min(width, 44)}}  {each.origin}"
+            line = safe(f"{each.name:20}  {_shown(_concealed(each)):{min(width, 44)}}  {each.origin}")
             click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
-        click.echo(f"comity: {name} is no setting, so it changes nothing", err=True)
+        complain(f"{name} is no setting, so it changes nothing{meant(name)}")
     return Exit.DONE
-
-
-SECRET = "***"
 
 
 def _concealed(setting: Setting) -> Any:
     """The value as it may be seen by others."""
-    if setting.name == "auth":
-        return {origin: (pair[0], SECRET) for origin, pair in setting.value.items()}
-    return setting.value
+    return concealed(setting.name, setting.value)
 
 
 def _shown(value: object) -> str:
@@ -66,4 +64,6 @@ def _plain(value: Any) -> Any:
         return "inf"
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Dialect):
+        return str(value)
     return list(value) if isinstance(value, tuple) else value

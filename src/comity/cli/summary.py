@@ -1,20 +1,28 @@
 """What is said at the end of a crawl: what was done, where it lies, what to do next, and the exit code."""
 
 import json
-import sys
 
 from rich.console import Console
 
 from comity.cli.exits import Exit
 from comity.cli.progress import size
-from comity.crawl import Crawler, Stats
-from comity.crawl.sinks.guarded import FORMATS
+from comity.cli.terminal import complain, safe
+from comity.crawler import Crawler, Stats
+from comity.crawler.again import remembered
+from comity.crawler.sinks.guarded import FORMATS
 
 
 def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:
     """Print the summary; `resumable` says whether the site is there for a later run."""
     if as_json:
-        print(json.dumps({"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}))
+        limits = remembered.changed(crawler.settings)
+        print(
+            json.dumps(
+                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}
+                | ({"unasked": crawler.unasked} if crawler.refreshes else {})
+                | {"limits": limits}
+            )
+        )
     else:
         changes = (
             ("new", f"{stats.new:,}", _where(crawler, "changes")),
@@ -27,9 +35,11 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("left by a limit", f"{crawler.left:,}", "URLs that wait still, sitemaps too"),) * bool(crawler.left)),
+            *((("known, not asked", f"{crawler.unasked:,}", "they go first next time"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
@@ -40,8 +50,8 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
         if crawler.limit_reached:
-            console.print(f"{'ended because':20}{'':>12}  {crawler.limit_reached}", markup=False)
-        console.print(f"{'results in':20}{'':>12}  {crawler.folder}", markup=False)
+            console.print(safe(f"{'ended because':20}{'':>12}  {crawler.limit_reached}"), markup=False)
+        console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     return _conclude(crawler, stats, resumable=resumable)
 
 
@@ -49,24 +59,24 @@ def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
         how = f"; comity crawl -o {crawler.folder} --resume goes on"
-        _say(f"stopped before the end{how * resumable}")
+        complain(f"stopped before the end{how * resumable}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.trouble:
-        _say(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
+        complain(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
         return Exit.NOT_READY if crawler.passing else Exit.PARTLY
     if not stats.reached and crawler.refusal:
-        _say(f"nothing was fetched: {crawler.refusal}")
+        complain(f"nothing was fetched: {crawler.refusal}")
+    if crawler.put_off:
+        how = f"; later, comity crawl -o {crawler.folder} --resume goes on"
+        complain(f"URLs that wait for their hosts: {crawler.left:,} ({crawler.put_off}){how * resumable}")
+        if not stats.reached:
+            return Exit.NOT_READY
     if stats.postponed:
         how = f"; later, comity crawl -o {crawler.folder} --resume asks again"
-        _say(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")
+        complain(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE
-
-
-def _say(message: str) -> None:
-    """One line on standard error."""
-    print(f"comity: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _where(crawler: Crawler, channel: str) -> str:

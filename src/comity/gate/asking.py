@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from comity import urls
 from comity.gate.robots_cache import Known
 from comity.gate.steps import Step
 from comity.policy import Policy, Ruling
 
-if TYPE_CHECKING:
-    from comity.gate.machine import Gate
+Machine = TypeVar("Machine")
 
 
 class Asking:
@@ -28,11 +27,11 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Generic[Machine]):
     """A row of the table: `answer` gives the step that ends the search, or None to go on."""
 
     name: str
     asks: str
     steps: tuple[type[Step], ...]
-    answer: Callable[["Gate", Asking], Step | None]
+    answer: Callable[[Machine, Asking], Step | None]
     when: Callable[[Policy], bool] = lambda _: True  # where the policy makes it a question at all

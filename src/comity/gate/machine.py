@@ -11,7 +11,7 @@ knows, in order; the first that is answered with a step ends it, and when all ar
     verdict    do policy and robots.txt allow the URL?                     Refuse
     circuit    has the host not failed too often in a row?                 CircuitOpen
     hours      does the site receive visits now?                           Closed
-    turn       has the host's interval passed, is its last answer here?    Wait
+    turn       has the host's interval passed, is its last answer read?    Wait
     -          all passed                                                  Go
 
 So a refused URL takes no turn and no waiting time, robots.txt is asked even where a circuit is open, and what is sent
@@ -31,7 +31,7 @@ from comity.gate.circuit import Circuit
 from comity.gate.pacing import Paces, Pause
 from comity.gate.retry_after import retry_after as read_retry_after
 from comity.gate.robots_cache import Known, RobotsCache
-from comity.gate.steps import CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
+from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.policy import Decision, Policy, RobotsResult, Ruling
 
 BUSY: Final = (429, 503)
@@ -42,7 +42,7 @@ class Gate:
     """One gate per client or crawl. Not thread-safe: one caller drives it.
 
     Attributes:
-        epoch: Unix time at the zero of the caller's monotonic clock; Visit-time needs it.
+        epoch: Unix time at the zero of the caller's monotonic clock; Visit-time and Request-rate need it.
     """
 
     def __init__(self, policy: Policy, *, epoch: float = 0.0) -> None:
@@ -78,7 +78,7 @@ class Gate:
         if self._breaks:
             self._circuit(asking.key).started()
         asking.known.unused = False
-        return Go(url, asking.key, asking.ruling)
+        return Go(url, asking.key, asking.ruling, now + self.epoch)
 
     def consult(self, url: str, now: float) -> Decision | Resolve | FetchRobots | Wait:
         """The decision about a URL without any intention to fetch it, or the step that leads there."""
@@ -87,12 +87,12 @@ class Gate:
         if step is not None:
             return step
         asking.known.unused = False
-        return asking.ruling.decide(url)
+        return asking.ruling.decide(url, now + self.epoch)
 
     def known(self, url: str, now: float) -> Decision | None:
         """The decision about a URL if the robots.txt at hand suffices for it; starts nothing."""
         ruling = self.ruling(url, now)
-        return None if ruling is None else ruling.decide(url)
+        return None if ruling is None else ruling.decide(url, now + self.epoch)
 
     def ruling(self, url: str, now: float) -> Ruling | None:
         """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
@@ -137,7 +137,7 @@ class Gate:
         if asking.ruling.allows(asking.url):
             return None
         asking.known.unused = False
-        return Refuse(asking.url, asking.ruling.decide(asking.url))
+        return Refuse(asking.url, asking.ruling.decide(asking.url, asking.now + self.epoch))
 
     def _unbroken(self, asking: Asking) -> CircuitOpen | None:
         circuit = self._circuits.get(asking.key)
@@ -150,7 +150,7 @@ class Gate:
         return Closed(asking.now + (opens_at - wall), asking.key) if opens_at > wall else None
 
     def _turn(self, asking: Asking) -> Wait | None:
-        ready = self._pace(asking.key).ready_at(asking.ruling.delay)
+        ready = self._pace(asking.key).ready_at(asking.ruling.delay_at(asking.now + self.epoch))
         return Wait(ready, asking.key) if ready is None or ready > asking.now else None
 
     # Reports
@@ -163,9 +163,11 @@ class Gate:
         """What came of a FetchRobots step. Gives back what is in force now."""
         in_force = self._robots.store(result, now)
         key = self._robots_at.pop(result.origin, None)
-        if key is not None:
+        if key is None:
+            self._learnt(result.origin, now)
+        else:
             if key == self.key(urls.host(result.origin + "/")):
-                self._pace(key).interval = self._robots.of(result.origin).must().delay
+                self._learnt(result.origin, now)
             asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
             self._pace(key).answered(
                 now,
@@ -186,13 +188,15 @@ class Gate:
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._pace(key).withdrawn()
 
-    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Wait | FetchRobots:
+    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Resolve | Wait | FetchRobots:
         """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
         if not self.policy.robots_fetch_counts:
             return FetchRobots(step.origin, url, step.cached, self.key(urls.host(url)))
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._pace(key).answered(now)
-        key = self.key(urls.host(url))
+        key = self._key(urls.host(url))
+        if key is None:
+            return Resolve(urls.host(url))
         pace = self._pace(key)
         interval = max(self.policy.min_interval, pace.interval)
         ready = pace.ready_at(interval)
@@ -205,10 +209,11 @@ class Gate:
     def robots_known(self, result: RobotsResult, now: float, *, age: float) -> None:
         """A fresh robots.txt that was fetched `age` seconds ago, by another process or an earlier run."""
         self._robots.store(result, now, age=age)
+        self._learnt(result.origin, now)
 
     def robots_held(self, result: RobotsResult) -> None:
         """A robots.txt of old that is no longer fresh: it decides only if its successor turns out unreachable."""
-        self._robots.of(result.origin).result = result
+        self._robots.hold(result)
 
     def answered(
         self,
@@ -218,16 +223,29 @@ class Gate:
         status: int | None = None,
         retry_after: float | None = None,
         jitter: float = 1.0,
+        body: Body | None = None,
     ) -> None:
         """The head of an answer to a Go step arrived, or (status None) the request failed.
 
         Args:
+            body: how its body is read from now on; then call `body_over` whatever comes of it. None where there is
+                none, or nobody could say when it is over.
             retry_after: seconds that a 429 or 503 asked us to stay away.
             jitter: from 0 to 1, how much of the back-off is used this time; a random number spreads retries.
         """
         good = status is not None and status != 429 and status < 500
         asked_for = retry_after if status in BUSY else None
-        self._pace(go.key).answered(now, good=good, retry_after=asked_for, jitter=jitter)
+        pace = self._pace(go.key)
+        pace.answered(now, good=good, retry_after=asked_for, jitter=jitter)
+        go.body = body
+        pace.reading += body == "read"
+        pace.streams += body == "streamed"
+
+    def body_over(self, go: Go) -> None:
+        """The body of an answer was read to its end, or left; nothing where there was none."""
+        pace, body, go.body = self._pace(go.key), go.body, None
+        pace.reading -= body == "read"
+        pace.streams -= body == "streamed"
 
     def withdrawn(self, go: Go) -> None:
         """A Go step was not carried out: nothing was sent."""
@@ -292,6 +310,10 @@ class Gate:
         """
         return self._paces.waits(now)
 
+    def wait_of(self, key: str, now: float) -> tuple[float, float]:
+        """Seconds that what shares a pace must still be left alone, and those between two of its requests."""
+        return self._paces.wait_of(key, now)
+
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the hosts that ask for more than the policy's own."""
         return self._paces.intervals()
@@ -326,6 +348,11 @@ class Gate:
         if len(self._addresses) > SWEEP:
             self._addresses.clear()
         self._sweep_at = max(SWEEP, 2 * len(self._paces))
+
+    def _learnt(self, origin: str, now: float) -> None:
+        """The interval that an origin asks for is known before its first request: `intervals` tells of it."""
+        if (key := self._key(urls.host(origin + "/"))) is not None:
+            self._pace(key).interval = self._robots.of(origin).must().delay_at(now + self.epoch)
 
     def _key(self, host: str) -> str | None:
         match self.policy.pace_by:
@@ -363,7 +390,7 @@ QUESTIONS: Final = (
     Question("verdict", "do policy and robots.txt allow the URL?", (Refuse,), Gate._verdict),
     Question("circuit", "has the host not failed too often in a row?", (CircuitOpen,), Gate._unbroken, _may_break),
     Question("hours", "does the site receive visits now?", (Closed,), Gate._hours, _keeps_hours),
-    Question("turn", "has the host's interval passed, is its last answer here?", (Wait,), Gate._turn),
+    Question("turn", "has the host's interval passed, is its last answer read?", (Wait,), Gate._turn),
 )
 
 

@@ -2,7 +2,9 @@
 
 A host with an interval has at most one request on its way. The next may start one interval after the previous
 answer's head arrived: the head proves that the server had the request by then, so the server's own clock never sees
-two requests closer than the interval, whatever the network did to the first of them.
+two requests closer than the interval, whatever the network did to the first of them. Nor does it start before the body
+is read, so that slow bodies do not pile up; of streams, which last as long as their readers like, there may be
+MOST_STREAMS at once.
 
 The interval is the largest of what policy and site ask for, of what the site's response time suggests, and of a
 back-off that doubles with each failure and halves with each success.
@@ -10,11 +12,12 @@ back-off that doubles with each failure and halves with each success.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from comity.policy import Policy
 
 LONG_AGO = 600.0  # seconds
+MOST_STREAMS: Final = 8  # of one host with an interval: who reads one stream may open what it names
 SMOOTHING = 0.3  # weight of the newest response time
 
 
@@ -47,6 +50,8 @@ class Pace:
         "interval",
         "latency",
         "next_start",
+        "reading",
+        "streams",
         "under_way",
     )
 
@@ -55,18 +60,21 @@ class Pace:
         self._started = self._last_head = self._asked_until = float("-inf")
         self.next_start = float("-inf")
         self.under_way = 0
+        self.reading = 0  # answers whose body is being read
+        self.streams = 0  # the same, as their readers like
         self.interval = 0.0  # seconds asked for by policy and site, when last known
         self.backoff = 0.0  # seconds
         self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
 
     def ready_at(self, interval: float) -> float | None:
-        """The time at which a request may start (if past: at once); None: not before the next answer.
+        """The time at which a request may start (if past: at once); None: not before the next answer, or
+        the end of a body.
 
         Args:
             interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
         """
         self.interval = interval
-        if self.under_way and self.wanted > 0.0:
+        if (self.under_way or self.reading or self.streams >= MOST_STREAMS) and self.wanted > 0.0:
             return None
         return max(self.next_start, self._last_head + interval)
 
@@ -85,7 +93,8 @@ class Pace:
 
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
-        return not self.under_way and now >= max(self.next_start, self._last_head + LONG_AGO)
+        busy = self.under_way or self.reading or self.streams
+        return not busy and now >= max(self.next_start, self._last_head + LONG_AGO)
 
     def started(self, now: float) -> None:
         self.under_way += 1
@@ -165,6 +174,11 @@ class Paces:
             key: (now + pace.wanted if pace.under_way else pace.next_start) - now for key, pace in self._paces.items()
         }
         return {key: seconds for key, seconds in times.items() if seconds > 0}
+
+    def wait_of(self, key: str, now: float) -> tuple[float, float]:
+        """Seconds that one must still be left alone, and its interval."""
+        pace = self._paces.get(key)
+        return (0.0, 0.0) if pace is None else (max(pace.next_start - now, 0.0), pace.interval)
 
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the sites that ask for more than the policy's own."""

@@ -16,7 +16,7 @@ def refusal(decision: Decision) -> RobotsDisallowed:
 def postponed(url: str, seconds: float) -> Postponed:
     """The error for a wait that is longer than a call may take."""
     return Postponed(
-        f"{url} cannot be asked for another {seconds:.3g} s: its host is to be left alone until then",
+        f"{url} cannot be asked for another {_lasting(seconds)}: its host is to be left alone until then",
         url=url,
         seconds=seconds,
         hint="try again later, or raise max_wait",
@@ -26,7 +26,7 @@ def postponed(url: str, seconds: float) -> Postponed:
 def no_turn(url: str, waited: float, seconds: float = 0.0) -> Postponed:
     """The error for a call that waited for other requests to its host as long as it may."""
     return Postponed(
-        f"{url} had no turn within {waited:.3g} s: other requests wait for its host too",
+        f"{url} had no turn within {_lasting(waited)}: other requests wait for its host too",
         url=url,
         seconds=max(seconds, 0.0),
         hint="try again later, ask for less at once, or raise max_wait",
@@ -40,14 +40,18 @@ def error_of(step: steps.Refuse | steps.Closed | steps.CircuitOpen, url: str, no
     seconds = max(step.until - now, 0.0)
     if isinstance(step, steps.Closed):
         return OutOfHours(
-            f"{url} cannot be asked for another {seconds:.3g} s: its site receives no visits now (Visit-time)",
+            f"{url} cannot be asked for another {_lasting(seconds)}: its site receives no visits now (Visit-time)",
             url=url,
             seconds=seconds,
             hint="try again later",
         )
     return CircuitOpen(
-        f"{url} cannot be asked for another {seconds:.3g} s: its host failed too often in a row",
+        f"{url} cannot be asked for another {_lasting(seconds)}: its host failed too often in a row",
         url=url,
         seconds=seconds,
         hint="try again later",
     )
+
+
+def _lasting(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.3g} s"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.policy import Policy, RobotsResult, Ruling, standing
-from comity.policy.settings import DAY
+from comity.policy.presets import DAY
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000
@@ -80,6 +80,14 @@ class RobotsCache:
         self._bytes += _cost(known)
         self._make_room()
         return result
+
+    def hold(self, result: RobotsResult) -> None:
+        """Keep a copy that decides nothing by itself."""
+        known = self.of(result.origin)
+        self._bytes -= _cost(known)
+        known.result = result
+        self._bytes += _cost(known)
+        self._make_room()
 
     def clear(self) -> None:
         self._known = {origin: known for origin, known in self._known.items() if known.fetching}

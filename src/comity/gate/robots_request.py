@@ -9,6 +9,7 @@ from typing import Final
 from comity import urls
 from comity.gate.steps import FetchRobots
 from comity.policy import Policy, RobotsResult
+from comity.policy.outcome import combined
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 
@@ -32,14 +33,17 @@ class RobotsRequest:
         cached = self._step.cached
         return cached.validators if cached is not None and cached.url == self.url else {}
 
-    def answered(self, status: int, headers: Mapping[str, str], body: bytes, *, at: float) -> RobotsResult | None:
+    def answered(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
+    ) -> RobotsResult | None:
         """What came of it; None: ask `url` now.
 
         Args:
             headers: of the answer, names in any case.
             at: Unix time in seconds.
+            cut: whether the body went on where reading it was left off.
         """
-        headers = {name.lower(): value for name, value in headers.items()}
+        headers = combined(headers)
         if status == 304 and self.headers and self._step.cached is not None:
             return self._step.cached.renewed(self._policy, headers, at)
         problem = None
@@ -66,6 +70,7 @@ class RobotsRequest:
             headers=headers,
             redirects=tuple(self._passed),
             error=problem,
+            cut=cut,
         )
 
     def failed(self, error: Exception, *, at: float) -> RobotsResult:

@@ -1,8 +1,11 @@
 """The next step, as plain values. Whoever drives the gate carries one out and reports back."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from comity.policy import Decision, RobotsResult, Ruling
+
+Body = Literal["read", "streamed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +64,24 @@ class Go:
 
     Attributes:
         key: what shares a pace with the URL's host.
+        body: how the body of its answer is being read, as `Gate.answered` was told; None where it is not.
     """
 
-    __slots__ = ("_decision", "_ruling", "key", "url")
+    __slots__ = ("_decision", "_ruling", "_wall", "body", "key", "url")
 
-    def __init__(self, url: str, key: str, ruling: Ruling) -> None:
+    def __init__(self, url: str, key: str, ruling: Ruling, wall: float) -> None:
         self.url = url
         self.key = key
+        self.body: Body | None = None
         self._ruling = ruling
+        self._wall = wall  # Unix time at which it was permitted
         self._decision: Decision | None = None
 
     @property
     def decision(self) -> Decision:
         """Why it may be sent: the ruling that was in force, put into words when somebody asks."""
         if self._decision is None:
-            self._decision = self._ruling.decide(self.url)
+            self._decision = self._ruling.decide(self.url, self._wall)
         return self._decision
 
 

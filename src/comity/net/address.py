@@ -30,6 +30,7 @@ _REFUSED_V4 = tuple(
         "240.0.0.0/4",
     )
 )
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4 and IANA: no other addresses are given out
 _REFUSED_V6 = tuple(
     ipaddress.IPv6Network(network)
     for network in (
@@ -38,6 +39,8 @@ _REFUSED_V6 = tuple(
         "100::/64",
         "2001::/23",
         "2001:db8::/32",
+        "3fff::/20",
+        "5f00::/16",
         "fc00::/7",
         "fe80::/10",
         "fec0::/10",
@@ -95,7 +98,23 @@ class AddressGuard:
             if (network := _network_of(inner)) is not None:
                 return f"it carries {inner}, which is in {network} and not public"
         network = _network_of(parsed)
-        return None if network is None else f"it is in {network}, which is not public"
+        if network is not None:
+            return f"it is in {network}, which is not public"
+        if isinstance(parsed, IPv6) and not carried and parsed not in _GLOBAL_V6:
+            return f"it is not in {_GLOBAL_V6}, and no other IPv6 address is public"
+        return None
+
+    def refusal_by_name(self, host: str) -> str | None:
+        """The same for a host in normal form that somebody else, a proxy, finds the address of: what is an address, or
+        a name of the proxy's own machine (RFC 6761, 6.3), is judged; of other names nothing is known."""
+        name = host.strip("[]").rstrip(".")
+        if name == "localhost" or name.endswith(".localhost"):
+            return self.refusal("127.0.0.1", host)
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return None
+        return self.refusal(name, host)
 
 
 def _carried(address: IPv4 | IPv6) -> list[IPv4]:

@@ -1,20 +1,24 @@
-"""Client: the same as AsyncClient for programs without an event loop.
+"""Client: what AsyncClient does, as plain calls for programs without an event loop.
 
 It runs an AsyncClient on a loop of its own in one background thread, so there is one stack and one behaviour.
 """
 
-import asyncio
+import dataclasses
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
+import weakref
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from comity import urls
-from comity.net.async_client import NO_HEADERS, AsyncClient
+from comity.errors import ComityError
+from comity.net.async_client import CLOSED, NO_HEADERS, AsyncClient
+from comity.net.background import Background
 from comity.net.clock import Clock
-from comity.net.response import Head, Response
+from comity.net.many import Progress
+from comity.net.response import Head, Response, StreamedResponse
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -22,20 +26,31 @@ T = TypeVar("T")
 
 
 class Client:
-    """A polite HTTP client. Use it as a context manager; any thread may call it.
+    """A polite HTTP client. Use it as a context manager, or call `close` when you are done; any thread may call it.
+
+    It opens when it is first used. One that is closed can be opened again, by `with`. A process that is forked while
+    it is open needs a client of its own.
 
     Args:
         policy: what may be done; the default respects robots.txt and leaves a second between requests to one host.
         settings: how it is done: limits, time-outs, headers.
+        delay: seconds between two requests to one host, instead of the policy's `min_interval`.
         clock: for tests.
     """
 
     def __init__(
-        self, policy: Policy | None = None, settings: ClientSettings | None = None, *, clock: Clock | None = None
+        self,
+        policy: Policy | None = None,
+        settings: ClientSettings | None = None,
+        *,
+        delay: float | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self._client = AsyncClient(policy, settings, clock=clock)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._client = AsyncClient(policy, settings, delay=delay, clock=clock)
+        self._background: Background | None = None
+        self._finalizer: weakref.finalize[..., Client] | None = None
+        self._closed = self._entered = False
+        self._changing = threading.Lock()  # while it is opened or closed
 
     @property
     def policy(self) -> Policy:
@@ -46,30 +61,44 @@ class Client:
         return self._client.settings
 
     def __enter__(self) -> Self:
-        if self._loop is not None:
+        if self._background is not None:
+            self._background.check()
+        if self._entered:
             raise RuntimeError("the client is open already")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="comity", daemon=True)
-        self._thread.start()
-        try:
-            self._run(self._client.__aenter__())
-        except BaseException:
-            self._stop()
-            raise
+        self._closed = False
+        self._open()
+        self._entered = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._loop is not None:
-            self._run(_cancel_all())  # calls of other threads end with an error
-            self._run(self._client.__aexit__(kind, error, trace))
-            self._run(self._loop.shutdown_default_executor())
-            self._stop()
+        self.close()
+
+    def close(self) -> None:
+        """End every connection. Calls of other threads end with a RuntimeError, and so do calls that come later; what
+        was learned can still be read.
+        """
+        background = self._background
+        if background is not None and background.forked:  # what it has open is the parent's
+            _FORKED.append((background, self._client))
+            self._closed, self._entered, self._background = True, False, None
+            self._client = AsyncClient(self.policy, self.settings, clock=self._client._clock)
+            return
+        with self._changing:
+            self._closed, self._entered = True, False
+            background = self._background
+        if background is not None:
+            background.close(self._client.close())
+            self._background = None
+            if self._finalizer is not None:
+                self._finalizer.detach()
 
     def check(self, url: str) -> Decision:
         """As `AsyncClient.check`."""
-        known = self._client.check_now(urls.normalise(url))  # reads only, so any thread may
+        url = urls.normalise(url)
+        self._open().check()
+        known = self._client.check_now(url)  # reads only, so any thread may
         return self._run(self._client.check(url)) if known is None else known
 
     def is_allowed(self, url: str) -> bool:
@@ -88,23 +117,40 @@ class Client:
         """As `AsyncClient.head`."""
         return self._run(self._client.head(url, headers=headers, params=params))
 
-    def retrieve(self, url: str, **options: Any) -> Any:
-        """As `AsyncClient.retrieve`."""
-        return self._run(self._client.retrieve(url, **options))
+    def get_many(
+        self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None
+    ) -> Generator[tuple[str, Response | ComityError], None, None]:
+        """As `AsyncClient.get_many`: `for url, result in client.get_many(urls): ...`"""
+        given = [urls] if isinstance(urls, str) else list(urls)
+        background = self._open()
+        results = self._client.get_many(given, headers=headers)
+
+        async def following() -> tuple[str, Response | ComityError]:
+            return await anext(results)
+
+        try:
+            for done in range(1, len(given) + 1):
+                each = background.run(following())
+                if progress is not None:
+                    progress(done, len(given))
+                yield each
+        finally:
+            background.release(results.aclose)
 
     @contextmanager
     def stream(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
     ) -> "Iterator[Stream]":
         """As `AsyncClient.stream`; the body is read by `for part in response.chunks()`."""
+        background = self._open()
         opening = self._client.stream(url, headers=headers, params=params)
-        response = self._run(_entered(opening))
-        parts = response.chunks()
+        stream = Stream._of(background.run(_entered(opening)), background)
         try:
-            yield Stream(response, lambda: self._run(_next(parts)))
+            yield stream
         finally:
-            self._run(_closed(parts))
-            self._run(_left(opening))
+            stream._left = True
+            background.release(stream._end)
+            background.release(partial(opening.__aexit__, None, None, None))
 
     def crawl_delay(self, url: str) -> float | None:
         """As `AsyncClient.crawl_delay`: no I/O."""
@@ -116,68 +162,89 @@ class Client:
         async def clear() -> None:
             self._client.clear_cache()
 
-        if self._loop is not None:
-            self._run(clear())
+        self._run(clear())
 
     def inspect(self) -> Mapping[str, RobotsResult]:
         """As `AsyncClient.inspect`."""
         return self._client.inspect()
 
-    def _stop(self) -> None:
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = None
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+    def _open(self) -> Background:
+        """The loop that calls run on, started where there is none.
+
+        Raises:
+            RuntimeError: the client is closed.
+        """
+        if (background := self._background) is not None:
+            return background
+        with self._changing:
+            if self._background is None:
+                if self._closed:
+                    raise RuntimeError(CLOSED)
+                started = Background()
+                try:
+                    started.run(self._client.__aenter__())
+                except BaseException:
+                    started.close(self._client.close())
+                    raise
+                self._background = started
+                self._finalizer = weakref.finalize(self, _abandoned, started, self._client)
+            return self._background
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
-            work.close()
-            raise RuntimeError("use the client as a context manager: with comity.Client(...) as client")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
-        except CancelledError:
-            raise RuntimeError("the client was closed during the call") from None
+            background = self._open()
         except BaseException:
-            future.cancel()  # the caller was interrupted: leave nothing running
+            work.close()
             raise
+        return background.run(work)
 
 
-async def _cancel_all() -> None:
-    """End every other task of this loop."""
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+_FORKED: list[tuple[Background, AsyncClient]] = []
+"""Those of a process that this one is a fork of. If they were collected here, they would close what they have open."""
 
 
-class Stream:
-    """A response whose body is still to come; all that is known of its head is `head`."""
+def _abandoned(background: Background, client: AsyncClient) -> None:
+    """A client is no more, or the interpreter ends."""
+    background.close(client.close())
 
-    def __init__(self, head: Head, read: Any) -> None:
-        self.head = head
-        self._read = read
+
+class Stream(Head):
+    """A response whose body is still to come: `for part in response.chunks()`."""
+
+    _background: Background
+    _response: StreamedResponse
+    _parts: AsyncIterator[bytes] | None
+    _left = False  # whether its block was left
+
+    @classmethod
+    def _of(cls, response: StreamedResponse, background: Background) -> Self:
+        stream = cls(**{each.name: getattr(response, each.name) for each in dataclasses.fields(Head)})
+        stream._background, stream._response, stream._parts = background, response, None
+        return stream
+
+    @property
+    def head(self) -> Head:
+        """What is known of the response before its body is read: the same as the stream's own attributes."""
+        return self
 
     def chunks(self) -> Iterator[bytes]:
-        """The decoded body in parts as they arrive; errors as for `AsyncClient.stream`."""
-        while (part := self._read()) is not None:
+        """The decoded body in parts as they arrive; errors as for `StreamedResponse.chunks`."""
+        parts = self._response.chunks()
+        if self._parts is None:
+            self._parts = parts
+
+        async def following() -> bytes | None:
+            return await anext(parts, None)
+
+        while (part := self._background.run(following())) is not None:
             yield part
+            if self._left:
+                raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
+
+    async def _end(self) -> None:
+        if self._parts is not None:
+            await self._parts.aclose()  # type: ignore[attr-defined]
 
 
-async def _entered(opening: Any) -> Any:
+async def _entered(opening: AbstractAsyncContextManager[StreamedResponse]) -> StreamedResponse:
     return await opening.__aenter__()
-
-
-async def _left(opening: Any) -> None:
-    await opening.__aexit__(None, None, None)
-
-
-async def _next(parts: Any) -> bytes | None:
-    part: bytes | None = await anext(parts, None)
-    return part
-
-
-async def _closed(parts: Any) -> None:
-    await parts.aclose()

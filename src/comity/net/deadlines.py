@@ -4,6 +4,9 @@ A request is told of its end a little late (a twentieth of its time-out, a quart
 """
 
 import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final
 
@@ -24,12 +27,13 @@ class Deadline:
         self.when = when
         self.expired = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "Deadline":
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
         self._deadlines._open.add(self)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -60,6 +64,24 @@ class Deadlines:
             self._start(now, tick)
         return Deadline(self, now + seconds)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time that passes in the block counts for none of the running task's deadlines."""
+        task = asyncio.current_task()
+        since = self._loop.time()
+        held = [(deadline, deadline.when) for deadline in self._open if deadline._task is task]
+        for deadline, _ in held:
+            deadline.when = math.inf
+        try:
+            yield
+        finally:
+            now = self._loop.time()
+            for deadline, when in held:
+                deadline.when = when + now - since
+            if held and self._timer is None:
+                nearest = min(deadline.when for deadline, _ in held)
+                self._start(now, min(max(nearest - now, 0.001), LONGEST_TICK))
+
     def _start(self, now: float, tick: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -74,7 +96,7 @@ class Deadlines:
             if deadline.when <= now:
                 deadline.expire()
         nearest = min((deadline.when for deadline in open_ if deadline.when > now), default=None)
-        if nearest is not None:
+        if nearest is not None and nearest < math.inf:
             self._start(now, min(max(nearest - now, 0.001), LONGEST_TICK))
 
     def close(self) -> None:

@@ -1,33 +1,50 @@
 """Content codings undone within bounds: a body may not grow without limit, whatever it was compressed to (bombs)."""
 
 import zlib
+from collections.abc import Iterable
 from typing import Final
 
-from comity.errors import FetchError, TooLarge
+from comity.errors import FetchError, TooLarge, UnwantedType
 
 ACCEPTED: Final = "gzip, deflate"
 _CODINGS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+# Registered (RFC 9110, 16.6.1) or in use, and not undone here. Other words (`none`, `utf-8`) name no coding, and
+# browsers read on.
+_OTHERS: Final = frozenset(
+    ("aes128gcm", "br", "compress", "dcb", "dcz", "exi", "pack200-gzip", "x-compress", "zstd", "bzip2", "lzma", "xz")
+)
 _GRACE: Final = 1024 * 1024  # decoded bytes before the ratio counts
 _STEP: Final = 256 * 1024
+_MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
 
 
-class Decoder:
-    """Undoes one content coding.
+def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
+    """What undoes the codings of a body; None where there are none.
 
     Args:
-        coding: value of Content-Encoding.
+        values: those of its Content-Encoding headers.
         max_ratio: decoded bytes for one received at most.
 
     Raises:
-        FetchError: the coding is none that was asked for, or there is more than one.
+        UnwantedType: a coding was not asked for, or there is more than one.
     """
+    named = [word.strip().lower() for value in values for word in value.split(",")]
+    found = [word for word in named if word in _CODINGS or word in _OTHERS]
+    if not found:
+        return None
+    if len(found) > 1 or found[0] in _OTHERS:
+        raise UnwantedType(f"{url} is encoded as {', '.join(named)!r:.60}, which was not asked for", url=url)
+    return Decoder(found[0], url, max_ratio)
+
+
+class Decoder:
+    """Undoes one content coding: gzip, x-gzip or deflate."""
 
     def __init__(self, coding: str, url: str, max_ratio: float) -> None:
-        bits = _CODINGS.get(coding.strip().lower())
-        if bits is None:
-            raise FetchError(f"{url} is encoded as {coding!r:.60}, which was not asked for", url=url)
-        self._deflate = self._raw = bits == 15
-        self._inflater = zlib.decompressobj(bits)
+        self._gzip = coding != "deflate"
+        # Some servers leave out deflate's zlib header: the first two octets say whether it is there (RFC 1950, 2.2).
+        self._inflater = zlib.decompressobj(_CODINGS[coding]) if self._gzip else None
+        self._held = b""  # octets that say nothing yet
         self._url = url
         self._max_ratio = max_ratio
         self._received = 0
@@ -41,21 +58,29 @@ class Decoder:
             FetchError: it is damaged.
         """
         self._received += len(data)
+        data, self._held = self._held + data, b""
+        if self._inflater is None:
+            if len(data) < 2:
+                self._held = data
+                return b""
+            self._inflater = zlib.decompressobj(15 if data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0 else -15)
         parts = []
-        while data and room >= 0:
+        waiting = False  # decoded bytes that zlib holds back, though it has taken all data
+        while (data or waiting) and room >= 0:
             if self._inflater.eof:  # RFC 1952, 2.2: members follow one another; what is none of them is padding
-                if self._deflate or not data.startswith(b"\x1f\x8b"):
+                if self._gzip and data == _MEMBER[:1]:
+                    self._held = data
+                    break
+                if not self._gzip or not data.startswith(_MEMBER):
                     break
                 self._inflater = zlib.decompressobj(31)
+            most = min(room + 1, _STEP)
             try:
-                part = self._inflater.decompress(data, min(room + 1, _STEP))
+                part = self._inflater.decompress(data, most)
             except zlib.error as error:
-                if not self._raw or self._decoded:
-                    raise FetchError(f"the body of {self._url} is damaged: {error}", url=self._url) from None
-                self._raw = False  # some servers send deflate without its zlib header
-                self._inflater = zlib.decompressobj(-15)
-                continue
+                raise FetchError(f"the body of {self._url} is damaged: {error}", url=self._url) from None
             data = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
+            waiting = len(part) == most and not self._inflater.eof
             room -= len(part)
             self._decoded += len(part)
             if self._decoded > _GRACE and self._decoded > self._received * self._max_ratio:
@@ -69,5 +94,5 @@ class Decoder:
 
     def close(self) -> None:
         """Raises: FetchError: the body ended before its end."""
-        if self._received and not self._inflater.eof:
+        if self._received and (self._inflater is None or not self._inflater.eof):
             raise FetchError(f"the body of {self._url} ends too soon", url=self._url)

@@ -10,7 +10,7 @@ from comity.net.response import Response
 from comity.net.settings import ClientSettings
 
 if TYPE_CHECKING:
-    from comity.store import Cache, Page
+    from comity.net.cache import Cache, Page
 
 
 def may_be_kept(settings: ClientSettings, method: str, url: str, headers: Mapping[str, str]) -> bool:
@@ -21,11 +21,14 @@ def may_be_kept(settings: ClientSettings, method: str, url: str, headers: Mappin
 
 def keep(cache: "Cache", response: Response, cached: "Page | None") -> Response:
     """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
-    from comity.store import Page
+    from comity.net.cache import Page
 
     if response.status == 304 and cached is not None:
         page = cached.renewed(response.headers, response.fetched_at)
-        cache.keep_page(page)
+        if page.may_be_kept:
+            cache.keep_page(page)
+        else:
+            cache.forget_page(page.url)
         return replace(
             response,
             status=page.status,
@@ -39,6 +42,8 @@ def keep(cache: "Cache", response: Response, cached: "Page | None") -> Response:
     fresh = Page.from_response(response.url, response.status, response.all_headers, response.body, response.fetched_at)
     if fresh is not None:
         cache.keep_page(fresh)
+    elif cached is not None and response.status == 200:  # what is kept is not what is served now
+        cache.forget_page(response.url)
     return response
 
 

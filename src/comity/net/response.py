@@ -1,15 +1,21 @@
 """Responses as they came, with the decision that allowed them."""
 
+import dataclasses
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final, Self
 
-from multidict import CIMultiDictProxy
+from multidict import CIMultiDict, CIMultiDictProxy
 
+from comity.errors import BadStatus, InvalidJSON
 from comity.gate import Go
 from comity.net.transport import Answer
 from comity.policy import Decision
 
 REDIRECTS = (301, 302, 303, 307, 308)
+_MULTIPLE: Final = ("headers", "request_headers")
+MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -19,6 +25,7 @@ class Head:
     Attributes:
         url: the URL that answered.
         redirects: the URLs passed on the way to it, oldest first.
+        history: what these URLs answered, oldest first: heads, for the bodies of redirects are not kept.
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
         go: the gate's permission; `decision` puts it into words.
         fetched_at: Unix time in seconds when the head of the answer arrived.
@@ -32,6 +39,7 @@ class Head:
     go: Go
     fetched_at: float
     redirects: tuple[str, ...] = ()
+    history: "tuple[Head, ...]" = ()
     reason: str = ""
     http_version: str = "1.1"
     request_headers: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +56,26 @@ class Head:
 
     @property
     def ok(self) -> bool:
+        """Whether the status is 200 to 299."""
         return 200 <= self.status < 300
+
+    @property
+    def status_code(self) -> int:
+        """The same as `status`, as httpx and requests call it."""
+        return self.status
+
+    def raise_for_status(self) -> Self:
+        """The response itself, so that calls can be chained.
+
+        Raises:
+            BadStatus: the status is 400 or more.
+        """
+        if self.status >= 400:
+            reason = f" {self.reason}" if self.reason.isprintable() and self.reason else ""
+            raise BadStatus(
+                f"{self.url} answered with HTTP status {self.status}{reason:.60}", url=self.url, status=self.status
+            )
+        return self
 
     @property
     def content_type(self) -> str:
@@ -66,6 +93,21 @@ class Head:
             return self.headers.getall(name, [])
         return [value for each, value in self.headers.items() if each.lower() == name.lower()]
 
+    def head_only(self) -> "Head":
+        """What is known without the body."""
+        return Head(**{each.name: getattr(self, each.name) for each in dataclasses.fields(Head)})
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        for name in _MULTIPLE:  # multidict's read-only views cannot be pickled
+            if isinstance(state[name], CIMultiDictProxy):
+                state[name] = CIMultiDict(state[name])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, CIMultiDictProxy(value) if isinstance(value, CIMultiDict) else value)
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Response(Head):
@@ -80,6 +122,49 @@ class Response(Head):
     elapsed: float
     from_cache: bool = False
 
+    @property
+    def content(self) -> bytes:
+        """The same as `body`, as httpx and requests call it."""
+        return self.body
+
+    @property
+    def encoding(self) -> str:
+        """The character encoding of the body, by the name of Python's codec.
+
+        Of markup it is found as browsers find it (HTML standard, 13.2.3.2). JSON is UTF-8 (RFC 8259, 8.1), whatever its
+        headers say, if it can be read so. Of all else a byte-order mark or the Content-Type says it. Where nobody does:
+        UTF-8 if the body is valid UTF-8, else windows-1252.
+        """
+        from comity.signals import encodings  # which most programs that ask a question or two do not need
+
+        kind, stated = self.content_type, self.headers.get("Content-Type")
+        if kind.endswith(("/json", "+json")) and encodings.detect(self.body, markup=False) != "windows-1252":
+            stated = None
+        markup = kind in MARKUP or kind.endswith("+xml")
+        return encodings.python_codec(encodings.detect(self.body, stated, markup=markup))
+
+    @property
+    def text(self) -> str:
+        """The body as text; octets that mean nothing in its encoding become U+FFFD."""
+        from comity.signals import encodings
+
+        return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
+
+    def json(self, **options: Any) -> Any:
+        """The body read as JSON (RFC 8259); `options` are those of `json.loads`.
+
+        Raises:
+            InvalidJSON: it is none. This is a ValueError too.
+        """
+        try:
+            try:
+                return json.loads(self.body, **options)
+            except UnicodeDecodeError:
+                return json.loads(self.text, **options)
+        except (ValueError, RecursionError) as error:
+            kind = f", it is {self.content_type}" if self.content_type else ""
+            raise InvalidJSON(f"the body of {self.url} is not JSON{kind}: {error}", url=self.url) from None
+
 
 class StreamedResponse(Head):
     """A response whose body is still to come: `async for part in response.chunks()`."""
@@ -88,9 +173,10 @@ class StreamedResponse(Head):
     _limit: int
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive.
+        """The decoded body in parts as they arrive; they can be read once, inside the block.
 
         Raises:
+            RuntimeError: the block is left, or the body was read before.
             TooLarge, Timeout, FetchError
         """
         return self._answer.chunks(self._limit)

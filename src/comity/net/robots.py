@@ -4,6 +4,7 @@ the address guard, and each hop of a redirect waits for the turn of its host.
 
 from collections.abc import Awaitable, Callable
 
+from comity import urls
 from comity.errors import ComityError, Postponed
 from comity.gate import FetchRobots
 from comity.gate.machine import BUSY
@@ -12,7 +13,7 @@ from comity.gate.robots_request import RobotsRequest
 from comity.net.clock import Clock
 from comity.net.exchange import Exchange
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, Transport, timed_out
+from comity.net.transport import MOST_GONE, Answer, ConnectionGone, Transport, timed_out
 from comity.policy import Policy, RobotsResult
 
 
@@ -37,19 +38,25 @@ async def fetch_robots(
     """
     request = RobotsRequest(policy, step)
     timeout = settings.robots_timeout or settings.timeout
-    hop = step
+    hop, gone = step, 0
     try:
         while True:
+            answer: Answer | None
             exchange = Exchange(hop, "GET", request.url, clock.monotonic())
             try:
                 with transport.deadlines.within(timeout):
                     answer, body = await _exchanged(request, exchange, transport, settings, clock)
+            except ConnectionGone:
+                if gone == MOST_GONE:
+                    raise
+                answer, gone = None, gone + 1
             finally:
                 if on_exchange is not None:
                     on_exchange(exchange)
-            result = request.answered(answer.status, answer.headers, body, at=clock.wall())
-            if result is not None:
-                return result
+            if answer is not None:
+                result = request.answered(answer.status, answer.headers, body, at=clock.wall(), cut=answer.cut)
+                if result is not None:
+                    return result
             hop = await turn(request.url)
     except TimeoutError:
         return request.failed(timed_out(request.url, timeout), at=clock.wall())
@@ -64,8 +71,11 @@ async def _exchanged(
 ) -> tuple[Answer, bytes]:
     """One request and its answer."""
     body = error = None
+    headers = request.headers
+    if exchange.origin is not None and urls.origin(request.url) == exchange.origin:  # to nobody that it redirects to
+        headers = {**settings.credentials(exchange.origin), **headers}
     try:
-        answer = await transport.open("GET", request.url, headers=request.headers or None)
+        answer = await transport.open("GET", request.url, headers=headers or None)
         exchange.heard(answer.status, clock.monotonic())
         if answer.status in BUSY:
             exchange.retry_after = retry_after(answer.headers.get("Retry-After"), clock.wall())

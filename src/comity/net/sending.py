@@ -5,20 +5,20 @@ It asks nobody for permission and tries nothing again: that is the client's work
 
 import asyncio
 import random
-from base64 import b64encode
 from collections.abc import Mapping
 
 from comity import urls
-from comity.errors import UnwantedType
+from comity.errors import Postponed, UnwantedType
 from comity.gate import Gate, Go
 from comity.gate.machine import BUSY
 from comity.gate.retry_after import retry_after
+from comity.gate.steps import Body
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadlines
 from comity.net.exchange import Exchange
 from comity.net.response import REDIRECTS, Response
 from comity.net.settings import ClientSettings
-from comity.net.transport import Answer, timed_out
+from comity.net.transport import Answer, ConnectionGone, Room, timed_out
 from comity.net.turns import Turns
 
 
@@ -44,10 +44,16 @@ class Sender:
         """The head of a stream, in time."""
         try:
             with self._deadlines(go).within(self._settings.timeout):
-                return await self._open(go, "GET", url, headers, exchange)
+                return await self._open(go, "GET", url, headers, exchange, "streamed")
         except TimeoutError:
             self._gate.timed_out(go, self._clock.monotonic())
             raise timed_out(url, self._settings.timeout) from None
+
+    def body_over(self, go: Go) -> None:
+        """The body of an answer was read, or left: who waits for that has a turn."""
+        if go.body is not None:
+            self._gate.body_over(go)
+            self._turns.report(go.key)
 
     async def send(
         self,
@@ -58,8 +64,16 @@ class Sender:
         redirects: tuple[str, ...],
         *,
         most: int = 0,
+        any_type: bool = False,
+        room: Room | None = None,
+        credentials: bool = True,
     ) -> Response:
         """The whole answer, in time; where `most` is given, so many bytes of body instead of `max_body`.
+
+        Args:
+            any_type: whether it is read whatever its content type.
+            room: is told of the octets of the body; while it has the rest wait, the time-out stands still.
+            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
             AddressBlocked, FetchError and its kinds
@@ -69,10 +83,15 @@ class Sender:
         exchange = None if self._turns.on_exchange is None else Exchange(go, method, url, sent)
         try:
             with self._deadlines(go).within(settings.timeout):
-                answer, fetched_at = await self._open(go, method, url, headers, exchange)
+                body_to_come: Body | None = None if method == "HEAD" else "read"
+                answer, fetched_at = await self._open(
+                    go, method, url, headers, exchange, body_to_come, credentials=credentials
+                )
                 try:
-                    self.check_type(answer)
-                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body)
+                    if not any_type:
+                        self.check_type(answer)
+                    timed = None if room is None else _Timed(room, self._deadlines(go))
+                    body = b"" if method == "HEAD" else await answer.read(most or settings.max_body, room=timed)
                 except BaseException:
                     answer.close()
                     raise
@@ -81,9 +100,13 @@ class Sender:
             late = timed_out(url, settings.timeout)
             self.over(exchange, error=late)
             raise late from None
+        except Postponed:
+            raise
         except BaseException as error:
             self.over(exchange, error=error)
             raise
+        finally:
+            self.body_over(go)
         if exchange is not None:
             self.over(exchange, body=body)
         return Response(
@@ -101,25 +124,37 @@ class Sender:
         )
 
     async def _open(
-        self, go: Go, method: str, url: str, headers: Mapping[str, str], exchange: Exchange | None
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        exchange: Exchange | None,
+        body: Body | None,
+        *,
+        credentials: bool = True,
     ) -> tuple[Answer, float]:
         """Send a request that was permitted, and tell the gate when the head of its answer is there, or never."""
-        transport, clock = self._turns.sending, self._clock
-        if self._settings.auth and (pair := self._settings.auth.get(urls.origin(url))):
-            headers = {"Authorization": _basic(*pair), **headers}
+        transport, clock, streamed = self._turns.sending, self._clock, body == "streamed"
+        if credentials and self._settings.auth:
+            headers = {**self._settings.credentials(urls.origin(url)), **headers}
         try:
             if self._settings.head_timeout is None:
-                answer = await transport.open(method, url, headers=headers or None)
+                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
             else:
                 try:
                     with transport.deadlines.within(self._settings.head_timeout):
-                        answer = await transport.open(method, url, headers=headers or None)
+                        answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
                 except TimeoutError:
                     raise timed_out(url, self._settings.head_timeout) from None
-        except asyncio.CancelledError:  # by the caller, or by a time-out, which is told apart further up
+        except (asyncio.CancelledError, ConnectionGone):  # by the caller, or by a time-out, told apart further up
             if exchange is not None:
                 exchange.lost(clock.monotonic())
             self._gate.abandoned(go, clock.monotonic())
+            self._turns.report(go.key)
+            raise
+        except Postponed:  # for want of a connection: nothing was sent
+            self._gate.withdrawn(go)
             self._turns.report(go.key)
             raise
         except BaseException:
@@ -137,10 +172,14 @@ class Sender:
             later = retry_after(answer.headers.get("Retry-After"), wall)
             if exchange is not None and answer.status in BUSY:
                 exchange.retry_after = later
-            self._gate.answered(go, clock.monotonic(), status=answer.status, retry_after=later, jitter=self._jitter())
+            jitter = self._jitter()
+            self._gate.answered(
+                go, clock.monotonic(), status=answer.status, retry_after=later, jitter=jitter, body=body
+            )
         else:
-            self._gate.answered(go, clock.monotonic(), status=answer.status)
-        self._turns.report(go.key)
+            self._gate.answered(go, clock.monotonic(), status=answer.status, body=body)
+        if body != "read":  # nobody has a turn before that is over
+            self._turns.report(go.key)
         return answer, wall
 
     def over(self, exchange: Exchange | None, *, body: bytes | None = None, error: BaseException | None = None) -> None:
@@ -160,10 +199,23 @@ class Sender:
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
-                f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)", url=answer.url
+                f"{answer.url} is {kind or 'of no content type'}, which is not wanted (content_types)",
+                url=answer.url,
+                status=answer.status,
+                content_type=kind,
             )
 
 
-def _basic(name: str, password: str) -> str:
-    """RFC 7617."""
-    return "Basic " + b64encode(f"{name}:{password}".encode()).decode("ascii")
+class _Timed:
+    """A room in which waiting does not count towards a request's time-out."""
+
+    __slots__ = ("_deadlines", "_room", "took")
+
+    def __init__(self, room: Room, deadlines: Deadlines) -> None:
+        self._room = room
+        self._deadlines = deadlines
+        self.took = room.took
+
+    async def more(self) -> None:
+        with self._deadlines.paused():
+            await self._room.more()

@@ -1,17 +1,23 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
 import math
+import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from ipaddress import ip_address
+from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 
 MIB = 1024 * 1024
+CONCEALED: Final = "***"
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
 OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
+_SECRET: Final = re.compile("auth|cookie|credential|key|password|secret|session|token", re.IGNORECASE)
+_USERINFO: Final = re.compile(r"(?<=//).*@|^(?!.*//).*@", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +25,8 @@ class ClientSettings:
     """Limits and habits of the HTTP client.
 
     Attributes:
-        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head.
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
+            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
         connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
             set both or none.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
@@ -32,13 +39,15 @@ class ClientSettings:
         max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
-        connections: connections open at the same time.
+        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
+            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy. It finds addresses itself, so the address guard sees the proxy's alone.
+        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
+            refuses URLs that hold an address or a name of the proxy's own machine.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
-        auth: origin -> user name and password, sent to that origin and to no other.
+        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None for none.
@@ -69,6 +78,13 @@ class ClientSettings:
     nameservers: tuple[str, ...] = ()
     cache: str | None = None
     cache_pages: bool = False
+
+    def credentials(self, origin: str) -> dict[str, str]:
+        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
+        pair = self.auth.get(origin) if self.auth else None
+        if pair is None:
+            return {}
+        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
 
     def __post_init__(self) -> None:
         for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
@@ -101,10 +117,30 @@ class ClientSettings:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
         object.__setattr__(self, "content_types", _types(self.content_types))
         object.__setattr__(self, "auth", _auth(self.auth))
+        object.__setattr__(self, "resolve", _addresses(self.resolve))
+        if self.ca_file is not None:
+            _certificates(self.ca_file)
         checked_headers("headers", self.headers)
         for name in self.headers:
             if name.lower() in PERSONAL:
                 raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
+
+
+def secret(header: str) -> bool:
+    """Whether the value of a request header is nobody else's business, by its name."""
+    return _SECRET.search(header) is not None
+
+
+def concealed(name: str, value: Any) -> Any:
+    """A setting's value as others may see it: without passwords, and of what may be a key the name alone."""
+    match name:
+        case "auth":
+            return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
+        case "headers" | "params":
+            return dict.fromkeys(value, CONCEALED)
+        case "proxy" if isinstance(value, str):
+            return _USERINFO.sub(f"{CONCEALED}@", value)
+    return value
 
 
 def checked_headers(field: str, headers: Mapping[str, str]) -> None:
@@ -138,8 +174,37 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
 
 
+def _addresses(values: Mapping[str, str]) -> dict[str, str]:
+    """Names in the form they have in a URL in normal form."""
+    found = {}
+    for name, address in values.items():
+        try:
+            if set(name) & set("/\\:@?#"):
+                raise ValueError
+            host = urls.host(f"http://{name}").rstrip(".")
+        except ValueError:
+            raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
+        try:
+            found[host] = str(ip_address(address))
+        except ValueError:
+            raise InvalidSetting(f"resolve: {address!r}, for {name}, is not an IP address") from None
+    return found
+
+
+def _certificates(file: str) -> None:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except ssl.SSLError:
+        raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
+
+
 def _web_address(field: str, value: str) -> str:
     try:
         return urls.normalise(value)
     except InvalidURL as error:
-        raise InvalidSetting(f"{field}: {error}") from None
+        shown = concealed("proxy", value)
+        raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None

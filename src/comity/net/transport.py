@@ -2,65 +2,48 @@
 that is the client's work. Every connection passes the address guard at the moment of connecting.
 """
 
-import contextvars
-import socket
+import re
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Final, Protocol
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
 from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
 from comity.net.address import AddressGuard
+from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import Deadlines
-from comity.net.decoding import ACCEPTED, Decoder
+from comity.net.decoding import ACCEPTED, decoder_for
+from comity.net.names import Names
 from comity.net.settings import ClientSettings
 
-
-class _RefusedAddress(OSError):
-    pass
-
-
-_REFUSED = "refused by the address guard"
-_HOST: contextvars.ContextVar[str] = contextvars.ContextVar("_HOST", default="")  # of the request that is connecting
+_TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
+AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
+_COMPRESSED = 4 * 1024  # bytes undone at a time: they may become a thousand times as many
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
-class _Resolver(AbstractResolver):
-    """The operator's own answers first, then DNS."""
-
-    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
-        self._own = {name.lower().rstrip("."): address for name, address in own.items()}
-        self._dns: AbstractResolver
-        if nameservers:
-            self._dns = _from_nameservers(nameservers)
-        else:
-            self._dns = aiohttp.ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        address = self._own.get(host.lower().rstrip("."))
-        if address is None:
-            return await self._dns.resolve(host, port, family)
-        version = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=socket.AI_NUMERICHOST)
-        ]
-
-    async def close(self) -> None:
-        await self._dns.close()
+MOST_GONE: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
 
 
-def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
-    try:
-        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
-    except (ImportError, RuntimeError):
-        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
+class ConnectionGone(FetchError):
+    """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
+    answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
+
+
+class Room(Protocol):
+    """Who keeps the books of memory for a body that arrives."""
+
+    def took(self, octets: int) -> bool:
+        """So many more octets have come; whether more may be read at once."""
+        ...
+
+    async def more(self) -> None:
+        """Come back when more may be read. The time that this takes is none of the site's."""
+        ...
 
 
 class Answer:
@@ -72,7 +55,19 @@ class Answer:
         cut: whether the body went on past the limit and was left there.
     """
 
-    __slots__ = ("_response", "_settings", "cut", "headers", "http_version", "reason", "sent", "status", "url")
+    __slots__ = (
+        "_closed",
+        "_response",
+        "_settings",
+        "_taken",
+        "cut",
+        "headers",
+        "http_version",
+        "reason",
+        "sent",
+        "status",
+        "url",
+    )
 
     def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
         self.url = url
@@ -83,68 +78,97 @@ class Answer:
         self.http_version = f"{major}.{minor}"
         self.sent: CIMultiDictProxy[str] = response.request_info.headers
         self.cut = False
+        self._taken = self._closed = False
         self._response = response
         self._settings = settings
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
+        self._closed = True
         self._response.close()
 
-    async def read(self, limit: int, *, cut: bool = False) -> bytes:
+    async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
         """The whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
+            room: is told of what arrives, and may have the rest wait.
 
         Raises:
             TooLarge, Timeout, FetchError
         """
         length = self._response.content_length
         try:
-            if length is not None and length <= limit and "Content-Encoding" not in self.headers:
-                return await self._response.read()
+            most = limit if room is None else min(limit, AT_ONCE)
+            if length is not None and length <= most and "Content-Encoding" not in self.headers:
+                body = await self._response.read()
+                if room is not None:
+                    room.took(len(body))
+                return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
-        parts = []
-        room = limit
-        async for part in self.chunks(limit, cut=cut):
-            parts.append(part)
-            room -= len(part)
-            if cut and room <= 0:
-                self.cut = self.cut or room < 0
-                break
-        return b"".join(parts)[:limit]
+        parts: list[bytes] = []
+        left = limit
+        try:
+            async for part in self.chunks(limit, cut=cut):
+                parts.append(part)
+                left -= len(part)
+                if cut and left <= 0:
+                    self.cut = self.cut or left < 0 or not self._response.content.at_eof()
+                    break
+                if room is not None and not room.took(len(part)):
+                    await room.more()
+        except BaseException:
+            parts.clear()  # the error holds this frame, and may be kept for long
+            raise
+        body = b"".join(parts)
+        return body if len(body) <= limit else body[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; limits and errors as for `read`."""
-        coding = self.headers.get("Content-Encoding", "").strip().lower()
+        """The decoded body in parts as they arrive; limits and errors as for `read`.
+
+        Raises:
+            RuntimeError: the answer is closed, or its body was read before.
+        """
+        self._check_open()
+        if self._taken:
+            raise RuntimeError(f"the body of {self.url} can be read once, and was: keep the parts")
+        self._taken = True
         decoder = None
-        if coding not in ("", "identity") and self.status not in (204, 304):
-            decoder = Decoder(coding, self.url, self._settings.max_ratio)
+        if self.status not in (204, 304):
+            decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
         room = limit
         whole = False
         try:
             async for data in self._response.content.iter_any():
-                part = data if decoder is None else decoder.feed(data, room)
-                room -= len(part)
-                if room < 0:
-                    if not cut:
-                        raise TooLarge(
-                            f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
-                        )
-                    self.cut = True
-                    yield part[: len(part) + room]
-                    return
-                if part:
-                    yield part
+                self._check_open()
+                for piece in (data,) if decoder is None else _pieces(data):
+                    part = piece if decoder is None else decoder.feed(piece, room)
+                    room -= len(part)
+                    if room < 0:
+                        if not cut:
+                            raise TooLarge(
+                                f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
+                            )
+                        self.cut = True
+                        yield part[: len(part) + room]
+                        return
+                    if part:
+                        yield part
+            self._check_open()
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
             whole = True
         except _ERRORS as error:
+            self._check_open()
             raise explained(error, self.url) from error
         finally:
             if not whole:
                 self._response.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
 
 
 class Transport:
@@ -154,23 +178,20 @@ class Transport:
         self._settings = settings
         self._guard = guard
         self.deadlines = Deadlines()
-        self._resolver = _Resolver(settings.resolve, settings.nameservers)
-        connector = aiohttp.TCPConnector(
-            limit=settings.connections,
-            resolver=self._resolver,
-            socket_factory=self._socket,
-            ssl=_tls(settings),
-            keepalive_timeout=30,
-            ttl_dns_cache=300,
+        self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
+        connecting, reading = settings.connect_timeout, settings.read_timeout
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
+        self._streaming = aiohttp.ClientTimeout(
+            total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=Connections(settings, guard, self._names, self.deadlines),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=settings.connect_timeout, sock_read=settings.read_timeout
-            ),
+            timeout=timeout,
             auto_decompress=False,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
             trust_env=False,
             proxy=settings.proxy,
         )
@@ -181,46 +202,60 @@ class Transport:
     async def close(self) -> None:
         self.deadlines.close()
         await self._session.close()
+        await self._names.close()
 
-    async def open(self, method: str, url: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+    async def open(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
+    ) -> Answer:
         """Send one request; gives the answer as soon as its head is there.
+
+        Args:
+            streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
 
         Raises:
             AddressBlocked, Timeout, FetchError
         """
-        if self._guard.has_names:
-            _HOST.set(urls.host(url))
+        if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(urls.host(url))) is not None:
+            raise _blocked(url, refusal)
+        attempt = Attempt(url)
+        ATTEMPT.set(attempt)
         try:
             response = await self._session.request(
-                method, URL(url, encoded=True), headers=headers, allow_redirects=False
+                method,
+                exact(url),
+                headers=headers,
+                allow_redirects=False,
+                timeout=self._streaming if streamed else self._session.timeout,
             )
         except _ERRORS as error:
-            raise explained(error, url) from error
+            raise explained(error, url, attempt) from error
         return Answer(url, response, self._settings)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where it has none."""
         try:
-            found = await self._resolver.resolve(host.strip("[]"), 0, socket.AF_UNSPEC)
-        except OSError:
+            return min(await self._names.addresses(host.strip("[]")))
+        except (OSError, ValueError):  # no such name, or none that DNS can hold
             return host
-        return min((each["host"] for each in found), default=host)
-
-    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, address = info
-        refusal = self._guard.refusal(address[0], _HOST.get())
-        if refusal is not None:
-            raise _RefusedAddress(f"{address[0]} {_REFUSED}: {refusal}")
-        return socket.socket(family=family, type=kind, proto=protocol)
 
 
-def _tls(settings: ClientSettings) -> bool | ssl.SSLContext:
-    if settings.ca_file is None or not settings.verify_tls:
-        return settings.verify_tls
-    try:
-        return ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:
-        raise FetchError(f"ca_file: {settings.ca_file} cannot be read: {error.strerror or error}") from None
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _COMPRESSED] for start in range(0, len(data), _COMPRESSED))
+
+
+def exact(url: str) -> URL:
+    """A URL in normal form as aiohttp takes it, which then sends it octet for octet.
+
+    Raises:
+        FetchError: it would be sent in another form than the one that was decided about.
+    """
+    root = url.find("/", 8)
+    scheme, _, authority = url[:root].partition("://")
+    # The query goes with the path: yarl would leave out one that is empty.
+    found = URL.build(scheme=scheme, authority=authority, path=url[root:], encoded=True)
+    if str(found) != url or found.raw_path_qs != url[root:] or not _TARGET.fullmatch(url, root):
+        raise FetchError(f"{url!a} is not in the form that is sent: nobody decided about it", url=url)
+    return found
 
 
 def timed_out(url: str, seconds: float) -> Timeout:
@@ -229,17 +264,18 @@ def timed_out(url: str, seconds: float) -> Timeout:
     )
 
 
-def explained(error: Exception, url: str) -> ComityError:
-    """The library's error as one of ours, in words for people."""
+def explained(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
+    """The library's error as one of ours, in words for people.
+
+    Args:
+        attempt: of a request whose head did not arrive. What the guard refused stands there: a server can write what
+            it likes into the error's own text.
+    """
     text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
-    if _REFUSED in text:
-        start = text.find(":", text.find(_REFUSED)) + 1
-        reason = text[start:].strip(" ]'")
-        return AddressBlocked(
-            f"{url} leads to an address that is not to be reached: {reason}",
-            url=url,
-            hint="allow its network with allow_addresses (--allow-address) if it is yours",
-        )
+    if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
+        return _blocked(url, attempt.refusal)
+    if attempt is not None and not attempt.fresh and _is_gone(error):
+        return ConnectionGone(f"{url}: the server closed the connection that was kept for it", url=url)
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -259,3 +295,17 @@ def explained(error: Exception, url: str) -> ComityError:
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _blocked(url: str, refusal: str) -> AddressBlocked:
+    return AddressBlocked(
+        f"{url} leads to an address that is not to be reached: {refusal}",
+        url=url,
+        hint="allow its network with allow_addresses (--allow-address) if it is yours",
+    )
+
+
+def _is_gone(error: Exception) -> bool:
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # else it is the part of a head that came
+    return isinstance(error, aiohttp.ClientOSError) and not isinstance(error, aiohttp.ClientConnectorError)

@@ -20,7 +20,7 @@ from comity.net.transport import Transport
 from comity.policy import Decision, Policy, RobotsResult
 
 if TYPE_CHECKING:
-    from comity.store import Cache
+    from comity.net.cache import Cache
 
 
 class _Line:
@@ -207,18 +207,18 @@ class Turns:
 
     async def _fetch_robots(self, step: FetchRobots, limit: float | None) -> None:
         clock, gate = self._clock, self._gate
-        key = gate.key(urls.host(step.url))
-        kept = None if self.cache is None else self.cache.robots(step.origin, self._policy)
+        cache = self.cache if step.origin not in self._settings.auth else None  # what credentials open is for us alone
+        kept = None if cache is None else cache.robots(step.origin, self._policy)
         if kept is not None and kept.fetched_at <= clock.wall() < kept.expires_at:
             gate.robots_withdrawn(step)
             gate.robots_known(kept, clock.monotonic(), age=clock.wall() - kept.fetched_at)
-            self.report(key)
+            self.report(step.key)
             self._tell(kept)
             return
         if kept is not None and step.cached is None:
             step = replace(step, cached=kept)
             gate.robots_held(kept)
-        asked = [step.url]  # what was asked so far, the last of it is under way
+        asked = [step]  # the hops so far, the last of them under way
         try:
             answer = await fetch_robots(
                 step,
@@ -236,19 +236,19 @@ class Turns:
             gate.epoch = clock.wall() - clock.monotonic()
             in_force = gate.robots_arrived(answer, clock.monotonic())
         finally:
-            for url in (step.url, asked[-1]):
-                self.report(gate.key(urls.host(url)))
-        if self.cache is not None:
-            self.cache.keep_robots(in_force)
+            for hop in (step, asked[-1]):
+                self.report(hop.key)
+        if cache is not None:
+            cache.keep_robots(in_force)
         self._tell(in_force)
 
-    async def _hop(self, step: FetchRobots, asked: list[str], limit: float | None, url: str) -> FetchRobots:
+    async def _hop(self, step: FetchRobots, asked: list[FetchRobots], limit: float | None, url: str) -> FetchRobots:
         """Wait for the turn of the host that a robots.txt redirects to."""
-        while isinstance(hop := self._gate.robots_redirected(step, url, self._clock.monotonic()), Wait):
-            self.report(self._gate.key(urls.host(asked[-1])))
+        while isinstance(hop := self._gate.robots_redirected(step, url, self._clock.monotonic()), Wait | Resolve):
+            self.report(asked[-1].key)
             await self._take(hop, url, limit)
-        self.report(self._gate.key(urls.host(asked[-1])))
-        asked.append(url)
+        self.report(asked[-1].key)
+        asked.append(hop)
         return hop
 
     def _tell(self, result: RobotsResult) -> None:

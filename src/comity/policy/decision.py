@@ -4,16 +4,29 @@ The strings of verdict and recommendation are part of the public contract and ar
 kept as JSON and read back; `decision.schema.json` beside this module describes that form.
 """
 
+import dataclasses
 import json
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from comity.errors import InvalidRecord
+from comity.policy.reading import NUMBER, Fields, checked
 from comity.policy.settings import Mode, Purpose
+from comity.usage.statements import (
+    PURPOSES,
+    Licence,
+    Origin,
+    Preference,
+    Scope,
+    Statement,
+    Usage,
+    Vocabulary,
+)
 
-if TYPE_CHECKING:
-    from comity.signals.usage import Preference, Usage
+SHA256 = re.compile("[0-9a-f]{64}")
 
 Verdict = Literal[
     "allowed_explicit",
@@ -103,6 +116,11 @@ class Decision:
         return f"{self.url} {'may' if self.may_fetch else 'may not'} be fetched by {self.agent}: {self.why}"
 
     @property
+    def by_policy(self) -> bool:
+        """Whether it is our own policy, and no line of robots.txt, that says no: another one might allow the URL."""
+        return not self.may_fetch and (self.rule is None or self.verdict != "disallowed_explicit")
+
+    @property
     def usage_of_purposes(self) -> "dict[Purpose, Preference]":
         """The site's stated preference for each purpose of the policy."""
         return {purpose: self.usage.allows(purpose) for purpose in self.purposes}
@@ -135,12 +153,111 @@ class Decision:
         Raises:
             InvalidRecord: the values are not a decision; the message names the field.
         """
-        from comity.policy.reading import decision
+        return _decision(values)
 
-        return decision(values)
+
+def _members(kind: type, *more: str) -> frozenset[str]:
+    return frozenset((*(field.name for field in dataclasses.fields(kind)), *more))
+
+
+DECISION = _members(Decision)
+RULE = _members(RuleCited)
+SOURCE = _members(Source)
+STATEMENT = _members(Statement, "source")
+LICENCE = _members(Licence, "source")
+USAGE = _members(Usage, *PURPOSES)
+
+
+def _decision(values: Mapping[str, Any]) -> Decision:
+    """The decision that `Decision.to_dict` wrote down.
+
+    Raises:
+        InvalidRecord: the values are not a decision; the message names the field.
+    """
+    fields = Fields(values, "decision", DECISION)
+    rule, source = fields.inner("rule", RULE), fields.inner("source", SOURCE)
+    read = Decision(
+        url=fields.of("url", str),
+        agent=fields.of("agent", str),
+        verdict=fields.one_of("verdict", Verdict),
+        recommendation=fields.one_of("recommendation", Recommendation),
+        may_fetch=fields.of("may_fetch", bool),
+        mode=fields.one_of("mode", Mode),
+        why=fields.of("why", str),
+        rule=None if rule is None else RuleCited(rule.of("line", int), rule.of("text", str)),
+        delay=fields.number("delay"),
+        source=None if source is None else _source(source),
+        purposes=tuple(checked(each, Purpose, "purposes") for each in fields.of("purposes", list)),
+        usage=_usage(fields.inner("usage", USAGE)),
+    )
+    fitting = (RECOMMENDATION[read.verdict], *(("not_recommended",) if not read.may_fetch else ()))
+    if read.recommendation not in fitting and read.mode != "report_only":
+        raise InvalidRecord(f"decision: recommendation {read.recommendation} does not fit verdict {read.verdict}")
+    if read.may_fetch and read.mode == "respect" and read.verdict == "disallowed_explicit":
+        raise InvalidRecord("decision: may_fetch does not fit verdict disallowed_explicit in mode respect")
+    return read
+
+
+def _source(fields: "Fields") -> Source:
+    redirects = fields.of("redirects", list)
+    if not all(isinstance(each, str) for each in redirects):
+        raise InvalidRecord("decision: source.redirects holds something that is no text")
+    sha256, since = fields.of("sha256", str | None), fields.of("unreachable_since", NUMBER | None)
+    if sha256 is not None and not SHA256.fullmatch(sha256):
+        raise InvalidRecord(f"decision, source: sha256 is {sha256!r:.80}, not 64 hexadecimal digits")
+    return Source(
+        origin=fields.of("origin", str),
+        url=fields.of("url", str),
+        status=fields.of("status", int | None),
+        error=fields.of("error", str | None),
+        sha256=sha256,
+        fetched_at=fields.number("fetched_at"),
+        expires_at=fields.number("expires_at", none=math.inf),
+        redirects=tuple(redirects),
+        unreachable_since=None if since is None else fields.number("unreachable_since"),
+    )
+
+
+def _usage(fields: "Fields | None") -> Usage:
+    if fields is None:
+        raise InvalidRecord("decision: usage is missing")
+    return Usage(
+        statements=tuple(
+            Statement(
+                purpose=each.of("purpose", str),
+                value=each.one_of("value", Preference),
+                vocabulary=each.one_of("vocabulary", Vocabulary),
+                origin=each.one_of("origin", Origin),
+                name=each.of("name", str),
+                text=each.of("text", str),
+                line=each.of("line", int | None),
+                path=each.of("path", str | None),
+                group=each.of("group", str | None),
+                scope=each.one_of("scope", Scope),
+                applies=each.of("applies", bool),
+                note=each.of("note", str),
+            )
+            for each in fields.list_of("statements", STATEMENT)
+        ),
+        licences=tuple(
+            Licence(
+                url=each.of("url", str),
+                vocabulary=each.one_of("vocabulary", Vocabulary),
+                origin=each.one_of("origin", Origin),
+                name=each.of("name", str),
+                line=each.of("line", int | None),
+                applies=each.of("applies", bool),
+                note=each.of("note", str),
+            )
+            for each in fields.list_of("licences", LICENCE)
+        ),
+        applicable=fields.of("applicable", bool),
+    )
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
-    schema: dict[str, Any] = json.loads(files("comity.policy").joinpath("decision.schema.json").read_text("utf-8"))
+    from importlib.resources import files  # late: the module is heavy
+
+    schema: dict[str, Any] = json.loads(files(__package__).joinpath("decision.schema.json").read_text("utf-8"))
     return schema

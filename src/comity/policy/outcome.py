@@ -6,18 +6,20 @@ decides what follows for a URL (see ruling.py).
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from email.message import Message
 from functools import cached_property
 from typing import Literal
 
 from comity.http_date import http_date
-from comity.policy.settings import DAY, Policy
+from comity.policy.presets import DAY
+from comity.policy.settings import Policy
 from comity.robots import Robots, parse
+from comity.signals import content_type
 
 Kind = Literal["read", "unavailable", "unreachable", "unparsable"]
 
+LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
 SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
 
 
@@ -34,6 +36,7 @@ class RobotsResult:
         expires_at: Unix time in seconds after which it is asked for again.
         redirects: addresses passed on the way.
         headers: response headers, names in lower case.
+        left_out: whether the answer had more body than is here: it was cut, or is no file that is read.
         unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
             it is the last good copy, standing in.
     """
@@ -50,6 +53,7 @@ class RobotsResult:
     headers: Mapping[str, str] = field(default_factory=dict)
     unreachable_since: float | None = None
     robots: Robots | None = None
+    left_out: bool = False
 
     @cached_property
     def sha256(self) -> str | None:
@@ -74,6 +78,7 @@ class RobotsResult:
         headers: Mapping[str, str] | None = None,
         redirects: tuple[str, ...] = (),
         error: str | None = None,
+        cut: bool = False,
     ) -> "RobotsResult":
         """Sort an HTTP response by RFC 9309, 2.3.1.
 
@@ -83,6 +88,7 @@ class RobotsResult:
         Args:
             headers: of the response, names in lower case.
             error: what went wrong with the redirects, for people.
+            cut: whether the body went on where reading it was left off (RFC 9309, 2.5).
         """
         headers = dict(headers or {})
         robots = None
@@ -108,6 +114,7 @@ class RobotsResult:
             headers=headers,
             unreachable_since=fetched_at if kind == "unreachable" else None,
             robots=robots,
+            left_out=cut or (robots is None and bool(body)),
         )
 
     @classmethod
@@ -174,6 +181,22 @@ def standing(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> 
     return replace(now, unreachable_since=since)
 
 
+def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
+
+    Args:
+        headers: as received; a mapping may hold a name more than once.
+    """
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        if name not in found:
+            found[name] = value
+        elif name in LISTS:
+            found[name] += ", " + value
+    return found
+
+
 def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
     """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
 
@@ -182,7 +205,7 @@ def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float 
         shortest: seconds that are given in any case.
     """
     directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
-    named = {name.strip(): value.strip(' "') for name, _, value in directives}
+    named = {name.strip(): value.strip(' "') for name, _, value in reversed(directives)}  # the first counts (4.2.1)
     life = DAY
     if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
         return shortest
@@ -208,10 +231,9 @@ def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes
     """The body in the character set that our URLs use, where the policy goes by the declared one."""
     if policy.robots_charset == "utf-8":
         return body
-    declared = Message()
-    declared["Content-Type"] = headers.get("content-type", "")
+    declared = content_type.extract(headers.get("content-type", ""))
     try:
-        text = body.decode(declared.get_content_charset("utf-8"), "replace")
+        text = body.decode((declared and declared.charset) or "utf-8", "replace")
     except (LookupError, ValueError):  # a character set that nobody knows
         return body
     return text.encode(policy.url_charset, "replace")

@@ -7,9 +7,8 @@ reads a robots.txt (comity.robots.dialects). Code asks for settings and never fo
 import math
 from typing import Any, Final
 
-from comity.policy.settings import DAY
-
 HOUR: Final = 3600.0
+DAY: Final = 86_400.0
 
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "rfc9309": {},

@@ -15,10 +15,16 @@ from comity.robots.explain import brief, cut
 
 if TYPE_CHECKING:
     from comity.robots import Robots
-    from comity.robots.rates import VisitTime
-    from comity.signals.usage import RobotsUsage, Usage
+    from comity.robots.rates import RequestRate, VisitTime
+    from comity.robots.usage import RobotsUsage
+    from comity.robots.values import Rule
+    from comity.usage import Usage
 
 
+SLOW: Final = 4_000_000
+"""Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
+MOST_SLOW: Final = 64
+"""Slow answers remembered: a URL is asked about more than once on its way."""
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
@@ -26,14 +32,15 @@ class Ruling:
     """The answer to every question about one origin, under one policy.
 
     Attributes:
-        delay: seconds between two requests that policy and site ask for.
-        asked: the seconds that the site asks for itself, or None.
+        delay: seconds between two requests that policy and site ask for, at the slowest time of day (see `delay_at`).
 
     Args:
         result: what came of asking for robots.txt; None where the policy's mode is `ignore`.
     """
 
     def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy: a Policy is expected, not {type(policy).__name__}")
         if result is None and policy.mode != "ignore":
             raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
         self._policy = policy
@@ -43,10 +50,12 @@ class Ruling:
         self._no_usage: Usage | None = None
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
         self._note = ""  # what is to be said of the copy that decides
+        self._asterisks = 0
+        self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say
-        self.asked: float | None = None
         self._hours: VisitTime | None = None
-        self.delay = policy.min_interval
+        self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
+        self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
         if policy.mode == "ignore":
             self._source = None
             self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
@@ -65,6 +74,14 @@ class Ruling:
         else:
             self._read(result.robots, result)
 
+    def is_slow(self, url: str) -> bool:
+        """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
+        not known yet.
+
+        RFC 9309, 2.5 has everybody read 500 KiB of rules, and each of them may take time linear in the URL's length.
+        """
+        return self._asterisks * len(url) > SLOW and url not in self._slow
+
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
         if self._policy.mode != "respect":
@@ -72,14 +89,28 @@ class Ruling:
         if self._whole is not None:
             return not self._whole[1] or _is_robots_txt(url)
         assert self._robots is not None
-        return not self._refused and self._robots.allowed(url, self._policy.agent)
+        if self._refused and not _is_robots_txt(url):
+            return False
+        if self._asterisks * len(url) > SLOW:
+            return self._answer(self._robots, url)[0]
+        return self._robots.allowed(url, self._policy.asked_as)
+
+    def delay_at(self, wall: float) -> float:
+        """Seconds between two requests that policy and site ask for at a Unix time."""
+        if not self._rates:
+            return self.delay
+        return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
 
     def opens_at(self, wall: float) -> float:
         """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
         return wall if self._hours is None else self._hours.opens_at(wall)
 
-    def decide(self, url: str) -> Decision:
-        """The decision about a URL of the origin."""
+    def decide(self, url: str, wall: float | None = None) -> Decision:
+        """The decision about a URL of the origin.
+
+        Args:
+            wall: Unix time for which its delay is; None for the slowest time of day.
+        """
         policy = self._policy
         rule: RuleCited | None = None
         recommended = True
@@ -90,14 +121,14 @@ class Ruling:
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
-            allowed, decider, why = brief(self._robots, url, policy.agent)
+            allowed, decider, why = self._answer(self._robots, url)
             if decider is not None:
                 rule = RuleCited(decider.line, cut(decider.text))
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
-            if allowed and self._refused:
+            if allowed and self._refused and not _is_robots_txt(url):
                 blocked, why, recommended = True, self._refused, False
             why += self._note
         if blocked and policy.mode == "report_only":
@@ -111,11 +142,21 @@ class Ruling:
             policy.mode,
             why,
             rule,
-            self.delay,
+            self.delay if wall is None else self.delay_at(wall),
             self._source,
             policy.purposes,
             usage,
         )
+
+    def _answer(self, robots: "Robots", url: str) -> tuple[bool, "Rule | None", str]:
+        if self._asterisks * len(url) <= SLOW:
+            return brief(robots, url, self._policy.asked_as)
+        answer = self._slow.get(url)
+        if answer is None:
+            if len(self._slow) >= MOST_SLOW:
+                self._slow.clear()
+            answer = self._slow[url] = brief(robots, url, self._policy.asked_as)
+        return answer
 
     def _read(self, robots: "Robots", result: RobotsResult) -> None:
         policy = self._policy
@@ -123,29 +164,30 @@ class Ruling:
             day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
             self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
         self._robots = robots
-        wishes = []
-        if "crawl-delay" in policy.honour:
-            wishes.append(robots.crawl_delay(policy.agent))
-        if "request-rate" in policy.honour and (rate := robots.request_rate(policy.agent)) is not None:
-            wishes.append(rate.seconds / rate.requests)
-        self.asked = max((wish for wish in wishes if wish is not None), default=None)
-        if self.asked is not None:
-            self.delay = max(self.delay, self.asked)
-            if policy.max_crawl_delay is not None and self.asked > policy.max_crawl_delay:
-                self._refused = (
-                    f"the site asks for {self.asked:g} s between requests, more than the "
-                    f"{policy.max_crawl_delay:g} s that the policy allows (max_crawl_delay)"
-                )
+        self._asterisks = robots.body.count(b"*")
+        asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
+        rates = robots.request_rates(policy.asked_as) if "request-rate" in policy.honour else ()
+        self._rates = tuple(rate for rate in rates if rate.start is not None)
+        always = [asked or 0.0, *(rate.interval for rate in rates if rate.start is None)]
+        self._least = max([policy.min_interval, *always])
+        self.delay = max([self._least, *(rate.interval for rate in self._rates)])
+        slowest = max([*always, *(rate.interval for rate in self._rates)])
+        if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
+            at_times = " at some time of the day" if slowest > max(always) else ""
+            self._refused = (
+                f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
+                f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
+            )
         if "visit-time" in policy.honour:
-            self._hours = robots.visit_time(policy.agent)
+            self._hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
-            from comity.signals.usage import for_agent
+            from comity.robots.usage import for_agent
 
-            self._usage = for_agent(robots, policy.agent)
+            self._usage = for_agent(robots, policy.asked_as)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:
-            from comity.signals.usage.statements import Usage
+            from comity.usage.statements import Usage
 
             self._no_usage = Usage()
         return self._no_usage

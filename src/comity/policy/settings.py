@@ -7,12 +7,16 @@ may go, which addresses may be reached. It never holds what a site said.
 import dataclasses
 import ipaddress
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.policy.presets import DAY, PRESETS
+from comity.robots.agents import TOKEN, product_token
+from comity.robots.dialects import Dialect, dialect
 
 Mode = Literal["respect", "report_only", "ignore"]
 OnUnreachable = Literal["disallow", "allow"]
@@ -20,10 +24,9 @@ OnUnavailable = Literal["allow", "disallow_401_403"]
 OnUnparsable = Literal["allow_warn", "disallow"]
 PaceRecord = Literal["crawl-delay", "request-rate", "visit-time"]
 PaceBy = Literal["host", "domain", "address"]
-Purpose = Literal["search", "ai-input", "train-ai"]
+Purpose = Literal["search", "ai-input", "train-ai", "ai-train"]  # the last is kept as train-ai
 RobotsCharset = Literal["utf-8", "declared"]
 
-DAY = 86_400.0
 ASCII = "".join(map(chr, range(33, 127)))
 
 
@@ -32,11 +35,14 @@ class Policy:
     """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
 
     Attributes:
-        agent: the User-Agent header we send; its product token (before `/` or white space) is what groups are
-            matched against (RFC 9309, 2.2.1).
+        agent: the User-Agent header we send. Groups are matched against its product token (RFC 9309, 2.2.1): what
+            stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
+        product_token: the token, where `agent` has it in another place; it must occur there (RFC 9309, 2.2.1). None:
+            read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
-        dialect: how robots.txt is read; a name known to `comity.parse`.
+        dialect: how robots.txt is read: a name known to `comity.parse`, a name with what it differs in, such as
+            `rfc9309 precedence=allow_first`, or a `Dialect`.
         on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
         on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
@@ -64,15 +70,16 @@ class Policy:
         max_retry_after: seconds; a longer Retry-After is cut to it.
         breaker_failures: consecutive failed calls after which a host's circuit opens and nothing is sent; 0: never.
         breaker_recovery: seconds an open circuit waits before one probe decides.
-        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai`. Decisions then say what the site
-            states about each; it never blocks a fetch.
+        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions
+            then say what the site states about each; it never blocks a fetch.
         allow_addresses: networks (CIDR) that may be reached although they are not public.
         allow_hosts: host names that may have any address, such as `intranet.example`.
     """
 
     agent: str = "comity/0.1"
+    product_token: str | None = None
     mode: Mode = "respect"
-    dialect: str = "rfc9309"
+    dialect: str | Dialect = "rfc9309"
     on_unreachable: OnUnreachable = "disallow"
     on_unavailable: OnUnavailable = "allow"
     on_unparsable: OnUnparsable = "allow_warn"
@@ -99,8 +106,7 @@ class Policy:
     allow_hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.agent, str) or not self.product or not self.agent.isprintable():
-            raise InvalidSetting(f"agent: {self.agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
+        _names(self.agent, self.product_token)
         _one_of("mode", self.mode, get_args(Mode))
         _one_of("on_unreachable", self.on_unreachable, get_args(OnUnreachable))
         _one_of("on_unavailable", self.on_unavailable, get_args(OnUnavailable))
@@ -118,12 +124,14 @@ class Policy:
         _whole("breaker_failures", self.breaker_failures, 0, 1_000_000)
         _charset("url_charset", self.url_charset)
         _some_of(self, "honour", get_args(PaceRecord))
-        _some_of(self, "purposes", get_args(Purpose))
+        _purposes(self)
         _switch("robots_fetch_counts", self.robots_fetch_counts)
         _whole("robots_redirects", self.robots_redirects, 0, 20)
-        from comity.robots import DIALECTS
-
-        _one_of("dialect", self.dialect, tuple(DIALECTS))
+        if not isinstance(self.dialect, str | Dialect | Mapping):
+            raise InvalidSetting(f"dialect: {self.dialect!r:.200} is neither a name nor a Dialect")
+        if not isinstance(self.dialect, str):
+            object.__setattr__(self, "dialect", dialect(self.dialect))
+        dialect(self.dialect)
         hosts = _texts("allow_hosts", self.allow_hosts)
         object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in hosts))
         networks = _texts("allow_addresses", self.allow_addresses)
@@ -139,17 +147,19 @@ class Policy:
         Raises:
             InvalidSetting: no preset has this name, or a field has a value that is not allowed.
         """
-        from comity.policy.presets import PRESETS
-
         _one_of("preset", name, tuple(PRESETS))
         _known_fields(changes)
         return cls(**{**PRESETS[name], **changes})
 
     @property
     def product(self) -> str:
-        """Our product token: what stands before `/` or white space in `agent`."""
-        words = self.agent.split("/", 1)[0].split()
-        return words[0] if words else ""
+        """Our product token (RFC 9309, 2.2.1)."""
+        return self.product_token or product_token(self.agent)
+
+    @property
+    def asked_as(self) -> str:
+        """What a site's files are asked about: the product token where one is given, else the whole agent string."""
+        return self.product_token or self.agent
 
     def with_changes(self, **changes: object) -> "Policy":
         """A copy with some fields changed, checked anew."""
@@ -163,6 +173,26 @@ def _known_fields(changes: Iterable[str]) -> None:
         raise InvalidSetting(f"{', '.join(unknown)}: a policy has no such field")
 
 
+def _names(agent: object, token: object) -> None:
+    """An agent string, and the product token in it."""
+    if not isinstance(agent, str) or not agent.isprintable() or not agent.strip(" /"):
+        raise InvalidSetting(f"agent: {agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
+    if token is None:
+        if not product_token(agent):
+            raise InvalidSetting(
+                f"agent: {agent!r} has no product token that is ours",
+                hint="write 'MyBot/1.0 (+URL)' or 'Mozilla/5.0 (compatible; MyBot/1.0; +URL)', or set product_token",
+            )
+        return
+    if not isinstance(token, str) or re.fullmatch(TOKEN, token) is None:
+        raise InvalidSetting(f"product_token: {token!r} is no name such as MyBot: letters, digits, '-' and '_'")
+    if token.lower() not in agent.lower():
+        raise InvalidSetting(
+            f"product_token: {token!r} does not occur in the agent {agent!r}, as RFC 9309, 2.2.1 asks",
+            hint="sites look for it there: write it into agent too",
+        )
+
+
 def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in allowed:
         raise InvalidSetting(f"{field}: {value!r} is not one of {', '.join(allowed)}")
@@ -174,6 +204,20 @@ def _some_of(policy: Policy, field: str, allowed: tuple[str, ...]) -> None:
     for name in names:
         _one_of(field, name, allowed)
     object.__setattr__(policy, field, tuple(name for name in allowed if name in names))
+
+
+def _purposes(policy: Policy) -> None:
+    """Each purpose once, by the name that the vocabulary has for it."""
+    names = _texts("purposes", policy.purposes)
+    if names:
+        from comity.usage.statements import PURPOSES, purpose_named
+
+        for name in names:
+            _one_of("purposes", name, get_args(Purpose))
+        named = {purpose_named(name) for name in names}
+        object.__setattr__(policy, "purposes", tuple(name for name in PURPOSES if name in named))
+    else:
+        object.__setattr__(policy, "purposes", ())
 
 
 def _whole(field: str, value: object, least: int, most: int) -> None:

@@ -186,5 +186,5 @@ def _place(block: Block) -> Place:
 
 @cache
 def _forest() -> Forest:
-    table = json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8"))
+    table = json.loads(files(__package__).joinpath("content.json").read_text("utf-8"))
     return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])

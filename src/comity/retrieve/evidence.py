@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from typing import Any, Literal
 
 from comity.policy import Decision
@@ -15,7 +14,7 @@ from comity.retrieve.metadata import NOTHING, Metadata
 from comity.retrieve.quality import Quality
 from comity.signals.llms import Reason, Strategy
 from comity.signals.robots_meta import PageWarning
-from comity.signals.usage import PURPOSES, Usage
+from comity.usage import PURPOSES, Usage
 
 Outcome = Literal[
     "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
@@ -178,7 +177,9 @@ def sha256(data: bytes | str) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
-    schema: dict[str, Any] = json.loads(files("comity.retrieve").joinpath("retrieved.schema.json").read_text("utf-8"))
+    from importlib.resources import files  # late: the module is heavy
+
+    schema: dict[str, Any] = json.loads(files(__package__).joinpath("retrieved.schema.json").read_text("utf-8"))
     return schema
 
 

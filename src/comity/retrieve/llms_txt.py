@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
 from comity.net import AsyncClient
-from comity.policy.outcome import freshness
+from comity.policy.outcome import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.parts import Fetched, Fetcher, fetched
 from comity.signals import llms
@@ -73,4 +73,4 @@ def _manifest(origin: str, answer: Fetched, digest: str | None, problem: str | N
 
 
 def _life(answer: Fetched) -> float:
-    return freshness({name.lower(): value for name, value in reversed(answer.headers)}, answer.fetched_at)
+    return freshness(combined(answer.headers), answer.fetched_at)

@@ -7,7 +7,7 @@ from comity.policy import Decision, Policy
 from comity.signals import robots_meta
 from comity.signals.links import Page
 from comity.signals.robots_meta import PageWarning
-from comity.signals.usage import Usage
+from comity.usage import Usage
 
 
 def about(
@@ -21,7 +21,7 @@ def about(
         tags: the values of `X-Robots-Tag`.
         now: the time by which a date that the page states is judged.
     """
-    said = robots_meta.read(tags, page.metas, agent=policy.agent, now=now)
+    said = robots_meta.read(tags, page.metas, agent=policy.asked_as, now=now)
     return (*_of_robots(decision), *_of_usage(usage, policy), *said.warnings, *_of_citation(page))
 
 

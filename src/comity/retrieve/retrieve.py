@@ -206,7 +206,7 @@ class _Retrieval:
 
     async def result(self, requested: Decision, answer: Fetched, kind: Form) -> Retrieved:
         """Convert, judge and put together."""
-        agent = self.client.policy.agent
+        policy = self.client.policy
         for hop in answer.redirects:
             await self.decide(hop)
         decision = await self.decide(answer.url)
@@ -223,8 +223,8 @@ class _Retrieval:
         title = said.title if kind == "html" else _heading(read.markdown)
         stated = usage.merge(
             decision.usage,
-            usage.from_headers(answer.headers, agent=agent, url=answer.url),
-            usage.from_metas(said.metas, agent=agent, url=said.base),
+            usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
+            usage.from_metas(said.metas, agent=policy.asked_as, url=said.base),
             usage.Usage(licences=usage.from_links(read.licences, said.base)),
         )
         signs = await asyncio.to_thread(
@@ -251,12 +251,12 @@ class _Retrieval:
                 stated,
                 said,
                 answer.values("x-robots-tag"),
-                self.client.policy,
+                policy,
                 datetime.fromtimestamp(answer.fetched_at, UTC),
             ),
             hidden=read.hidden,
             evidence=Evidence(
-                agent=agent,
+                agent=policy.agent,
                 strategy=self.strategy,
                 decision=requested,
                 manifests=tuple(self.manifests.values()),

@@ -5,12 +5,11 @@ the blocks in it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from comity.retrieve.tree import Node, Text, is_block
 
-if TYPE_CHECKING:
-    from comity.retrieve.markdown import Writer
+Writer = Any  # that of markdown.py, which calls this module
 
 _MOST_COLUMNS: Final = 100
 _WIDEST_SPAN: Final = 20

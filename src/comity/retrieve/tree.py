@@ -6,14 +6,11 @@ What a hostile page could make expensive is bounded before (`bounds`) and in the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser
 
 from comity.retrieve import bounds
-
-if TYPE_CHECKING:
-    from comity.retrieve.blocks import Block
 
 MAX_DEPTH: Final = 128
 """Levels of nesting that are read; what is deeper is cut off."""
@@ -39,7 +36,7 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.block: Block | None = None
+        self.block: Any = None  # a Block, known above
 
     @property
     def kept(self) -> bool:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from comity.robots.dialects import DIALECTS, Dialect, dialect
-from comity.robots.parsed import Robots, parse
+from comity.robots.robots import Robots, parse
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:

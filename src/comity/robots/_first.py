@@ -1,4 +1,4 @@
-"""The first question of an agent, answered in one pass over the index.
+"""The first question of an agent, answered in one pass over the index; and which rules are an agent's.
 
 Many files are asked once and never again; for them a Matcher would cost more than it saves. This pass reads groups and
 rules as the index has them, for dialects whose settings allow it (see `suits`); every other question takes the general
@@ -19,16 +19,18 @@ except ModuleNotFoundError:
     from comity import _cython as cython
 
 
-def suits(dialect: Dialect) -> bool:
-    """Whether the first question can be answered in one pass."""
+def chooses(dialect: Dialect) -> bool:
+    """Whether the rules of an agent can be found in one pass."""
     return (
         cython.compiled
         and dialect.agent_match in ("product_token", "letters")
         and dialect.group_choice == "merge_matching"
-        and dialect.precedence == "longest"
-        and dialect.tie == "allow"
-        and dialect.wildcards
     )
+
+
+def suits(dialect: Dialect) -> bool:
+    """Whether the first question can be answered in one pass."""
+    return chooses(dialect) and dialect.precedence == "longest" and dialect.tie == "allow" and dialect.wildcards
 
 
 def first(
@@ -75,11 +77,9 @@ def first(
         if kind == 1:
             if after_rule:
                 ours = everybodys = after_rule = False
-            if size and start[0] == 42 and (size == 1 or (letters and _is_blank(start[1]))):
+            if _is_star(start, size, letters):
                 everybodys = True
-                continue
-            size = _letters(start, size) if letters else _token(start, size)
-            if _equals(start, size, one, len(one)) or _equals(start, size, other, len(other)):
+            elif _is_ours(start, size, letters, one, other):
                 ours = named = True
         elif kind <= 3:
             after_rule = True
@@ -92,6 +92,82 @@ def first(
                 common = max(common, weight)
     weight = own if named else common
     return weight < 2 or weight & 1 == 1
+
+
+def chosen(
+    body: bytes, index: array[int], names: tuple[bytes, bytes], letters: cython.bint
+) -> tuple[tuple[int, ...], array[int]]:
+    """Where the groups that apply to an agent begin in the index, and the numbers of their rules there.
+
+    Args are those of `first`. For dialects that compare names so and merge all groups that match.
+    """
+    text: cython.p_const_char = body
+    entries: cython.const[cython.ulonglong][:] = index
+    total: cython.Py_ssize_t = len(index)
+    number: cython.Py_ssize_t
+    entry: cython.ulonglong
+    kind: cython.int
+    ours: cython.bint = False
+    everybodys: cython.bint = False
+    named: cython.bint = False
+    after_rule: cython.bint = True
+    start: cython.p_const_char
+    size: cython.Py_ssize_t
+    group: cython.Py_ssize_t = 0  # where it begins
+    count: cython.Py_ssize_t = 0
+    starts: list[int] = []
+    found: cython.p_uint = cython.cast(cython.p_uint, malloc(4 * total + 4))
+    one: bytes = names[0]
+    other: bytes = names[1]
+    numbers = array("I")
+    if found == cython.NULL:
+        raise MemoryError
+    try:
+        for number in range(total):
+            entry = entries[number]
+            kind = cython.cast(cython.int, entry & 0xFF)
+            if kind == 1:
+                start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
+                size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
+                if after_rule:
+                    ours = everybodys = after_rule = False
+                    group = number
+                if _is_star(start, size, letters):
+                    if not everybodys and not ours and not named:
+                        starts.append(group)
+                    everybodys = True
+                elif not ours and _is_ours(start, size, letters, one, other):
+                    if not named:  # what was found for everybody does not count
+                        starts.clear()
+                        count = 0
+                    ours = named = True
+                    starts.append(group)
+            elif kind <= 3:
+                after_rule = True
+                if ours or (everybodys and not named):
+                    found[count] = number
+                    count += 1
+        if count:
+            numbers.frombytes(cython.cast(cython.p_char, found)[: 4 * count])
+    finally:
+        free(found)
+    return tuple(starts), numbers
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_star(value: cython.p_const_char, size: cython.Py_ssize_t, letters: cython.bint) -> cython.bint:
+    return size > 0 and value[0] == 42 and (size == 1 or (letters and _is_blank(value[1])))
+
+
+@cython.cfunc
+@cython.inline
+def _is_ours(
+    value: cython.p_const_char, size: cython.Py_ssize_t, letters: cython.bint, one: bytes, other: bytes
+) -> cython.bint:
+    size = _letters(value, size) if letters else _token(value, size)
+    return _equals(value, size, one, len(one)) or _equals(value, size, other, len(other))
 
 
 @cython.cfunc

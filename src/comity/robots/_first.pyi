@@ -3,6 +3,7 @@ from collections.abc import Callable
 
 from comity.robots.dialects import Dialect
 
+def chooses(dialect: Dialect) -> bool: ...
 def suits(dialect: Dialect) -> bool: ...
 def first(
     body: bytes,
@@ -13,3 +14,6 @@ def first(
     index_html: bool,
     comparable: Callable[[bytes], bytes],
 ) -> bool: ...
+def chosen(
+    body: bytes, index: array[int], names: tuple[bytes, bytes], letters: bool
+) -> tuple[tuple[int, ...], array[int]]: ...

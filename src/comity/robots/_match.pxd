@@ -1,7 +1,7 @@
 from comity.robots._path cimport path_of
 from comity.robots._pattern cimport matches_octets
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport free
+from libc.string cimport memcmp
 
 cdef class Matcher:
     cdef int _form
@@ -31,3 +31,5 @@ cdef class Matcher:
 
 cdef class Asked:
     cdef readonly dict _matchers
+
+cdef unsigned int spread(unsigned int key) noexcept

@@ -13,13 +13,13 @@ whether the rule allows.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 
 try:
     import cython
 except ModuleNotFoundError:
     from comity import _cython as cython
 
+from comity.robots._path import unanswerable
 from comity.robots._pattern import matches
 
 if not cython.compiled:  # compiled, it comes from the .pxd file, without Python in between
@@ -29,8 +29,8 @@ FEW = 12  # wildcard patterns that are simply tried one after the other
 _SEEN = cython.declare(cython.uint, 1 << 13)  # bits of the filter before the hash table
 
 
-class _Tables:
-    """What a Matcher is made of, before it is packed: built the same way in both forms."""
+class Tables:
+    """What a Matcher is made of where it is interpreted."""
 
     def __init__(self, ranks: dict[bytes, int], wildcards: bool) -> None:
         self.literals: list[bytes] = []
@@ -85,30 +85,11 @@ def _file(patterns: list[bytes]) -> tuple[list[int], dict[int, list[int]]]:
 
 @cython.cclass
 class Matcher:
-    """The rules of one agent, ready to be asked. Immutable.
+    """The rules of one agent, ready to be asked. Made by `_making`; immutable."""
 
-    Args:
-        ranks: normalised pattern -> rank of the best rule that has it.
-        form: how paths are normalised, one of FORMS.
-        wildcards: whether `*` and a final `$` are special.
-        robots_txt_allowed: whether `/robots.txt` is allowed whatever the rules say.
-    """
-
-    def __init__(
-        self, ranks: dict[bytes, int], form: int, semicolon: bool, wildcards: bool, robots_txt_allowed: bool
-    ) -> None:
-        tables = _Tables(ranks, wildcards)
-        self._form = form
-        self._semicolon = semicolon
-        self._robots_txt_allowed = robots_txt_allowed
-        if cython.compiled:
-            _pack(self, tables)
-        else:
-            self._tables = tables
-
-    def allows(self, url: str) -> bool:
-        """Whether the rules allow a URL."""
-        return _allows(self, url)
+    def allows(self, path: bytes) -> bool:
+        """Whether the rules allow a path, given as `path_of` gives it."""
+        return _allows(self, path)
 
     def best(self, path: bytes) -> int:
         """The highest rank among the rules that match a path; 0 where none does."""
@@ -140,7 +121,7 @@ def _best(self: Matcher, path: bytes) -> cython.ulonglong:
     return _best_of(self._tables, path)
 
 
-def _best_of(tables: _Tables, path: bytes) -> int:
+def _best_of(tables: Tables, path: bytes) -> int:
     """The interpreted form of the question."""
     best = 0
     number = bisect_right(tables.literals, path) - 1
@@ -166,8 +147,7 @@ def _best_of(tables: _Tables, path: bytes) -> int:
 
 @cython.cfunc
 @cython.inline
-def _allows(matcher: Matcher, url: str) -> cython.bint:
-    path: bytes = path_of(url, matcher._form, matcher._semicolon)
+def _allows(matcher: Matcher, path: bytes) -> cython.bint:
     rank: cython.ulonglong = _best(matcher, path)
     if rank & 1 or rank == 0:
         return True
@@ -181,30 +161,50 @@ class Asked:
     def __init__(self) -> None:
         self._matchers = {}
 
-    def allowed(self, url: str, agent: str) -> bool:
+    def allowed(self, url, agent):  # types: see the .pyi
         """Whether `agent` may fetch `url`.
 
         Args:
             url: absolute, or a path with its query.
             agent: product token or whole User-Agent header.
+
+        Raises:
+            InvalidURL: `url` is neither a URL nor a path; the two may have been swapped.
+            TypeError: one of the two is not text.
         """
+        if not isinstance(agent, str):
+            raise unanswerable(url, agent)
         matcher = self._matchers.get(agent)
         if matcher is None:
             return self._first_asked(url, agent)
-        return _allows(matcher, url)
+        return _answer(matcher, url, agent)
 
-    def allowed_many(self, urls: Iterable[str], agent: str) -> list[bool]:
+    def allowed_many(self, urls, agent):
         """`allowed` for many URLs."""
+        if isinstance(urls, str | bytes):
+            raise TypeError("urls: several URLs are expected, not one text")
+        if not isinstance(agent, str):
+            raise unanswerable("/", agent)
         matcher = self._matchers.get(agent)
         if matcher is None:
             matcher = self._matcher_for(agent)
-        return [_allows(matcher, url) for url in urls]
+        return [_answer(matcher, url, agent) for url in urls]
 
-    def _first_asked(self, url: str, agent: str) -> bool:
-        return _allows(self._matcher_for(agent), url)
+    def _first_asked(self, url, agent):
+        return _answer(self._matcher_for(agent), url, agent)
 
-    def _matcher_for(self, agent: str) -> Matcher:
+    def _matcher_for(self, agent):
         raise NotImplementedError
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1)
+def _answer(matcher: Matcher, url: object, agent: object) -> cython.bint:
+    path: bytes = path_of(url, matcher._form, matcher._semicolon)
+    if len(path) == 0:
+        raise unanswerable(url, agent)
+    return _allows(matcher, path)
 
 
 # The compiled form.
@@ -213,93 +213,11 @@ class Asked:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _spread(key: cython.uint) -> cython.uint:
+def spread(key: cython.uint) -> cython.uint:
     """Mix the bits of a key, so that near keys land far apart."""
     mixer: cython.uint = 0x9E3779B1
     key = (key ^ (key >> 11)) * mixer
     return key ^ (key >> 15)
-
-
-@cython.cfunc
-def _room(self: Matcher, count: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.p_void:
-    room: cython.p_void = calloc(count if count else 1, width)
-    if room == cython.NULL:
-        raise MemoryError
-    self._size += count * width
-    return room
-
-
-@cython.cfunc
-def _pack(self: Matcher, tables: object) -> cython.int:
-    """Copy the tables into plain memory."""
-    i: cython.Py_ssize_t
-    literals: list[bytes] = tables.literals
-    wild: list[bytes] = tables.wild
-    at: cython.uint = 0
-    pattern: bytes
-    self._count = len(literals)
-    self._text = cython.cast(cython.p_char, _room(self, sum(map(len, literals)), 1))
-    self._starts = cython.cast(cython.p_uint, _room(self, self._count + 1, 4))
-    self._parents = cython.cast(cython.p_int, _room(self, self._count, 4))
-    self._bests = cython.cast(cython.p_ulonglong, _room(self, self._count, 8))
-    for i in range(self._count):
-        pattern = literals[i]
-        memcpy(self._text + at, cython.cast(cython.p_char, pattern), len(pattern))
-        self._starts[i] = at
-        at += len(pattern)
-        self._parents[i] = tables.parents[i]
-        self._bests[i] = tables.bests[i]
-    self._starts[self._count] = at
-    at = 0
-    self._wild_count = len(wild)
-    self._wild_text = cython.cast(cython.p_char, _room(self, sum(map(len, wild)), 1))
-    self._wild_starts = cython.cast(cython.p_uint, _room(self, self._wild_count + 1, 4))
-    self._wild_ranks = cython.cast(cython.p_ulonglong, _room(self, self._wild_count, 8))
-    for i in range(self._wild_count):
-        pattern = wild[i]
-        memcpy(self._wild_text + at, cython.cast(cython.p_char, pattern), len(pattern))
-        self._wild_starts[i] = at
-        at += len(pattern)
-        self._wild_ranks[i] = tables.wild_ranks[i]
-    self._wild_starts[self._wild_count] = at
-    self._tried_count = len(tables.tried)
-    self._tried = cython.cast(cython.p_uint, _room(self, self._tried_count, 4))
-    for i in range(self._tried_count):
-        self._tried[i] = tables.tried[i]
-    if tables.filed:
-        _pack_filed(self, tables.filed)
-    return 0
-
-
-@cython.cfunc
-def _pack_filed(self: Matcher, filed: dict[int, list[int]]) -> cython.int:
-    size: cython.uint = 4
-    while size < 2 * len(filed):
-        size *= 2
-    self._mask = size - 1
-    self._keys = cython.cast(cython.p_uint, _room(self, size, 4))
-    self._places = cython.cast(cython.p_uint, _room(self, size, 4))
-    # Each list: how many, then the numbers.
-    self._listed = cython.cast(cython.p_uint, _room(self, len(filed) + sum(map(len, filed.values())), 4))
-    self._seen = cython.cast(cython.p_uchar, _room(self, _SEEN // 8, 1))
-    place: cython.uint = 0
-    slot: cython.uint
-    key: cython.uint
-    for gram, numbers in filed.items():
-        key = gram + 1
-        slot = _spread(key) & self._mask
-        while self._keys[slot]:
-            slot = (slot + 1) & self._mask
-        self._keys[slot] = key
-        self._places[slot] = place
-        slot = _spread(key) >> 16 & (_SEEN - 1)
-        self._seen[slot >> 3] |= 1 << (slot & 7)
-        self._listed[place] = len(numbers)
-        place += 1
-        for number in numbers:
-            self._listed[place] = number
-            place += 1
-    return 0
 
 
 @cython.cfunc
@@ -370,7 +288,7 @@ def _best_filed(
         key = (
             cython.cast(cython.uint, octets[i]) << 16 | cython.cast(cython.uint, octets[i + 1]) << 8 | octets[i + 2]
         ) + 1
-        slot = _spread(key)
+        slot = spread(key)
         if not self._seen[(slot >> 16 & (_SEEN - 1)) >> 3] >> (slot >> 16 & 7) & 1:
             continue
         slot = slot & self._mask

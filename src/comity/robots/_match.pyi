@@ -1,11 +1,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+FEW: int
+
+class Tables:
+    def __init__(self, ranks: dict[bytes, int], wildcards: bool) -> None: ...
+
 class Matcher:
-    def __init__(
-        self, ranks: dict[bytes, int], form: int, semicolon: bool, wildcards: bool, robots_txt_allowed: bool
-    ) -> None: ...
-    def allows(self, url: str) -> bool: ...
+    def allows(self, path: bytes) -> bool: ...
     def best(self, path: bytes) -> int: ...
 
 class Asked:

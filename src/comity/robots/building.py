@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from comity.errors import InvalidSetting
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import Robots, parse
+from comity.robots.robots import Robots, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,7 @@ class GroupText:
 
     Attributes:
         agents: product tokens, or `*`.
-        rules: (allow, pattern) in the order in which they are written.
+        rules: (allow, pattern) in the order in which they are written; without any, all is allowed.
         crawl_delay: seconds, or None for no such line.
     """
 
@@ -80,8 +80,9 @@ def _group_text(group: GroupText) -> str:
     if group.crawl_delay is not None:
         if not 0 <= group.crawl_delay < float("inf"):
             raise InvalidSetting(f"crawl_delay: {group.crawl_delay!r} is not a number of seconds")
-        lines.append(f"Crawl-delay: {group.crawl_delay:g}")
-    lines.extend(rule_line(allow, pattern) for allow, pattern in group.rules)
+        lines.append(f"Crawl-delay: {group.crawl_delay:.15g}")
+    # Without any rule a group would run into the next one; an empty Disallow forbids nothing (RFC 9309, 2.2.2).
+    lines.extend(rule_line(allow, pattern) for allow, pattern in group.rules or ((False, ""),))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from comity.robots.dialects import DIALECTS
-from comity.robots.parsed import Robots, parse
+from comity.robots.robots import Robots, parse
 from comity.robots.values import Match
 
 

@@ -3,8 +3,10 @@
 The engine has no branch for any dialect by name; adding a dialect is adding a value to the table at the end.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, Final, Literal, get_args
 
 from comity.errors import InvalidSetting
 
@@ -15,11 +17,18 @@ Tie = Literal["allow", "first_in_file"]
 PathForm = Literal["rfc9309", "google", "gem", "none"]
 
 KIB = 1024
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "agent_match": get_args(AgentMatch),
+    "group_choice": get_args(GroupChoice),
+    "precedence": get_args(Precedence),
+    "tie": get_args(Tie),
+    "path_form": get_args(PathForm),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How robots.txt is read.
+    """How robots.txt is read. What is not said is as RFC 9309 has it.
 
     Attributes:
         agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
@@ -56,6 +65,30 @@ class Dialect:
     longest_line: int = 0
     robots_txt_allowed: bool = True
     max_bytes: int = 500 * KIB
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            choices = _CHOICES.get(field.name)
+            if choices is not None:
+                good, wanted = value in choices, f"one of {', '.join(choices)}"
+            elif isinstance(field.default, bool):
+                good, wanted = isinstance(value, bool), "true or false"
+            elif isinstance(field.default, int):
+                good, wanted = isinstance(value, int) and not isinstance(value, bool) and value >= 0, "a whole number"
+            else:
+                good, wanted = isinstance(value, str), "a text"
+            if not good:
+                raise InvalidSetting(f"dialect: {field.name}: {value!r} is not {wanted}")
+
+    def __str__(self) -> str:
+        """As text that `dialect` reads: the name, or in what it differs from RFC 9309."""
+        if DIALECTS.get(self.name) == self:
+            return self.name
+        usual = DIALECTS["rfc9309"]
+        changed = [each.name for each in fields(self) if each.name != "name"]
+        changed = [name for name in changed if getattr(self, name) != getattr(usual, name)]
+        return " ".join([usual.name, *(f"{name}={getattr(self, name)}".lower() for name in changed)])
 
 
 _TABLE = (
@@ -103,15 +136,37 @@ _TABLE = (
 DIALECTS: dict[str, Dialect] = {value.name: value for value in _TABLE}
 
 
-def dialect(value: "str | Dialect") -> Dialect:
-    """A dialect by name; a Dialect is given back as it is.
+def dialect(value: str | Dialect | Mapping[str, Any]) -> Dialect:
+    """A dialect by name, or by name with what it differs in, as text (`rfc9309 precedence=allow_first`) or by fields.
+
+    A Dialect is given back as it is.
 
     Raises:
-        InvalidSetting: no dialect has this name.
+        InvalidSetting: no dialect has this name, or no setting of one this value.
     """
     if isinstance(value, Dialect):
         return value
-    found = DIALECTS.get(value)
-    if found is None:
-        raise InvalidSetting(f"dialect: {value!r} is not one of {', '.join(DIALECTS)}")
-    return found
+    if isinstance(value, str):
+        return DIALECTS.get(value) or _of_text(value)
+    if not isinstance(value, Mapping):
+        raise TypeError(f"dialect: a name or a Dialect is expected, not {type(value).__name__}")
+    return _changed(Dialect(name=value.get("name", "own")), {**value})
+
+
+@lru_cache(64)
+def _of_text(text: str) -> Dialect:
+    name, *words = text.replace(",", " ").split() or [""]
+    if name not in DIALECTS:
+        raise InvalidSetting(f"dialect: {name!r} is not one of {', '.join(DIALECTS)}")
+    changes: dict[str, Any] = {}
+    for word in words:
+        setting, _, value = word.partition("=")
+        changes[setting] = int(value) if value.isdecimal() else {"true": True, "false": False}.get(value, value)
+    return _changed(DIALECTS[name], {**changes, "name": " ".join([name, *words])})
+
+
+def _changed(base: Dialect, changes: dict[str, Any]) -> Dialect:
+    known = [field.name for field in fields(Dialect)]
+    if unknown := next((name for name in changes if name not in known), None):
+        raise InvalidSetting(f"dialect: {unknown!r} is not one of {', '.join(known)}")
+    return replace(base, **changes)

@@ -1,17 +1,28 @@
-"""What a change of a robots.txt means: which agents gained or lost which paths. Text that means the same is no change.
+"""What a change of a robots.txt means: which agents gained or lost which paths, and what else is said to them now. Text
+that means the same is no change.
 
-Every pattern of either file stands for the paths it matches; for each a path is tried that no longer pattern matches
-by accident. For files without wildcards this finds every change; with wildcards, every change that a pattern's own
-paths show.
+A verdict can only differ where a rule came, went or changed its place. Each such rule's pattern stands for the paths it
+matches; of these some are tried that no other pattern matches by accident. For files without wildcards this finds every
+change; with wildcards, every change that a pattern's own paths show.
 """
 
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from comity.robots.agents import token
-from comity.robots.parsed import Robots
+from comity.robots import kinds
+from comity.robots._making import matcher_of
+from comity.robots._match import Matcher
+from comity.robots.agents import Chooser, token
+from comity.robots.octets import LineNumbers
+from comity.robots.rates import RequestRate, VisitTime
+from comity.robots.robots import Robots, parse
+from comity.robots.rules import position_of, ranked
 from comity.robots.values import Rule
 
-_FRESH = "\x01"  # occurs in no pattern people write
+Pace = tuple[float | None, RequestRate | None, VisitTime | None]
+_PACE = ("crawl-delay", "request-rate", "visit-time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,58 +51,200 @@ class Diff:
         changes: paths gained or lost, agent by agent.
         delays: agent -> Crawl-delay before and now, where they differ.
         sitemaps_added, sitemaps_removed: Sitemap records.
+        rates: agent -> Request-rate before and now.
+        hours: agent -> Visit-time before and now.
+        usage: agent -> the Content-Usage and Content-Signal lines before and now, where they mean another thing.
+        licences_added, licences_removed: License records.
     """
 
     changes: tuple[Change, ...]
     delays: dict[str, tuple[float | None, float | None]]
     sitemaps_added: tuple[str, ...]
     sitemaps_removed: tuple[str, ...]
+    rates: dict[str, tuple[RequestRate | None, RequestRate | None]] = field(default_factory=dict)
+    hours: dict[str, tuple[VisitTime | None, VisitTime | None]] = field(default_factory=dict)
+    usage: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    licences_added: tuple[str, ...] = ()
+    licences_removed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.changes or self.delays or self.sitemaps_added or self.sitemaps_removed)
+        return any(getattr(self, name) for name in self.__slots__)
 
 
 def diff(old: Robots, new: Robots) -> Diff:
     """Compare two files by meaning, each in its own dialect."""
-    agents = {
-        token(agent).lower(): token(agent) for robots in (old, new) for group in robots.groups for agent in group.agents
-    }
-    agents = {"*": "*"} | {name: shown for name, shown in agents.items() if name and "*" not in name}
+    before, after = _Meaning(old), _Meaning(new)
+    fresh = next((octet for octet in range(1, 256) if octet not in old.body + new.body and octet not in b"*$/"), 1)
+    named = (token(agent) for robots in (old, new) for group in robots.groups for agent in group.agents)
+    names = {name.lower(): name for name in named if name and "*" not in name}
+    found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
-    delays: dict[str, tuple[float | None, float | None]] = {}
-    patterns = list(
-        dict.fromkeys(
-            rule.pattern for robots in (old, new) for group in robots.groups for rule in group.rules if rule.pattern
-        )
-    )
-    for name, agent in agents.items():
-        ask = agent if name != "*" else "\x01nobody"
-        if old.crawl_delay(ask) != new.crawl_delay(ask):
-            delays[agent] = (old.crawl_delay(ask), new.crawl_delay(ask))
-        for pattern in ["/", *patterns]:
-            path = _witness(pattern, old, new, ask)
-            if path is not None:
-                before, after = old.explain(path, ask), new.explain(path, ask)
-                change = Change(agent, pattern, after.allowed, before.rule, after.rule)
-                if (agent, before.rule, after.rule) not in [(c.agent, c.before, c.after) for c in changes]:
-                    changes.append(change)
-    return Diff(
-        tuple(changes),
-        delays,
-        tuple(url for url in new.sitemaps if url not in old.sitemaps),
-        tuple(url for url in old.sitemaps if url not in new.sitemaps),
+    for agent, ask in {"*": "\x01nobody", **{name: name for name in names.values()}}.items():
+        changes += [
+            Change(agent, pattern, not was, *deciders)
+            for pattern, was, *deciders in _changes(before, after, ask, bytes((fresh,)))
+        ]
+        (delay, rate, hours), (delay_now, rate_now, hours_now) = before.pace(ask), after.pace(ask)
+        if delay != delay_now:
+            found.delays[agent] = (delay, delay_now)
+        if rate != rate_now:
+            found.rates[agent] = (rate, rate_now)
+        if hours != hours_now:
+            found.hours[agent] = (hours, hours_now)
+        (meant, lines), (means, lines_now) = before.usage(ask), after.usage(ask)
+        if meant != means:
+            found.usage[agent] = (lines, lines_now)
+    licences = [[record.value for record in robots.records("license")] for robots in (old, new)]
+    return replace(
+        found,
+        changes=tuple(changes),
+        licences_added=_added(*licences),
+        licences_removed=_added(*reversed(licences)),
     )
 
 
-def _witness(pattern: str, old: Robots, new: Robots, agent: str) -> str | None:
-    """A path of a pattern about which the two files disagree."""
-    if not pattern.startswith(("/", "*")):
-        return None
-    anchored = pattern.endswith("$")
-    stem = "/" + (pattern[:-1] if anchored else pattern).lstrip("/")
-    for filling in ("", _FRESH):
-        path = stem.replace("*", filling)
-        for candidate in (path,) if anchored else (path, path + _FRESH):
-            if old.allowed(candidate, agent) != new.allowed(candidate, agent):
-                return candidate
-    return None
+def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
+    known = set(old)
+    return tuple(value for value in dict.fromkeys(new) if value not in known)
+
+
+def _changes(
+    before: "_Meaning", after: "_Meaning", agent: str, fresh: bytes
+) -> Iterator[tuple[str, bool, Rule | None, Rule | None]]:
+    """Pattern, the verdict before, and the rules that decided and decide, each pair of rules once."""
+    old, new = before.groups(agent), after.groups(agent)
+    had, has = before.rules(old), after.rules(new)
+    if before.robots.dialect == after.robots.dialect and before.by_length and had.keys() == has.keys():
+        return
+    ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
+    patterns = {b"/": "/"}
+    for one, other in ((had, has), (has, had)):
+        patterns |= {key[0]: written for key, written in one.items() if ordered or key not in other}
+    reported = set()
+    for pattern, written in patterns.items():
+        for path in _paths(pattern, fresh, before.robots.dialect.wildcards):
+            was = before.matcher(old).allows(path)
+            if was != after.matcher(new).allows(path):
+                deciders = before.decider(old, path), after.decider(new, path)
+                if deciders not in reported:
+                    reported.add(deciders)
+                    yield written, was, *deciders
+                break
+
+
+def _paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
+    """Paths that a pattern matches; an octet that occurs in neither file stands for whatever it leaves open."""
+    if not pattern.startswith((b"/", b"*")):
+        return
+    anchored = wildcards and pattern.endswith(b"$")
+    stem = pattern[:-1] if anchored else pattern
+    for filling in (b"", fresh) if wildcards else (b"*",):
+        path = stem.replace(b"*", filling)
+        path = path if path.startswith(b"/") else b"/" + path
+        yield path
+        if not anchored:
+            yield path + fresh
+
+
+class _Meaning:
+    """What a file says to each agent; what is said to several is worked out once."""
+
+    def __init__(self, robots: Robots) -> None:
+        self.robots = robots
+        self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
+        groups = robots.groups
+        self._numbers = [[number for number, _ in robots._rule_entries([span])] for span in robots._spans()]
+        self._groups = Chooser([group.agents for group in groups], robots.dialect)
+        runs = list(robots._runs())
+        self._paces = [[f"{each.kind}: {each.value}" for each in records if each.kind in _PACE] for _, records in runs]
+        self._runs = Chooser([agents for agents, _ in runs], robots.dialect)
+        self._stated = _stated(robots)
+        self._preferences = Chooser([agents for agents, _, _ in self._stated], robots.dialect)
+        self.rules = lru_cache(maxsize=64)(self._rules_of)
+        self.matcher = lru_cache(maxsize=64)(self._matcher_of)
+        self._pace_of = lru_cache(maxsize=1024)(_pace_of)
+        self._cited: dict[int, Rule] = {}
+        self._lines = LineNumbers(robots.body)
+
+    def groups(self, agent: str) -> tuple[int, ...]:
+        """Numbers of the groups that apply to an agent."""
+        return tuple(self._groups.choose(agent))
+
+    def _rules_of(self, groups: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
+        """The rules of groups: pattern as it is compared and whether it allows -> pattern as written."""
+        robots = self.robots
+        found: dict[tuple[bytes, bool], str] = {}
+        for group in groups:
+            for number in self._numbers[group]:
+                entry = robots._index[number]
+                for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
+                    found[pattern, entry & 0xFF == kinds.ALLOW] = robots._value(entry)
+        return found
+
+    def _matcher_of(self, groups: tuple[int, ...]) -> Matcher:
+        numbers = array("I", [number for group in groups for number in self._numbers[group]])
+        return matcher_of(self.robots.body, self.robots._index, numbers, self.robots.dialect)
+
+    def decider(self, groups: tuple[int, ...], path: bytes) -> Rule | None:
+        """The rule that decides about a path."""
+        rank = self.matcher(groups).best(path)
+        if not rank or (path == b"/robots.txt" and self.robots.dialect.robots_txt_allowed):
+            return None
+        number = position_of(rank)
+        if number not in self._cited:
+            self._cited[number] = self.robots._rule(number, self._lines)
+        return self._cited[number]
+
+    def pace(self, agent: str) -> Pace:
+        """Crawl-delay, Request-rate and Visit-time."""
+        return self._pace_of(tuple(line for number in self._runs.choose(agent) for line in self._paces[number]))
+
+    def usage(self, agent: str) -> tuple[frozenset[object], tuple[str, ...]]:
+        """What the preferences mean, and their lines as written."""
+        chosen = [self._stated[number] for number in self._preferences.choose(agent)]
+        lines = tuple(line for _, texts, _ in chosen for line in texts)
+        return frozenset(meaning for *_, meanings in chosen for meaning in meanings), lines
+
+
+def _pace_of(lines: tuple[str, ...]) -> Pace:
+    """What lines about pace come to, put under one User-agent line."""
+    if not lines:
+        return None, None, None
+    alone = parse("\n".join(("User-agent: *", *lines)))
+    return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
+
+
+def _stated(robots: Robots) -> list[tuple[tuple[str, ...], list[str], set[object]]]:
+    """Each group that preferences may be stated for, the lines as written, and what they mean.
+
+    A rule or a preference ends a group of User-agent lines, as for_agent in robots/usage.py has it. A group
+    that states nothing stands in the place of `*` nevertheless.
+    """
+    from comity.robots import paths
+    from comity.usage import aipref, content_signal
+
+    readers = {
+        "content-usage": ("Content-Usage", aipref.read),
+        "content-signal": ("Content-Signal", content_signal.read),
+    }
+    found: list[tuple[tuple[str, ...], list[str], set[object]]] = []
+    ended = True
+    for line in robots.lines:
+        if line.kind == "user-agent":
+            if ended:
+                found.append(((), [], set()))
+                ended = False
+            found[-1] = ((*found[-1][0], line.value), *found[-1][1:])
+        elif line.kind in ("allow", "disallow"):
+            ended = True
+        elif line.kind in readers:
+            ended = True
+            name, read = readers[line.kind]
+            path, text = paths.split(line.value)
+            where = None if path is None else paths.pattern(path, robots.dialect).octets
+            if found:
+                _, lines, meanings = found[-1]
+                lines.append(f"{name}: {line.value}")
+                meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
+                meanings |= {(name, where, *each[:2]) for each in read(text) if each.value != "unknown"}
+    return found

@@ -2,25 +2,25 @@
 
 from typing import TYPE_CHECKING
 
-from comity.robots._path import FORMS, path_of
 from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import MOST_CITED, _LineNumbers
+from comity.robots.octets import LineNumbers
+from comity.robots.parsed import MOST_CITED
 from comity.robots.rules import comparable, position_of, ranked
 from comity.robots.values import Match, Rule
 
 if TYPE_CHECKING:
-    from comity.robots.parsed import Robots
+    from comity.robots.parsed import Parsed
 
 
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
 MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 
-def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, str]:
-    """Verdict, deciding rule and one sentence, at the cost of `allowed`: what a decision about a fetch needs."""
+def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, str]:
+    """Verdict, deciding rule and one sentence: what a decision about a fetch needs, without trying every rule."""
     dialect = robots.dialect
-    path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+    path = robots._path_of(url, agent)
     shown = path.decode("utf-8", "replace")
     if path == b"/robots.txt" and dialect.robots_txt_allowed:
         return True, None, _why(None, True, shown, agent, True)
@@ -36,14 +36,14 @@ def brief(robots: "Robots", url: str, agent: str) -> tuple[bool, Rule | None, st
     if rule is None:
         if len(robots._cited) >= MOST_CITED:
             robots._cited.clear()
-        rule = robots._cited[rank] = robots._rule(position_of(rank), _LineNumbers(robots.body))
+        rule = robots._cited[rank] = robots._rule(position_of(rank), LineNumbers(robots.body))
     return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
 
 
-def explain(robots: "Robots", url: str, agent: str) -> Match:
+def explain(robots: "Parsed", url: str, agent: str) -> Match:
     """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
     dialect = robots.dialect
-    path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+    path = robots._path_of(url, agent)
     spans = robots._chosen(agent)
     found: dict[int, int] = {}  # record -> its strongest rank
     for number, entry in robots._rule_entries(spans):
@@ -51,7 +51,7 @@ def explain(robots: "Robots", url: str, agent: str) -> Match:
             if _matches(pattern, path, dialect) and rank > found.get(number, 0):
                 found[number] = rank
     order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MOST_SHOWN + 1]
-    lines = _LineNumbers(robots.body)
+    lines = LineNumbers(robots.body)
     rules = [robots._rule(number, lines) for number, _ in order]
     rule = rules[0] if rules else None
     group = None

@@ -1,70 +1,52 @@
-"""Robots: a parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
+"""A parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
 when somebody asks. Immutable for its users and safe to read from several threads.
 """
 
-import codecs
+from array import array
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import kinds
-from comity.robots._first import first, suits
+from comity.robots._first import chooses, chosen, first, suits
+from comity.robots._making import matcher_of
 from comity.robots._match import Asked, Matcher
-from comity.robots._path import FORMS, path_of
+from comity.robots._path import FORMS, path_of, unanswerable
 from comity.robots._scan import scan
-from comity.robots.agents import choose, folded, letters, names
+from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
-from comity.robots.dialects import dialect as dialect_of
-from comity.robots.rules import comparable, position_of, ranked
-from comity.robots.values import Group, Line, Match, Record, Rule
+from comity.robots.octets import LineNumbers, byte_order_mark
+from comity.robots.rules import comparable, position_of
+from comity.robots.values import Group, Line, Record, Rule
 
 if TYPE_CHECKING:
-    from comity.robots.lint import Finding
     from comity.robots.rates import RequestRate, VisitTime
-    from comity.signals.usage import RobotsUsage, Usage
 
 MOST_MATCHERS = 64  # agents remembered for one file
 MOST_CITED = 1000  # rules remembered as they are cited
 
 
-def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: int | None = None) -> "Robots":
-    """Read a robots.txt. Never fails, whatever the content.
-
-    Args:
-        body: the file; text is taken as UTF-8.
-        dialect: how it is read; see `Dialect`.
-        max_bytes: octets that are parsed, instead of the dialect's limit; the rest is kept but ignored
-            (RFC 9309, 2.5), and `truncated` says so.
-
-    Raises:
-        InvalidSetting: there is no such dialect.
-    """
-    octets = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else bytes(body)
-    return Robots(octets, dialect_of(dialect), max_bytes)
-
-
-class Robots(Asked):
-    """A parsed robots.txt; made by `parse`.
+class Parsed(Asked):
+    """A robots.txt and what can be read off it; `Robots` adds what is said about it.
 
     Attributes:
         body: the file as it came.
         dialect: how it is read.
     """
 
-    __slots__ = ("_cited", "_index", "_limit", "_named", "_usages", "body", "dialect")
+    __slots__ = ("_cited", "_index", "_limit", "_named", "body", "dialect")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__()
         self.body = body
         self.dialect = dialect
-        self._usages: dict[str, RobotsUsage] = {}
         self._cited: dict[int, Rule] = {}  # rules that decided, by rank
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
-            _bom(body, dialect),
+            byte_order_mark(body, dialect.typos),
             self._stop(),
             dialect.typos,
             dialect.nul_ends_line,
@@ -73,29 +55,6 @@ class Robots(Asked):
 
     # Questions
 
-    def explain(self, url: str, agent: str) -> Match:
-        """Why `agent` may fetch `url`, or not: the rule that decides, what it beat, in which line."""
-        from comity.robots.explain import explain
-
-        return explain(self, url, agent)
-
-    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence, at the cost of `allowed`; `explain` says more."""
-        from comity.robots.explain import brief
-
-        return brief(self, url, agent)
-
-    def usage(self, url: str, agent: str) -> "Usage":
-        """How the file says that the content of a URL may be used: each statement with its line."""
-        from comity.signals.usage import for_agent
-
-        stated = self._usages.get(agent)
-        if stated is None:
-            if len(self._usages) >= MOST_MATCHERS:
-                self._usages.clear()
-            stated = self._usages[agent] = for_agent(self, agent)
-        return stated.for_url(url, crawlable=self.allowed(url, agent))
-
     def matrix(self, urls: Iterable[str], agents: Iterable[str]) -> dict[str, dict[str, bool]]:
         """URL -> agent -> whether it may be fetched."""
         names = list(agents)
@@ -103,34 +62,30 @@ class Robots(Asked):
 
     def deciding_line(self, url: str, agent: str) -> int:
         """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
+        path = self._path_of(url, agent)
         matcher = self._matchers.get(agent) or self._matcher_for(agent)
-        dialect = self.dialect
-        rank = matcher.best(path_of(url, FORMS[dialect.path_form], dialect.semicolon_path))
-        return _LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
-
-    def lint(self) -> "tuple[Finding, ...]":
-        """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""
-        from comity.robots.lint import lint
-
-        return lint(self)
+        rank = matcher.best(path)
+        return LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
 
     def crawl_delay(self, agent: str) -> float | None:
-        """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read."""
-        for record in self._records_for(agent, kinds.CRAWL_DELAY):
-            try:
-                seconds = float(record.value)
-            except ValueError:
-                continue
-            if 0 <= seconds < float("inf"):
-                return seconds
-        return None
+        """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read.
+
+        Of several lines, in one group or in several that are merged (RFC 9309, 2.2.1), the longest counts: it keeps to
+        all of them, whatever their order.
+        """
+        from comity.robots.rates import crawl_delay
+
+        return crawl_delay(record.value for record in self._records_for(agent, kinds.CRAWL_DELAY))
 
     def request_rate(self, agent: str) -> "RequestRate | None":
-        """How many requests in how long the file asks of an agent; None where it asks nothing that can be read."""
-        from comity.robots.rates import request_rate
+        """The slowest of `request_rates`, whatever hours it is meant for; None where there is none."""
+        return max(self.request_rates(agent), key=lambda rate: rate.interval, default=None)
 
-        records = self._records_for(agent, kinds.REQUEST_RATE)
-        return request_rate(record.value for record in records)
+    def request_rates(self, agent: str) -> "tuple[RequestRate, ...]":
+        """How many requests in how long the file asks of an agent, line by line, each for the day or for its hours."""
+        from comity.robots.rates import request_rates
+
+        return request_rates(record.value for record in self._records_for(agent, kinds.REQUEST_RATE))
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
@@ -166,7 +121,7 @@ class Robots(Asked):
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups in file order."""
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         return tuple(self._group(span, lines) for span in self._spans())
 
     @property
@@ -178,6 +133,11 @@ class Robots(Asked):
         """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
         return tuple(record for record in self._read_records() if kind is None or record.kind == kind)
 
+    def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
+        """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
+        number = next((number for number, name in kinds.NAMES.items() if name == kind), 0)
+        return tuple(self._records_for(agent, number)) if number else ()
+
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
 
@@ -188,7 +148,7 @@ class Robots(Asked):
         return f"<Robots {len(self.body)} bytes, {len(self._index)} records, dialect {self.dialect.name}>"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Robots):
+        if not isinstance(other, Parsed):
             return NotImplemented
         return (self.body, self.dialect, self._limit) == (other.body, other.dialect, other._limit)
 
@@ -196,29 +156,38 @@ class Robots(Asked):
         return hash((self.body, self.dialect, self._limit))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Robots, (self.body, self.dialect, self._limit)
+        return type(self), (self.body, self.dialect, self._limit)
 
     # How it is worked out
+
+    def _path_of(self, url: str, agent: str) -> bytes:
+        """What is compared with patterns.
+
+        Raises:
+            InvalidURL, TypeError: the two make no question.
+        """
+        path = path_of(url, FORMS[self.dialect.path_form], self.dialect.semicolon_path)
+        if not path or not isinstance(agent, str):
+            raise unanswerable(url, agent)
+        return path
 
     def _first_asked(self, url: str, agent: str) -> bool:
         """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
         worth a matcher."""
-        if agent in self._matchers or not agent.isascii() or not suits(self.dialect):
-            return self._matcher_for(agent).allows(url)
+        dialect = self.dialect
+        path = self._path_of(url, agent)
+        if agent in self._matchers or not agent.isascii() or not suits(dialect):
+            return self._matcher_for(agent).allows(path)
         self._make_room()
         self._matchers[agent] = None
-        dialect = self.dialect
-        path = path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
-        by_letters = dialect.agent_match == "letters"
-        ours = folded(agent)
-        called = (letters(ours),) * 2 if by_letters else names(ours)
+        called, by_letters = _called(agent, dialect.agent_match == "letters")
         return first(
             self.body,
             self._index,
             path,
-            (called[0].encode(), called[1].encode()),
+            called,
             by_letters,
             dialect.index_html,
             partial(comparable, dialect=dialect),
@@ -226,21 +195,21 @@ class Robots(Asked):
 
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
-        chosen = self._chosen(agent)
-        key = tuple(start for start, _ in chosen)  # agents with the same groups share one
-        matcher = self._matchers.get(key)
+        key, numbers = self._rules_for(agent)
+        matcher = self._matchers.get(key)  # agents with the same groups share one
         if matcher is None:
-            matcher = Matcher(
-                ranked(self.body, self._rule_entries(chosen), self.dialect),
-                FORMS[self.dialect.path_form],
-                self.dialect.semicolon_path,
-                self.dialect.wildcards,
-                self.dialect.robots_txt_allowed,
-            )
+            matcher = matcher_of(self.body, self._index, numbers, self.dialect)
         self._make_room()
         self._matchers[key] = matcher
         self._matchers[agent] = matcher
         return matcher
+
+    def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
+        """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
+        if agent.isascii() and chooses(self.dialect):
+            return chosen(self.body, self._index, *_called(agent, self.dialect.agent_match == "letters"))
+        spans = self._chosen(agent)
+        return tuple(start for start, _ in spans), array("I", [number for number, _ in self._rule_entries(spans)])
 
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
@@ -292,14 +261,14 @@ class Robots(Asked):
         return [record for number in chosen for record in runs[number][1] if record.kind == kinds.NAMES[kind]]
 
     def _read_records(self) -> Iterator[Record]:
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         for entry, agents in self._entries_with_agents():
             if entry & 0xFF > kinds.DISALLOW:
                 yield Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents)
 
     def _runs(self) -> Iterator[tuple[tuple[str, ...], list[Record]]]:
         """Runs of `User-agent` lines, each with the records that stand under it."""
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         last: tuple[str, ...] | None = None
         members: list[Record] = []
         for entry, agents in self._entries_with_agents():
@@ -330,14 +299,14 @@ class Robots(Asked):
         start = entry >> 32
         return self.body[start : start + (entry >> 8 & 0xFFFFFF)].decode("utf-8", "replace")
 
-    def _rule(self, number: int, lines: "_LineNumbers") -> Rule:
+    def _rule(self, number: int, lines: LineNumbers) -> Rule:
         entry = self._index[number]
         start, size = entry >> 32, entry >> 8 & 0xFFFFFF
         begin = max(self.body.rfind(b"\n", 0, start), self.body.rfind(b"\r", 0, start)) + 1
         text = self.body[begin : start + size].decode("utf-8", "replace").strip().removeprefix("\ufeff")
         return Rule(lines.of(start), entry & 0xFF == kinds.ALLOW, self._value(entry), text)
 
-    def _group(self, span: tuple[int, int], lines: "_LineNumbers") -> Group:
+    def _group(self, span: tuple[int, int], lines: LineNumbers) -> Group:
         start, stop = span
         members = self._index[start:stop]
         return Group(
@@ -348,7 +317,7 @@ class Robots(Asked):
         )
 
     def _read_lines(self) -> Iterator[Line]:
-        lines = _LineNumbers(self.body)
+        lines = LineNumbers(self.body)
         known = {lines.of(entry >> 32): entry for entry in self._index}
         for number, raw in enumerate(self.body[: self._stop()].splitlines(keepends=True), 1):
             text = raw.decode("utf-8", "surrogateescape")
@@ -363,34 +332,9 @@ class Robots(Asked):
             yield Line(number, text, kind, value, comment)
 
 
-class _LineNumbers:
-    """Line numbers of offsets that are asked for in ascending order, as a rule. CR, LF and CRLF each end a line."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._offset = 0
-        self._number = 1
-
-    def of(self, offset: int) -> int:
-        """The number of the line, from 1, that holds an offset."""
-        if offset < self._offset:
-            self._offset, self._number = 0, 1
-        body, start = self._body, self._offset
-        ends = body.count(b"\n", start, offset) + body.count(b"\r", start, offset) - body.count(b"\r\n", start, offset)
-        if body[offset - 1 : offset] == b"\r" or (start and body[start - 1 : start + 1] == b"\r\n"):
-            return _LineNumbers._whole(body, offset)
-        self._offset, self._number = offset, self._number + ends
-        return self._number
-
-    @staticmethod
-    def _whole(body: bytes, offset: int) -> int:
-        return len(body[:offset].splitlines()) + (body[:offset].endswith((b"\n", b"\r")) or offset == 0)
-
-
-def _bom(body: bytes, dialect: Dialect) -> int:
-    """Octets of a byte order mark at the beginning; a lenient dialect skips a partial one too."""
-    if body.startswith(codecs.BOM_UTF8):
-        return 3
-    if dialect.typos:
-        return 2 if body.startswith(codecs.BOM_UTF8[:2]) else int(body.startswith(codecs.BOM_UTF8[:1]))
-    return 0
+@lru_cache(maxsize=1024)
+def _called(agent: str, by_letters: bool) -> tuple[tuple[bytes, bytes], bool]:
+    """What an agent is called in a file, and how it is compared, as `first` and `chosen` take it."""
+    ours = folded(identified(agent))
+    one, other = (letters(ours),) * 2 if by_letters else names(ours)
+    return (one.encode(), other.encode()), by_letters

@@ -1,11 +1,13 @@
-"""Request-rate and Visit-time: how many requests in how long, and at what time of day, as a site writes them.
+"""Crawl-delay, Request-rate and Visit-time: how often, and at what time of day, as a site writes them.
 
-Reads the values of the two records, which come from no standard but from Sean Conner's draft of 1996; it never waits
-and never asks what time it is.
+Reads the values of the records, which come from no standard, the last two from Sean Conner's draft of 1996; it never
+waits and never asks what time it is.
 """
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import time
 
@@ -26,6 +28,10 @@ class VisitTime:
 
     start: time
     end: time
+
+    def __str__(self) -> str:
+        """As a file writes it: `0600-0845`."""
+        return f"{self.start:%H%M}-{self.end:%H%M}"
 
     def opens_at(self, unix_time: float) -> float:
         """`unix_time` where it lies within the hours, else the Unix time at which they begin next.
@@ -54,13 +60,47 @@ class RequestRate:
     start: time | None = None
     end: time | None = None
 
+    @property
+    def interval(self) -> float:
+        """Seconds from one request to the next."""
+        return self.seconds / self.requests
+
+    def holds_at(self, unix_time: float) -> bool:
+        """Whether it is meant for this time; the last minute counts, as for `VisitTime`."""
+        if self.start is None or self.end is None:
+            return True
+        return VisitTime(self.start, self.end).opens_at(unix_time) <= unix_time
+
+    def __str__(self) -> str:
+        """As a file writes it: `1/10s 0600-0845`."""
+        rate = f"{self.requests}/{self.seconds}s"
+        return rate if self.start is None or self.end is None else f"{rate} {self.start:%H%M}-{self.end:%H%M}"
+
 
 def _minutes(clock: time) -> int:
     return clock.hour * 60 + clock.minute
 
 
+def crawl_delay(values: Iterable[str]) -> float | None:
+    """The longest of the values that are a number of seconds; None where none is."""
+    asked = []
+    for value in values:
+        with suppress(ValueError):
+            asked.append(float(value))
+    return max((seconds for seconds in asked if 0 <= seconds < math.inf), default=None)
+
+
 def request_rate(values: Iterable[str]) -> RequestRate | None:
-    """The first value such as `3/15`, `1/10s` or `100/15m 0600-0845` that can be read; None where none can."""
+    """The slowest of `request_rates`, whatever its hours; None where there is none."""
+    return max(request_rates(values), key=lambda rate: rate.interval, default=None)
+
+
+def request_rates(values: Iterable[str]) -> tuple[RequestRate, ...]:
+    """Those of the values that can be read, such as `3/15`, `1/10s` or `100/15m 0600-0845`."""
+    return tuple(_rates(values))
+
+
+def _rates(values: Iterable[str]) -> Iterator[RequestRate]:
     for value in values:
         found = _RATE.fullmatch(" ".join(value.split()))
         if found is None:
@@ -70,9 +110,9 @@ def request_rate(values: Iterable[str]) -> RequestRate | None:
         if not requests or not seconds or (period is None and found[4]):
             continue
         if period is None:
-            return RequestRate(requests, seconds)
-        return RequestRate(requests, seconds, period.start, period.end)
-    return None
+            yield RequestRate(requests, seconds)
+        else:
+            yield RequestRate(requests, seconds, period.start, period.end)
 
 
 def visit_time(values: Iterable[str]) -> VisitTime | None:

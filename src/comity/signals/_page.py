@@ -43,6 +43,18 @@ class LicenseLink(NamedTuple):
     url: str
 
 
+class Refresh(NamedTuple):
+    """Where a page sends its reader by itself (`<meta http-equiv=refresh>`, the header `Refresh`).
+
+    Attributes:
+        seconds: how long after it was loaded.
+        url: absolute, in normal form; that of the page where it is to be loaded anew.
+    """
+
+    seconds: int
+    url: str
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What one page says.
@@ -58,6 +70,7 @@ class Page:
         alternates: every `rel=alternate`.
         encoding: the character encoding, by the Encoding standard's name.
         license_links: every `rel=license`, of the page and of its `Link` headers.
+        refresh: the first refresh that can be read, the header's before the page's.
         truncated: True where a limit cut the links short.
     """
 
@@ -72,3 +85,4 @@ class Page:
     encoding: str = "utf-8"
     license_links: tuple[LicenseLink, ...] = ()
     truncated: bool = False
+    refresh: Refresh | None = None

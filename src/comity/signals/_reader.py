@@ -11,9 +11,10 @@ except ModuleNotFoundError:
     from comity import _cython as cython
 
 from comity.signals import encodings
-from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page
+from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity.signals._tags import MAX_TAGS, tags
 from comity.signals.link_header import parse_link_headers, relation_types
+from comity.signals.refresh import declared
 from comity.urls import Base
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
@@ -39,6 +40,7 @@ class Reader:
     canonical: str | None
     title: str | None
     language: str | None
+    refresh: Refresh | None
     truncated: bool
     room: cython.Py_ssize_t
     _join: Any
@@ -55,6 +57,7 @@ class Reader:
         self.canonical = None
         self.title = None
         self.language = None
+        self.refresh = None
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH
 
@@ -85,6 +88,8 @@ class Reader:
                 if "src" in attributes:
                     self._link(attributes["src"], None)
             elif name == "meta":
+                if self.refresh is None and attributes.get("http-equiv", "").lower() == "refresh":
+                    self._refresh(attributes.get("content", ""))
                 if "name" in attributes and "content" in attributes:
                     self.metas.append((attributes["name"].strip(_SPACE).lower(), attributes["content"]))
             elif name == "title":
@@ -118,7 +123,25 @@ class Reader:
             encoding=self.encoding,
             license_links=tuple(self.licenses),
             truncated=self.truncated,
+            refresh=self.refresh,
         )
+
+    @cython.ccall
+    def read_refresh(self, header: str) -> None:
+        """The header `Refresh`, which counts before the page's own, resolved against the URL fetched (HTML standard,
+        7.4.2.3.4)."""
+        self._join = Base(self.url).join
+        self._refresh(header)
+
+    @cython.cfunc
+    def _refresh(self, text: str) -> None:
+        said = declared(text)
+        if said is None:
+            return
+        seconds, reference = said
+        url: str | None = self.url if reference is None else self._resolve(reference)
+        if url is not None:
+            self.refresh = Refresh(seconds, url)
 
     @cython.cfunc
     def _set_base(self, href: str) -> None:

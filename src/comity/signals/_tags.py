@@ -37,7 +37,18 @@ _KINDS: dict[bytes, int] = {
 _NAMES = {name: name.decode() for name in _KINDS}
 _ATTRIBUTES = {
     name: name.decode()
-    for name in (b"href", b"src", b"rel", b"name", b"content", b"lang", b"type", b"hreflang", b"xlink:href")
+    for name in (
+        b"href",
+        b"src",
+        b"rel",
+        b"name",
+        b"content",
+        b"lang",
+        b"type",
+        b"hreflang",
+        b"xlink:href",
+        b"http-equiv",
+    )
 }
 # Start tags that end SVG or MathML (13.2.6.5), and elements in which HTML begins again (13.2.6).
 _BREAKOUT = frozenset(
@@ -71,6 +82,19 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
         and of SVG and MathML everything but `a`.
     """
     return _Tokenizer(text).run()
+
+
+def text(page: bytes, most: int) -> str:
+    """The words of a page that its reader sees, white space collapsed, a space where a tag stood.
+
+    What is in `script`, `style`, `noscript`, `template`, `title`, `textarea` and the like is left out. Reading stops
+    once there is enough.
+
+    Args:
+        page: in UTF-8.
+        most: characters.
+    """
+    return _Tokenizer(page).read_text(most)
 
 
 def unescape(text: str, attribute: bool) -> str:
@@ -142,6 +166,9 @@ class _Tokenizer:
     _templates: cython.Py_ssize_t  # how many are open
     _open: list  # names of the open elements of SVG and MathML and of open templates, outermost first
     _self_closing: cython.bint
+    _pieces: list | None  # where the text is wanted, and not the tags: what there is of it
+    _room: cython.Py_ssize_t  # for octets of text
+    _noscript: cython.bint
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -152,6 +179,18 @@ class _Tokenizer:
         self._templates = 0
         self._open = []
         self._self_closing = False
+        self._pieces = None
+        self._room = 0
+        self._noscript = False
+
+    @cython.ccall
+    def read_text(self, most: cython.Py_ssize_t) -> str:
+        self._pieces = []
+        self._room = 4 * most
+        self.run()
+        self._text_until(self._size)
+        words: str = unescape(b" ".join(self._pieces).decode("utf-8", "replace"), False)
+        return " ".join(words.split())[:most]
 
     @cython.ccall
     def run(self) -> list:
@@ -159,6 +198,10 @@ class _Tokenizer:
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
         while i < self._size - 1 and len(self._found) < MAX_TAGS:
+            if self._pieces is not None:
+                self._text_until(i)
+                if self._room <= 0:
+                    break
             code = data[i + 1]
             if 97 <= (code | 32) <= 122:
                 self._start_tag(i + 1)
@@ -172,6 +215,17 @@ class _Tokenizer:
                 self._at = i + 1
             i = self._next(60, self._at)
         return self._found
+
+    @cython.cfunc
+    def _text_until(self, end: cython.Py_ssize_t) -> None:
+        """Keep what stands between the last tag and `end`, if it is text that is shown."""
+        start: cython.Py_ssize_t = self._at
+        while start < end and _is_space(self._data[start]):
+            start += 1
+        if start < end and self._room > 0 and self._templates == 0 and not self._noscript:
+            end = min(end, start + self._room)
+            self._room -= end - start + 1
+            self._pieces.append(self._text[start:end])
 
     @cython.cfunc
     def _next(self, code: cython.int, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -235,7 +289,7 @@ class _Tokenizer:
             name = self._text[start:end].lower()
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
-        if kind & _WANTED and self._templates == 0:
+        if kind & _WANTED and self._templates == 0 and self._pieces is None:
             attributes = {}
         if not self._attributes(end, attributes):
             return
@@ -246,6 +300,8 @@ class _Tokenizer:
                 self._found.append(("a", attributes))
             return
         if kind == 0:
+            if self._pieces is not None and name == b"noscript":
+                self._noscript = True
             return
         if attributes is not None:
             attributes.pop("xlink:href", None)
@@ -253,7 +309,7 @@ class _Tokenizer:
         if kind & _RAW_TEXT:
             start = self._at
             end = self._raw_text_end(name)
-            if kind & _TITLE and self._templates == 0:
+            if kind & _TITLE and self._templates == 0 and self._pieces is None:
                 title = self._text[start:end].replace(b"\0", b"\xef\xbf\xbd").decode("utf-8", "replace")
                 self._found.append(("title", {"text": unescape(title, False)}))
         elif kind & _SCRIPT:
@@ -276,6 +332,8 @@ class _Tokenizer:
         end: cython.Py_ssize_t = self._name_end(start)
         if not self._attributes(end, None):
             return
+        if self._noscript and self._text[start:end].lower() == b"noscript":
+            self._noscript = False
         if self._open:
             self._element_end(self._text[start:end].lower())
 
@@ -351,7 +409,7 @@ class _Tokenizer:
         value_end: cython.Py_ssize_t,
     ) -> None:
         data: cython.p_const_uchar = self._data
-        # href src rel name content lang type hreflang xlink:href: most others differ in length.
+        # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
         size: cython.Py_ssize_t = end - start
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return

@@ -16,6 +16,16 @@ from comity.signals.content_type import extract
 
 PRESCAN_BYTES = 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_CODECS = {
+    "big5": "big5hkscs",
+    "euc-kr": "cp949",
+    "iso-8859-8-i": "iso-8859-8",
+    "replacement": "windows-1252",
+    "shift_jis": "cp932",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-user-defined": "windows-1252",
+}
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
 )
@@ -40,17 +50,20 @@ _ATTRIBUTE = re.compile(
 _TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 
 
-def detect(body: bytes, content_type: str | None = None) -> str:
+def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:
     """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.
 
     Where nobody names one: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else
     `windows-1252`, the standard's default for most places.
+
+    Args:
+        markup: whether the body is HTML or XML, which may name its encoding itself.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return name
     stated = _from_header(content_type) if content_type else None
-    if stated is None:
+    if stated is None and markup:
         stated = prescan(body[:PRESCAN_BYTES])
     if stated is not None:
         return stated
@@ -61,8 +74,22 @@ def detect(body: bytes, content_type: str | None = None) -> str:
     return "utf-8"
 
 
+def python_codec(encoding: str) -> str:
+    """The name of Python's codec for an encoding of the standard, for `bytes.decode`.
+
+    Most have the same name. Of the others it is the codec that reads what the standard means: its Shift_JIS is cp932.
+    Two have none and are read as windows-1252: `x-user-defined`, as HTML does where a `meta` names it, and
+    `replacement`, which stands for encodings of seven bits in which markup can hide.
+    """
+    return _CODECS.get(encoding, encoding)
+
+
 def to_utf8(body: bytes, encoding: str) -> bytes:
-    """The page in UTF-8 without a byte-order mark, U+FFFD for what is malformed."""
+    """The page in UTF-8 without a byte-order mark, U+FFFD for what is malformed.
+
+    Args:
+        encoding: by the standard's name or by that of Python's codec.
+    """
     for mark, name in _BOMS:
         if name == encoding and body.startswith(mark):
             body = body[len(mark) :]
@@ -74,10 +101,13 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
             return body.decode("utf-8", "replace").encode("utf-8")
         return body
     known = webencodings.lookup(encoding)
-    if known is None:
+    if known is not None:
+        text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs
+        return str(text).encode("utf-8", "replace")
+    try:
+        return body.decode(encoding, "replace").encode("utf-8", "replace")
+    except (LookupError, ValueError):
         return body.decode("utf-8", "replace").encode("utf-8")
-    text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs
-    return str(text).encode("utf-8", "replace")
 
 
 def query_encoded(query: str, encoding: str) -> str:

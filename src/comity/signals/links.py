@@ -7,7 +7,7 @@ of _reader.py.
 
 from collections.abc import Sequence
 
-from comity.signals._page import Alternate, LicenseLink, Link, Page
+from comity.signals._page import Alternate, LicenseLink, Link, Page, Refresh
 from comity.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
 from comity.signals.content_type import extract
 from comity.urls import normalise
@@ -20,14 +20,22 @@ __all__ = [
     "LicenseLink",
     "Link",
     "Page",
+    "Refresh",
     "read_page",
 ]
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 
 
-def read_page(body: bytes, url: str, content_type: str | None = None, link_headers: Sequence[str] = ()) -> Page:
-    """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its `Link` headers.
+def read_page(
+    body: bytes,
+    url: str,
+    content_type: str | None = None,
+    link_headers: Sequence[str] = (),
+    refresh_header: str | None = None,
+) -> Page:
+    """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its headers `Link` and
+    `Refresh`.
 
     Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
     type"); one that holds no media type says nothing.
@@ -36,6 +44,8 @@ def read_page(body: bytes, url: str, content_type: str | None = None, link_heade
         InvalidURL: `url`, not the page, is not an absolute http or https URL.
     """
     reader = Reader(normalise(url))
+    if refresh_header is not None:
+        reader.read_refresh(refresh_header)
     stated = extract(content_type) if content_type else None
     if stated is None or stated.essence in _HTML_TYPES:
         reader.read_html(body, content_type)

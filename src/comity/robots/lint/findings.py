@@ -18,6 +18,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     ),
     "conflicting-rules": ("error", "Allow and Disallow with the same pattern in one group: only one can win"),
     "content-key-unknown": ("warning", "a Content-Usage or Content-Signal key outside the vocabulary"),
+    "content-value-unreadable": ("error", "a Content-Usage or Content-Signal value that says neither yes nor no"),
     "crawl-delay-enormous": ("warning", "a Crawl-delay of an hour or more, which makes a crawl hopeless"),
     "crawl-delay-ignored": ("info", "a Crawl-delay for a crawler that ignores it"),
     "crawl-delay-unreadable": ("error", "a Crawl-delay that is not a number of seconds"),
@@ -42,12 +43,12 @@ CODES: dict[str, tuple[Severity, str]] = {
     "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
     "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
     "record-without-agent": ("error", "a record that needs a User-agent before it"),
-    "redundant-rule": ("info", "a rule that a shorter one with the same effect covers"),
+    "redundant-rule": ("info", "a rule without which another one says the same"),
     "robots-disallowed": ("info", "robots.txt itself is always allowed"),
     "sitemap-not-absolute": ("error", "a Sitemap must be a whole URL"),
     "space-in-path": ("warning", "white space within a path, which no URL holds"),
     "too-large": ("error", "more than 500 KiB: crawlers ignore the rest"),
-    "trailing-wildcard": ("info", "`*` at the end does nothing: a pattern is a prefix"),
+    "trailing-wildcard": ("info", "`*` at the end matches nothing more: a pattern is a prefix"),
     "unknown-record": ("info", "a label that nobody is known to read"),
     "unreachable-rule": ("warning", "a rule that never decides: others always win"),
     "yandex-only": ("info", "a record that only Yandex reads, or read"),
@@ -63,12 +64,18 @@ class Finding:
         code: a key of CODES.
         message: what is the matter here.
         suggestion: what to write instead, or to do.
+        replacement: the line to write instead, without its end; empty where the line is to go; None where the
+            suggestion is not about this line alone.
+        changes: whether following the suggestion may change a verdict for somebody. Where it is False, no verdict of
+            any agent about any path is another afterwards, in the dialect of the file.
     """
 
     line: int
     code: str
     message: str
     suggestion: str
+    replacement: str | None = None
+    changes: bool = False
 
     @property
     def severity(self) -> Severity:

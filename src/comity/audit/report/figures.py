@@ -1,0 +1,247 @@
+"""What a report shows, gathered from a ledger in one pass and in bounded memory however long the crawl was.
+
+It judges nothing: that is what `prove` is for.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from comity import urls
+from comity.audit.report import beside
+from comity.crawler.lines import read
+from comity.crawler.stats import Stats
+from comity.crawler.watch.running import is_running
+from comity.errors import ComityError, InputError
+
+BINS = 96  # of the plot over time
+MOST_HOSTS = 20_000  # told apart; further ones are counted together
+MOST_RULES = 20_000
+OTHERS = "(other hosts)"
+CUT_OFF, RUNNING = "cut off", "still running"
+RATIOS = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)  # interval kept / interval demanded
+
+CLASSES = ("2xx", "304", "3xx", "4xx", "5xx", "none")  # 304: not modified, which is no redirect
+# seconds of a bin, each a multiple of the one before; then they double
+WIDTHS = (0.25, 0.5, 1.0, 2.0, 10.0, 20.0, 60.0, 120.0, 600.0, 1_200.0, 3_600.0, 7_200.0, 21_600.0, 43_200.0, 86_400.0)
+
+
+class Timeline:
+    """Counts over time, whose bins get wider whenever the crawl outgrows them."""
+
+    def __init__(self) -> None:
+        self.start: float | None = None
+        self.width = WIDTHS[0]
+        self.bins: dict[str, list[int]] = {name: [0] * BINS for name in CLASSES}
+
+    def add(self, at: float, name: str) -> None:
+        if self.start is None:
+            self.start = at
+        if at < self.start:  # a request that began before the first that ended
+            at = self.start
+        while (place := int((at - self.start) / self.width)) >= BINS:
+            wider = next((width for width in WIDTHS if width > self.width), 2 * self.width)
+            times, self.width = round(wider / self.width), wider
+            for counts in self.bins.values():
+                merged = [sum(counts[i : i + times]) for i in range(0, BINS, times)]
+                counts[:] = merged + [0] * (BINS - len(merged))
+        self.bins[name][place] += 1
+
+
+@dataclass(slots=True)
+class HostFigures:
+    """One host of the crawl.
+
+    Attributes:
+        fetched, failed: requests for content, answered with 2xx, or with an error or not at all.
+        kept: the shortest interval kept while `interval` was demanded.
+        silent: the origin whose robots.txt was unreachable when last asked for, and the status that said so.
+    """
+
+    requests: int = 0
+    fetched: int = 0
+    failed: int = 0
+    refused: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    answers: int = 0
+    interval: float = 0.0
+    kept: float = math.inf
+    silent: tuple[str, int | None] | None = None
+
+
+@dataclass(slots=True)
+class Figures:
+    """Everything that the report shows.
+
+    Attributes:
+        fetched: requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`.
+        reasons: why requests failed; or, where `urls_by_reason`, why URLs were given up.
+        damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
+        stats: the counts of the crawl's own summary, where they are known.
+    """
+
+    runs: int = 0
+    version: str = ""
+    agent: str = ""
+    modes: set[str] = field(default_factory=set)  # of any run
+    seeds: list[str] = field(default_factory=list)
+    started: float | None = None
+    ended: float | None = None
+    state: str = CUT_OFF
+    hash: str = ""
+    requests: int = 0
+    robots_requests: int = 0
+    fetched: int = 0
+    bytes: int = 0
+    refused: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    timeline: Timeline = field(default_factory=Timeline)
+    hosts: dict[str, HostFigures] = field(default_factory=dict)
+    rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (host, line, rule or verdict)
+    ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
+    damaged: int = 0
+    damage: tuple[int, str] | None = None
+    reasons: Counter[str] = field(default_factory=Counter)
+    urls_by_reason: bool = False
+    stats: Stats | None = None
+
+    @property
+    def seconds(self) -> float:
+        """From the first record to the last, pauses between runs included."""
+        return (self.ended or 0.0) - (self.started or 0.0)
+
+
+def gather(folder: Path) -> Figures:
+    """Read the ledger of a crawl; records that cannot be understood are counted and passed over.
+
+    Raises:
+        InputError: the folder has no ledger.
+    """
+    path = folder / "ledger.jsonl"
+    if not path.exists():
+        raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
+    figures = Figures()
+    running = is_running(folder)
+    for line in read(path):
+        if running and line.problem == "the line is cut short":
+            break  # it is being written
+        try:
+            _TAKE[line.record["kind"]](figures, line.record)
+            figures.hash = str(line.record["hash"])
+        except (KeyError, TypeError, ValueError, OverflowError, ComityError):
+            figures.damaged += 1
+            figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
+    if running and figures.state == CUT_OFF:
+        figures.state = RUNNING
+    figures.stats = beside.counts(folder)
+    if (reasons := beside.reasons(folder)) is not None:
+        figures.reasons, figures.urls_by_reason = reasons, True
+    return figures
+
+
+def _run(figures: Figures, record: dict[str, Any]) -> None:
+    figures.runs += 1
+    figures.version, figures.agent = str(record["version"]), str(record["agent"])
+    figures.modes.add(str(record["policy"]["mode"]))
+    figures.seeds = [str(seed) for seed in record["seeds"][:50]]
+    figures.state = CUT_OFF
+    _passed(figures, record["at"])
+
+
+def _request(figures: Figures, record: dict[str, Any]) -> None:
+    sent, end = _number(record["sent"]), _number(record["end"])
+    status = record["status"]
+    kind = f"{status // 100}xx" if status is not None and 200 <= status < 600 else "none"
+    if status == 304:
+        kind = "304"
+    host = _host(figures, str(record["host"]))
+    figures.requests += 1
+    host.requests += 1
+    figures.statuses[str(status) if kind != "none" else "none"] += 1
+    figures.timeline.add(end, kind)
+    _passed(figures, end)
+    size = record["bytes"] or 0
+    figures.bytes += size
+    host.bytes += size
+    if record["purpose"] == "robots":
+        figures.robots_requests += 1
+    elif kind == "2xx":
+        figures.fetched += 1
+        host.fetched += 1
+    elif kind not in ("304", "3xx"):
+        host.failed += 1
+        error = record["error"]
+        why = f"HTTP status {status}" if error is None else str(error).removeprefix(f"{record['url']}: ")
+        beside.count(figures.reasons, why)
+    if record["head"] is not None:
+        host.answers += 1
+        host.seconds += max(_number(record["head"]) - sent, 0.0)
+    interval, kept = record["interval"], record["kept"]
+    if interval and kept is not None:
+        figures.ratios[bisect_right(RATIOS, _number(kept) / _number(interval))] += 1
+        host.interval = max(host.interval, interval)
+        host.kept = min(host.kept, kept)
+
+
+def _refusal(figures: Figures, record: dict[str, Any]) -> None:
+    host = str(record["host"])
+    figures.refused += 1
+    _host(figures, host).refused += 1
+    rule = record["rule"]
+    key = (host, "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300])
+    if key not in figures.rules and len(figures.rules) >= MOST_RULES:
+        key = (OTHERS, "", "")
+    figures.rules[key] += 1
+    _passed(figures, record["at"])
+
+
+def _robots(figures: Figures, record: dict[str, Any]) -> None:
+    origin, status = str(record["origin"])[:300], record["status"]
+    host = _host(figures, urls.host(origin))
+    if record["outcome"] == "unreachable":
+        host.silent = origin, status if isinstance(status, int) else None
+    elif host.silent is not None and host.silent[0] == origin:
+        host.silent = None
+
+
+def _seal(figures: Figures, record: dict[str, Any]) -> None:
+    figures.state = "stopped" if record["ended"] == "stopped" else "finished"
+    _passed(figures, record["at"])
+
+
+def _beside(figures: Figures, record: dict[str, Any]) -> None:
+    """What was neither requested nor refused."""
+    _passed(figures, record["at"])
+
+
+_TAKE = {
+    "copy": _beside,
+    "unsent": _beside,
+    "run": _run,
+    "request": _request,
+    "refusal": _refusal,
+    "robots": _robots,
+    "seal": _seal,
+}
+
+
+def _host(figures: Figures, name: str) -> HostFigures:
+    if name not in figures.hosts and len(figures.hosts) >= MOST_HOSTS:
+        name = OTHERS
+    return figures.hosts.setdefault(name, HostFigures())
+
+
+def _passed(figures: Figures, at: object) -> None:
+    time = _number(at)
+    figures.started = time if figures.started is None else min(figures.started, time)
+    figures.ended = time if figures.ended is None else max(figures.ended, time)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        raise ValueError(value)
+    return float(value)

@@ -1,0 +1,149 @@
+"""reppy's class and method names, answered by comity's engine: for programs left behind by a package that no longer
+builds. Rules are read by RFC 9309 unless another dialect is given; HTTP statuses mean what they meant in reppy.
+"""
+
+import time
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+import comity
+from comity.compat._any_text import allowed
+from comity.robots import Dialect
+
+if TYPE_CHECKING:
+    from comity import Policy
+
+LIFE = 3600.0  # seconds that a file counts as fresh where nothing else is said
+
+
+class Agent:
+    """What a robots.txt says to one agent; made by `Robots.agent`."""
+
+    def __init__(self, robots: comity.Robots, name: str) -> None:
+        self._robots = robots
+        self._name = name
+
+    def allowed(self, path: str) -> bool:
+        """Whether the agent may fetch a URL or path."""
+        return allowed(self._robots, path, self._name)
+
+    @property
+    def delay(self) -> float | None:
+        """Seconds between requests; None where the file asks for none."""
+        return self._robots.crawl_delay(self._name) or None
+
+
+class Robots:
+    """A parsed robots.txt; made by `Robots.parse` or `Robots.fetch`.
+
+    Args:
+        url: of the robots.txt.
+        content: the file.
+        expires: Unix time in seconds until which it is fresh; None for an hour from now.
+
+    Attributes:
+        robots: the file as comity knows it, with `explain` and all the rest.
+    """
+
+    def __init__(
+        self, url: str, content: bytes | str, expires: float | None = None, *, dialect: str | Dialect = "rfc9309"
+    ) -> None:
+        self.url = url
+        self.expires = time.time() + LIFE if expires is None else expires
+        self.robots = comity.parse(content, dialect)
+
+    @classmethod
+    def parse(
+        cls, url: str, content: bytes | str, expires: float | None = None, *, dialect: str | Dialect = "rfc9309"
+    ) -> Self:
+        """Read a robots.txt."""
+        return cls(url, content, expires, dialect=dialect)
+
+    @classmethod
+    def fetch(
+        cls, url: str, *, life: float = LIFE, dialect: str | Dialect = "rfc9309", policy: "Policy | None" = None
+    ) -> "Robots":
+        """Fetch a robots.txt: 401 and 403 disallow everything, other 4xx allow everything.
+
+        Args:
+            url: of the robots.txt; see `robots_url`.
+            life: seconds that the answer counts as fresh.
+            policy: agent and allowed addresses; nothing else of it counts.
+
+        Raises:
+            InvalidURL, AddressBlocked, FetchError: no answer, or one that says nothing, such as 503.
+        """
+        policy = (policy or comity.Policy()).with_changes(mode="ignore", min_interval=0.0)
+        with comity.Client(policy) as client:
+            response = client.get(url)
+        expires = response.fetched_at + life
+        if response.ok:
+            return cls(url, response.body, expires, dialect=dialect)
+        if response.status in (401, 403):
+            return AllowNone(url, expires)
+        if 400 <= response.status < 500:
+            return AllowAll(url, expires)
+        raise comity.FetchError(
+            f"{url} answered with HTTP status {response.status}",
+            url=url,
+            hint="ask again later; until then fetch nothing",
+        )
+
+    @classmethod
+    def robots_url(cls, url: str) -> str:
+        """Where the robots.txt that governs a URL is.
+
+        Raises:
+            InvalidURL: the URL is no web address.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = None
+        if not host or parts.scheme not in ("http", "https"):
+            raise comity.InvalidURL(f"{url!r} is not a web address", url=url, hint="write it whole, with https://")
+        if ":" in host:
+            host = f"[{host}]"
+        usual = port in (None, 443 if parts.scheme == "https" else 80)
+        return f"{parts.scheme}://{host}{'' if usual else f':{port}'}/robots.txt"
+
+    def allowed(self, path: str, name: str) -> bool:
+        """Whether an agent may fetch a URL or path."""
+        return allowed(self.robots, path, name)
+
+    def agent(self, name: str) -> Agent:
+        """What the file says to one agent."""
+        return Agent(self.robots, name)
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """The sitemaps named in the file."""
+        return list(self.robots.sitemaps)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the file is no longer fresh."""
+        return time.time() > self.expires
+
+    @property
+    def ttl(self) -> float:
+        """Seconds that the file stays fresh."""
+        return max(self.expires - time.time(), 0.0)
+
+    def __str__(self) -> str:
+        return str(self.robots)
+
+
+class AllowNone(Robots):
+    """Nothing may be fetched, but the robots.txt itself (RFC 9309, 2.2.2)."""
+
+    def __init__(self, url: str, expires: float | None = None) -> None:
+        super().__init__(url, b"User-agent: *\nDisallow: /", expires)
+
+
+class AllowAll(Robots):
+    """Everything may be fetched."""
+
+    def __init__(self, url: str, expires: float | None = None) -> None:
+        super().__init__(url, b"", expires)

@@ -1,9 +1,0 @@
-"""Pages as they are after their scripts ran: a browser that has no network, and the crawl's client that has.
-
-Nothing here is imported unless a crawl renders; the browser's library is imported when the crawl starts.
-"""
-
-from comity.crawl.rendering.rendered import Rendered
-from comity.crawl.rendering.renderer import Renderer
-
-__all__ = ["Rendered", "Renderer"]

@@ -1,0 +1,54 @@
+"""The crawler: frontier, scheduler, fetcher, sinks, resume. `comity.crawl` is its front door."""
+
+from typing import TYPE_CHECKING
+
+from comity._late import late
+
+if TYPE_CHECKING:
+    from comity.crawler.crawler import Crawler
+    from comity.crawler.page import CrawledPage
+    from comity.crawler.plugins import Expanded, Expander, Source
+    from comity.crawler.settings import CrawlSettings
+    from comity.crawler.simple import crawl, crawl_index_page, crawl_page, crawl_pages
+    from comity.crawler.sinks import Sink
+    from comity.crawler.stats import Stats
+    from comity.crawler.watch.snapshot import HostNow, HostState, Snapshot
+
+__all__ = [
+    "CrawlSettings",
+    "CrawledPage",
+    "Crawler",
+    "Expanded",
+    "Expander",
+    "HostNow",
+    "HostState",
+    "Sink",
+    "Snapshot",
+    "Source",
+    "Stats",
+    "crawl",
+    "crawl_index_page",
+    "crawl_page",
+    "crawl_pages",
+]
+
+__getattr__ = late(
+    __name__,
+    {
+        "CrawlSettings": "comity.crawler.settings",
+        "CrawledPage": "comity.crawler.page",
+        "Crawler": "comity.crawler.crawler",
+        "Expanded": "comity.crawler.plugins",
+        "Expander": "comity.crawler.plugins",
+        "HostNow": "comity.crawler.watch.snapshot",
+        "HostState": "comity.crawler.watch.snapshot",
+        "Sink": "comity.crawler.sinks",
+        "Snapshot": "comity.crawler.watch.snapshot",
+        "Source": "comity.crawler.plugins",
+        "Stats": "comity.crawler.stats",
+        "crawl": "comity.crawler.simple",
+        "crawl_index_page": "comity.crawler.simple",
+        "crawl_page": "comity.crawler.simple",
+        "crawl_pages": "comity.crawler.simple",
+    },
+)

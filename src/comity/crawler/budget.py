@@ -1,0 +1,154 @@
+"""How much a crawl may take, in all and from each host: pages, bytes, seconds.
+
+It counts what it is told and says whether there is room for one more request. Nothing under way is thrown away when
+bytes or seconds are used up; the number of pages is kept exactly. Time is an argument.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits; None where there is none."""
+
+    pages: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+
+    def __bool__(self) -> bool:
+        return not (self.pages is None and self.bytes is None and self.seconds is None)
+
+    def used_up(self, spent: "Spent", now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started, or None. Each request under way may still become a page."""
+        if self.pages is not None and spent.pages + under_way >= self.pages:
+            return f"the limit of {self.pages} page{'s' * (self.pages != 1)} is reached"
+        if self.bytes is not None and spent.bytes >= self.bytes:
+            return f"the limit of {self.bytes} bytes is reached"
+        if self.seconds is not None and spent.seconds_at(now) >= self.seconds:
+            return f"the limit of {self.seconds:g} seconds is reached"
+        return None
+
+
+@dataclass(slots=True)
+class Spent:
+    """What was taken so far, over all runs.
+
+    Attributes:
+        seconds: of earlier runs.
+        lists: sitemaps and feeds asked for.
+        since: when the first request of this run was started; None before it.
+    """
+
+    pages: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    lists: int = 0
+    since: float | None = None
+
+    def seconds_at(self, now: float) -> float:
+        return self.seconds + (now - self.since if self.since is not None else 0.0)
+
+
+class Spending:
+    """What a crawl and each of its hosts have spent.
+
+    Args:
+        recall: gives back what `facts` returned under a name in an earlier run, or None. Only hosts that come up in
+            this run are held in memory, and hosts only where they have limits of their own.
+    """
+
+    def __init__(self, total: Budget, each: Budget, recall: Callable[[str], Any]) -> None:
+        self._total = total
+        self._each = each
+        self._by_host = bool(each)  # asked at every step
+        self._recall = recall
+        self._all = self._recalled("spent")
+        self._hosts: dict[str, Spent] = {}
+        self._changed: set[str] = set()
+
+    def started(self, host: str, now: float, *, lists: bool = False) -> None:
+        """A request to a host begins; `lists`: for a sitemap or a feed."""
+        self._all.lists += lists
+        if self._all.since is None:
+            self._all.since = now
+        if self._by_host:
+            spent = self._of(host)
+            if spent.since is None:
+                spent.since = now
+            spent.lists += lists
+            self._changed.add(host)
+
+    def kept(self, host: str, size: int) -> None:
+        """A page of a host was kept; `size` in bytes."""
+        self._all.pages += 1
+        self._all.bytes += size
+        if self._by_host:
+            spent = self._of(host)
+            spent.pages += 1
+            spent.bytes += size
+            self._changed.add(host)
+
+    def used_up(self, now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started anywhere, or None."""
+        return self._total.used_up(self._all, now, under_way=under_way)
+
+    def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started on a host, or None."""
+        return self._each.used_up(self._of(host), now, under_way=under_way) if self._by_host else None
+
+    def has_room(self, host: str) -> bool:
+        """Whether one more page may be kept."""
+        return not _full(self._total, self._all) and not (self._by_host and _full(self._each, self._of(host)))
+
+    def room(self, host: str) -> int | None:
+        """How many pages more may be kept of a host; None without a limit."""
+        rooms = [limit - spent.pages for limit, spent in self._limits(host)]
+        return max(min(rooms), 0) if rooms else None
+
+    def lists_left(self, host: str) -> int | None:
+        """How many sitemaps and feeds more may be asked for: no more than pages may be kept; None without a limit."""
+        left = [limit - spent.lists for limit, spent in self._limits(host)]
+        return max(min(left), 0) if left else None
+
+    def _limits(self, host: str) -> list[tuple[int, Spent]]:
+        limits = [] if self._total.pages is None else [(self._total.pages, self._all)]
+        if self._each.pages is not None:
+            limits.append((self._each.pages, self._of(host)))
+        return limits
+
+    def deadline(self) -> float | None:
+        """When the seconds of the whole crawl end."""
+        if self._total.seconds is None or self._all.since is None:
+            return None
+        return self._all.since + self._total.seconds - self._all.seconds
+
+    def facts(self, now: float) -> dict[str, Any]:
+        """What changed since the last call, by name, to be remembered with what it is about."""
+        facts = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
+        self._changed.clear()
+        facts["spent"] = _listed(self._all, now)
+        return facts
+
+    def _of(self, host: str) -> Spent:
+        spent = self._hosts.get(host)
+        if spent is None:
+            spent = self._hosts[host] = self._recalled(_name(host))
+        return spent
+
+    def _recalled(self, name: str) -> Spent:
+        values = self._recall(name)
+        return Spent(*values) if values else Spent()
+
+
+def _full(budget: Budget, spent: Spent) -> bool:
+    return budget.pages is not None and spent.pages >= budget.pages
+
+
+def _name(host: str) -> str:
+    return f"spent {host}"
+
+
+def _listed(spent: Spent, now: float) -> list[float]:
+    return [spent.pages, spent.bytes, round(spent.seconds_at(now), 3), spent.lists]

@@ -1,0 +1,418 @@
+"""The crawl: takes URLs from the frontier host by host, fetches them through the client, writes what came.
+
+It keeps the order of things: robots.txt before a URL enters the queue, the gate again before each fetch, output and
+frontier committed together. What may be fetched and when is decided below, in the gate.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from comity import urls
+from comity.crawler.admit.admission import Admission
+from comity.crawler.admit.intake import Intake
+from comity.crawler.again import policies, remembered
+from comity.crawler.again.feeding import feed
+from comity.crawler.again.judging import judge_again
+from comity.crawler.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
+from comity.crawler.again.revisits import Refresh
+from comity.crawler.again.unreachable import Unreachable
+from comity.crawler.again.waits import Waits
+from comity.crawler.budget import Spending
+from comity.crawler.duplicates import Duplicates
+from comity.crawler.ledger import Ledger
+from comity.crawler.memory import Memory
+from comity.crawler.outcome import Outcome
+from comity.crawler.page import CrawledPage
+from comity.crawler.plugins import Expander, Plugins, Source
+from comity.crawler.reading import Reader
+from comity.crawler.schedule import Schedule
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.sinks import Sink
+from comity.crawler.sinks.guarded import DEFAULT, LEDGER, GuardedSink, check_free, named
+from comity.crawler.stats import Stats
+from comity.crawler.visiting import Visitor
+from comity.crawler.waking import Alarm
+from comity.crawler.watch.snapshot import Phase, Snapshot, take
+from comity.crawler.watch.watching import UNREACHABLE, Watch
+from comity.errors import StorageError, check_type
+from comity.frontier import Frontier, State
+from comity.frontier.durable import make_folder
+from comity.net import AsyncClient, ClientSettings, Clock
+from comity.policy import Policy, Ruling
+
+COMMIT_EVERY = 0.5  # seconds
+COMMIT_SIZE = 1000  # URLs settled or found
+
+
+class Crawler:
+    """One crawl into one folder; a folder that holds an unfinished crawl is continued.
+
+    Args:
+        seeds: absolute URLs to start from, or one; the crawl stays on their hosts, or as far around them as the
+            settings say.
+        folder: where frontier and output lie; made if need be.
+        sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
+            with, JSON Lines if it is new.
+        policy: None for what the crawl was begun with, the default policy if it is new.
+        settings: the settings, or a mapping of some. A crawl that goes on keeps those it was begun with, field by
+            field, but for what is given now: what a mapping names, or what differs from the default in a CrawlSettings.
+            So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
+        source, expander: plug-ins, each as an object or as `MODULE:NAME`.
+        refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
+            says how many are new, changed, gone and unchanged, the channel `changes` which.
+
+    Raises:
+        InvalidURL: a seed is no web address.
+        StorageError: the folder cannot be used, or its crawl has not ended and so cannot be refreshed.
+    """
+
+    def __init__(
+        self,
+        seeds: str | Iterable[str],
+        folder: str | Path,
+        *,
+        policy: Policy | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
+        client_settings: ClientSettings | None = None,
+        clock: Clock | None = None,
+        sink: Sink | str | None = None,
+        source: Source | str | None = None,
+        expander: Expander | str | None = None,
+        refresh: bool = False,
+    ) -> None:
+        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        if not isinstance(settings, Mapping):
+            check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+        check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+        self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+        self.folder = Path(folder)
+        self.policy = policy or policies.begun_with(self.folder) or Policy()
+        self.settings = remembered.in_force(settings, remembered.begun_with(self.folder), refresh=refresh)
+        self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
+        self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
+        self.refusal: str | None = None  # the first URL refused in the last run: why, in words
+        self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
+        self.put_off: str | None = None  # what hosts wait for that the last run left for a later one, in words
+        self.left = 0  # URLs that still waited when a limit ended the last run
+        self.unasked = 0  # of them, in a refresh, pages that are known: also where the run was stopped
+        self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
+        self.on_begin: Callable[[], None] | None = None  # set before `run`; told when nothing refuses it any more
+        self._client_settings = client_settings or ClientSettings()
+        self._clock = clock or Clock()
+        self._watch = Watch(self._clock)
+        self.stats = self._watch.stats
+        self._wake = Alarm(self._clock)
+        self._schedule = Schedule(self.settings, self._clock, self._wake.set)
+        self._stopping = False
+        self._held = False
+        self._given_sink = sink
+        self._begins_refresh = refresh
+        self._ended: str | None = None
+        self._plugins = Plugins(source, expander)
+        self._feeding: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
+        self._on_their_way: dict[str, Any] = {}  # facts that the commit under way is to remember
+        # Made when the crawl starts:
+        self._writer: ThreadPoolExecutor
+        self._beside: ThreadPoolExecutor  # has no thread until something is given to it
+        self._frontier: Frontier
+        self._sink: GuardedSink
+        self._ledger: Ledger
+        self._client: AsyncClient
+        self._admission: Admission
+        self._spending: Spending
+        self._duplicates: Duplicates
+        self._memory: Memory
+        self._outcome: Outcome
+        self._intake: Intake
+        self._visitor: Visitor
+        self._refresh: Refresh | None
+        self._unreachable: Unreachable
+        self._waits: Waits
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called: URLs may be waiting for a later run."""
+        return self._stopping
+
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
+        phase: Phase = "stopping" if self._stopping else "held" if self._held else "running"
+        return take(
+            self._watch,
+            self._schedule.hosts.all(),
+            phase,
+            len(self._schedule.tasks),
+            most_hosts=hosts,
+            most_rules=rules,
+        )
+
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
+        return self._sink.name
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether this is a refresh, or goes on with one. Known once the crawl runs."""
+        return self._refresh is not None
+
+    def stop(self) -> None:
+        """Start nothing new; what is under way is finished and written."""
+        self._stopping = True
+        self._wake.set()
+
+    def hold(self) -> None:
+        """Start nothing until `go_on`; what is under way is finished and written."""
+        self._held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self._held:
+            self._held = False
+            self._wake.set()
+
+    async def run(self) -> Stats:
+        """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
+        sink = None if self._given_sink is None else named(self._given_sink)
+        if self._begins_refresh or not (self.seeds or self._plugins.source is not None):
+            check_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
+        if self.settings.render:  # what lacks is said before a folder is there
+            from comity.crawler.rendering.browser import Browser
+
+            Browser(self.settings.render_browser)
+        if not (self.folder / "frontier.sqlite").exists():
+            check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
+        make_folder(self.folder)
+        with (
+            self._watch.running(self.folder),
+            Frontier(self.folder / "frontier.sqlite") as self._frontier,
+            nullcontext(GuardedSink(sink, self.folder, self._frontier)) as self._sink,
+            Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
+            ThreadPoolExecutor(1, "comity-read") as self._beside,
+            ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
+            self._sink.opened(self._writer),
+            ExitStack() as resources,
+        ):
+            async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
+                self._waits = resources.enter_context(
+                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._recall)
+                )
+                self._start()
+                self._waits.then, self._client.on_report = self._client.on_report, self._waits.heard
+                self._client.on_exchange = self._outcome.request
+                await self._commit()
+                self._begin()
+                if self.on_begin is not None:
+                    self.on_begin()
+                try:
+                    await self._loop()
+                    now = self._clock.monotonic()
+                    if not self._stopping and self._waiting():
+                        self.put_off = self._schedule.put_off(now)
+                    self.limit_reached = self._watch.limit = self._spending.used_up(now) or self.put_off
+                finally:
+                    self.trouble, self.passing = self._outcome.trouble, not self._outcome.lasting
+                    self.refusal = self._outcome.refusal
+                    under_way = [*self._schedule.tasks, *([self._feeding] if self._feeding else ())]
+                    for task in under_way:
+                        task.cancel()
+                    await asyncio.gather(*under_way, return_exceptions=True)
+                    await self._visitor.close()
+                    if self._committing is not None:
+                        await asyncio.wait([self._committing])
+                if self._committing is not None:
+                    self._committing.result()
+                self._ledger.seal(stopped=self._stopping)
+                self._ended = self._watch.how = "stopped" if self._stopping else FINISHED
+                await self._commit(final=True)
+                await self._commit()  # so that the sink learns that its last marker is kept
+                self.left = 0 if self._stopping else self._waiting()
+                if self._refresh is not None:
+                    self.unasked = self._refresh.visits.unasked(self._refresh.last)
+        return self.stats
+
+    # The loop
+
+    def _start(self) -> None:
+        recall, remember, settings = self._recall, self._frontier.remember, self.settings
+        trusts = settings.trust_lastmod and settings.sitemaps
+        refresh = self._refresh = refresh_of(
+            self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
+        )
+        begun: list[str] = recall("seeds", [])
+        new = [seed for seed in self.seeds if seed not in begun]
+        self.seeds = [*begun, *new]
+        self._plugins.go_on(recall("plugins", {}))
+        if not self.seeds and self._plugins.source is None:
+            raise StorageError(
+                f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
+            )
+        judge_again(self._frontier, settings, self.policy, new)
+        remember("seeds", self.seeds)
+        remember("plugins", self._plugins.names)
+        today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
+        self._watch.began(self._frontier, self._client.pause)
+        requests = max(settings.concurrency, self._client_settings.connections)
+        self._memory = Memory(settings.body_memory, requests, self._wake.set)
+        self._outcome = Outcome(self._watch, self._ledger, self._memory, refresh=refresh.number if refresh else 0)
+        self.stats = self._watch.stats
+        self._ledger.begin(self.policy, self.seeds, self._sink.name)
+        self._admission = Admission(settings, new, today=today, recall=recall)
+        self._spending = Spending(settings.budget, settings.host_budget, recall)
+        self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
+        self._intake = Intake(self._admission, self._ruling_at_once, self._outcome)
+        reader = Reader(
+            settings,
+            self.policy.asked_as,
+            plugins=self._plugins,
+            duplicates=self._duplicates,
+            admission=self._admission,
+            intake=self._intake,
+            outcome=self._outcome,
+            hands_out=self.on_page is not None,
+            dates=refresh is not None and trusts,
+            wake=self._wake.set,
+            beside=self._beside,
+        )
+        self._client.on_robots = reader.robots
+        known = self._frontier.recall_all(UNREACHABLE)
+        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, known)
+        self._visitor = Visitor(
+            self._client,
+            reader,
+            self._spending,
+            self._outcome,
+            self._ledger,
+            self._watch,
+            settings,
+            refresh,
+            silent,
+            self._memory,
+        )
+        self._schedule.began(
+            self._frontier, self._client, self._visitor, self._spending, self._outcome, self.stats, refresh
+        )
+        for seed in self.seeds:
+            self._intake.discover(seed, depth=0, given=True)
+
+    def _begin(self) -> None:
+        if self._plugins.source is not None or self._refresh is not None:
+            self._feeding = asyncio.get_running_loop().create_task(self._feed())
+        self._schedule.go_on()
+
+    async def _loop(self) -> None:
+        next_commit = self._clock.monotonic() + COMMIT_EVERY
+        while True:
+            if self._schedule.broken is not None:
+                raise self._schedule.broken
+            if self._stopping:
+                self._visitor.give_up()
+            asked_again = self._unreachable.recall_due() if self._unreachable else None
+            now = self._clock.monotonic()
+            while not self._full() and (host := self._schedule.hosts.pop_ready(now)) is not None:
+                self._schedule.serve(host, now)
+            if self._committing is not None and self._committing.done():
+                self._committing.result()
+                self._committing = None
+            if self._committing is None:
+                if self._is_over():
+                    await self._commit()  # which may bring hosts their turn
+                    if self._is_over():
+                        return
+                    continue
+                if now >= next_commit or self._is_much():
+                    self._committing = asyncio.get_running_loop().create_task(self._commit())
+                    self._committing.add_done_callback(lambda _: self._wake.set())
+                    next_commit = now + COMMIT_EVERY
+            if self._committing is not None and self._is_over():
+                await asyncio.wait([self._committing])
+                continue
+            times = []
+            if self._committing is None and (self._outcome.waiting or self._schedule.tasks):
+                times.append(next_commit)
+            ready = self._schedule.hosts.next_time()
+            if ready is not None and not self._full():
+                times.append(ready)
+            if (deadline := self._spending.deadline()) is not None and not self._enough():
+                times.append(deadline)
+            if asked_again is not None:
+                times.append(now + asked_again)
+            await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
+
+    def _is_over(self) -> bool:
+        """Whether nothing is under way and nothing more is to be started."""
+        nothing_left = self._feeding is None and self._schedule.is_idle(self._clock.monotonic())
+        return not self._schedule.tasks and (self._stopping or self._enough() or nothing_left)
+
+    def _is_much(self) -> bool:
+        """Whether so much waits for the next commit that it should not wait for its time."""
+        memory = self._memory
+        is_much = self._outcome.size >= COMMIT_SIZE or self._outcome.pending >= memory.limit // 8
+        return is_much or self._is_held_up() or (memory.is_short and self._outcome.pending > 0)
+
+    def _is_held_up(self) -> bool:
+        """Whether so much waits to be written that no request may be started."""
+        return max(self._memory.kept, self._sink.pending) >= self._memory.limit
+
+    def _full(self) -> bool:
+        idle = self._stopping or self._held or self._is_held_up()
+        return idle or self._schedule.is_full(self._clock.monotonic()) or self._enough(len(self._schedule.tasks))
+
+    def _enough(self, more: int = 0) -> bool:
+        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
+
+    # From one commit to the next
+
+    async def _feed(self) -> None:
+        """Take up what is fed, no faster than the frontier takes it."""
+        try:
+            until_room = partial(self._outcome.until_below, COMMIT_SIZE, self._wake.set)
+            await feed(self._intake, self._refresh, self._plugins, until_room)
+        except Exception as error:
+            self._schedule.broken = self._schedule.broken or error
+        finally:
+            self._feeding = None
+            self._wake.set()
+
+    async def _commit(self, *, final: bool = False) -> None:
+        """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
+        facts = self._on_their_way = self._facts()
+        commit = self._outcome.take(facts)
+        carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
+        self._outcome.committed(commit)
+        self._on_their_way = {}
+        self._waits.committed()
+        if self.on_page is not None:
+            for page in commit.pages:
+                self.on_page(page)
+        for name in commit.hosts:
+            self._schedule.found(name)
+
+    def _ruling_at_once(self, url: str) -> Ruling | None:
+        """What holds for the origin of a URL, where it is known and the answer is quick."""
+        ruling = self._client.ruling_now(url)
+        return None if ruling is None or ruling.is_slow(url) else ruling
+
+    def _waiting(self) -> int:
+        """URLs that wait in the frontier, but not those that wait for a robots.txt."""
+        counts = self._frontier.counts()
+        return counts[State.UNASKED] + counts[State.QUEUED] - self.stats.postponed
+
+    def _recall(self, name: str, default: Any = None) -> Any:
+        """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""
+        return self._on_their_way[name] if name in self._on_their_way else self._frontier.recall(name, default)
+
+    def _facts(self) -> dict[str, Any]:
+        """What is to be remembered for a later run."""
+        now = self._clock.monotonic()
+        facts = {ENDED: self._ended} | self._waits.facts(at_rest=self._ended is not None)
+        facts |= self._unreachable.facts()
+        return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()

@@ -1,0 +1,284 @@
+"""The ledger: one record for every request sent and every refusal, each chained to the one before by its hash.
+
+It writes down what the client and the gate did, into a file of its own whatever the output's format, and decides
+nothing. `prove` checks it without trusting it; docs/ledger.md says what each field means.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from comity import urls
+from comity.crawler.again import policies
+from comity.crawler.digest import digest
+from comity.crawler.sinks.appended import AppendedFile
+from comity.net import Clock, Response
+from comity.net.exchange import Exchange
+from comity.policy import Decision, Policy, RobotsResult
+
+START = "0" * 64  # what stands for the hash of the record before the first
+# Channels whose records are counted; a refusal has a record here anyway.
+COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
+NOTHING: Mapping[str, int] = MappingProxyType({})
+DIGITS = 6  # of times in seconds
+_MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
+
+Record = dict[str, Any]
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def canonical(record: Mapping[str, Any]) -> bytes:
+    """The bytes of a record that its hash is made of: JSON with sorted keys, no spaces, ASCII only."""
+    return _canonical(record).encode("ascii")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Collected:
+    """What came since the last commit: `waiting` in its order.
+
+    Attributes:
+        at: when it was collected; refusals that the commit itself brings to light are of that time.
+        ended: how the run ended, where this is the end of it.
+    """
+
+    waiting: list[Record]
+    at: float
+    ended: str | None
+
+
+class Ledger:
+    """Chains records and appends them to a file. Use it as a context manager.
+
+    Records are collected on the crawl's own thread; `commit` may run in any, one at a time. Times are Unix time, but
+    run on the monotonic clock from the start of the run on, so that no setting of the machine's clock can make an
+    interval look shorter or longer than it was.
+
+    Args:
+        mark: what `commit` gave when the frontier last committed; None for a new ledger.
+
+    Raises:
+        StorageError: the file cannot be opened or is shorter than what was committed.
+    """
+
+    def __init__(self, path: Path, mark: Mapping[str, Any] | None, clock: Clock) -> None:
+        self._file = AppendedFile(path, mark["length"] if mark else 0)
+        self._count: int = mark["count"] if mark else 0
+        self._hash: str = mark["hash"] if mark else START
+        # Records of the output so far, by channel; None where an earlier version began without counting them.
+        self._written: dict[str, int] | None = mark.get("written") if mark else dict.fromkeys(COUNTED, 0)
+        self._offset = clock.wall() - clock.monotonic()
+        self._clock = clock
+        self._policy = Policy()
+        self._waiting: list[Record] = []
+        self._ended: str | None = None
+        self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
+        self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
+        self._bodies: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    # On the crawl's thread
+
+    def begin(self, policy: Policy, seeds: Sequence[str], sink: str) -> None:
+        """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
+        self._policy = policy
+        self._add(
+            {
+                "kind": "run",
+                "at": self._now(),
+                "version": version("comity"),
+                "agent": policy.agent,
+                "policy": policies.to_dict(policy),
+                "seeds": list(seeds),
+                "sink": sink,
+            }
+        )
+
+    def request(self, exchange: Exchange) -> None:
+        """A request that is over, whatever came of it."""
+        origin, interval = exchange.origin, exchange.interval
+        kept: float | None = None
+        if interval is not None:
+            last = self._answered.get(exchange.key, -math.inf)
+            if -math.inf < last <= exchange.sent:
+                kept = round(exchange.sent - last, DIGITS)
+            self._answered[exchange.key] = max(last, exchange.end if exchange.head is None else exchange.head)
+        if origin is not None:
+            self._asked[origin] = exchange.status if exchange.error is None else None
+        body = exchange.body
+        self._add(
+            {
+                "kind": "request",
+                "purpose": "content" if origin is None else "robots",
+                "method": exchange.method,
+                "url": exchange.url,
+                "host": urls.host(exchange.url),
+                "pace": exchange.key,
+                "origin": origin,
+                "sent": self._wall(exchange.sent),
+                "head": None if exchange.head is None else self._wall(exchange.head),
+                "end": self._wall(exchange.end),
+                "status": exchange.status,
+                "bytes": None if body is None else len(body),
+                "sha256": None if body is None else digest(body),
+                "error": exchange.error,
+                "retry_after": exchange.retry_after,
+                "interval": interval,
+                "kept": kept,
+                **evidence(exchange.decision),
+                **_location(exchange.location),
+            }
+        )
+
+    def copy(self, response: Response) -> None:
+        """An answer whose body is a copy kept from earlier."""
+        self._add(
+            {
+                "kind": "copy",
+                "at": self._now(),
+                "url": response.url,
+                "host": urls.host(response.url),
+                "status": response.status,
+                "sha256": digest(response.body),
+                **evidence(response.decision),
+                **_location(response.location),
+            }
+        )
+
+    def robots(self, result: RobotsResult) -> None:
+        """What is in force since a robots.txt was asked for; from here on requests may name it as their evidence."""
+        body = None
+        if result.sha256 is not None and result.sha256 not in self._bodies:
+            if len(self._bodies) >= _MOST_BODIES:
+                self._bodies.clear()
+            self._bodies.add(result.sha256)
+            body = base64.b64encode(result.body).decode("ascii")
+        source, life = self._source(result)
+        since = result.unreachable_since
+        self._add(
+            {
+                "kind": "robots",
+                "at": self._now(),
+                "source": source,
+                "origin": result.origin,
+                "url": result.url,
+                "outcome": result.kind,
+                "status": result.status,
+                "content_type": result.headers.get("content-type"),
+                "life": None if math.isinf(life) else round(life, 3),
+                "unreachable_since": None if since is None else round(since, 3),
+                "robots_sha256": result.sha256,
+                "robots_at": round(result.fetched_at, 3),
+                "body_base64": body,
+            }
+        )
+
+    def refusal(self, record: Mapping[str, Any]) -> None:
+        """A URL that was not requested because of robots.txt or policy; `record` as it goes to the output."""
+        self._add(_refusal(record, self._now()))
+
+    def unsent(self, url: str, why: str) -> None:
+        """A URL that was given up before any request for it."""
+        self._add({"kind": "unsent", "at": self._now(), "url": url, "why": why})
+
+    def seal(self, *, stopped: bool) -> None:
+        """The next commit ends the run: the seal is its last record."""
+        self._ended = "stopped" if stopped else "finished"
+
+    def collect(self) -> Collected:
+        """Hand out what came since the last time, for `commit`."""
+        collected = Collected(self._waiting, self._now(), self._ended)
+        self._waiting, self._ended = [], None
+        return collected
+
+    # On any thread
+
+    def commit(
+        self, collected: Collected, refusals: Sequence[Mapping[str, Any]] = (), written: Mapping[str, int] = NOTHING
+    ) -> dict[str, Any]:
+        """Chain what was collected and make it durable.
+
+        Args:
+            refusals: records of the output that the commit brought to light.
+            written: how many records the commit adds to the output, by channel.
+
+        Returns:
+            The marker that belongs into the frontier's transaction: length of the file, number and hash of the last
+            record, records of the output.
+
+        Raises:
+            StorageError: the disk is full or fails.
+        """
+        for record in collected.waiting:
+            self._write(record)
+        for refused in refusals:
+            self._write(_refusal(refused, collected.at))
+        counts: Record = {}
+        if self._written is not None:
+            self._written = {name: count + written.get(name, 0) for name, count in self._written.items()}
+            counts = {"written": self._written}
+        if collected.ended is not None:
+            last = {"ended": collected.ended, "count": self._count, "final": self._hash}
+            self._write({"kind": "seal", "at": collected.at, **last, **counts})
+        return {"length": self._file.flush(), "count": self._count, "hash": self._hash, **counts}
+
+    def _write(self, record: Record) -> None:
+        self._count += 1
+        record |= {"n": self._count, "prev": self._hash}
+        data = canonical(record)
+        self._hash = hashlib.sha256(data).hexdigest()
+        self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
+
+    def _add(self, record: Record) -> None:
+        self._waiting.append(record)
+
+    def _source(self, result: RobotsResult) -> tuple[str, float]:
+        """Where what is in force comes from, and for how many seconds from now on it holds."""
+        if result.origin not in self._asked:
+            return "cache", result.expires_at - self._clock.wall()
+        status = self._asked.pop(result.origin)
+        if result.unreachable_since is not None:
+            return ("standing" if result.stale else "request"), self._policy.failure_life
+        source = "renewed" if status == 304 and result.status != 304 else "request"
+        return source, result.expires_at - result.fetched_at
+
+    def _now(self) -> float:
+        return self._wall(self._clock.monotonic())
+
+    def _wall(self, monotonic: float) -> float:
+        return round(monotonic + self._offset, DIGITS)
+
+
+def _refusal(record: Mapping[str, Any], at: float) -> Record:
+    brief = record["decision"]
+    found = {name: brief[name] for name in ("verdict", "line", "rule", "robots_sha256", "robots_at")}
+    return {"kind": "refusal", "at": at, "url": record["url"], "host": urls.host(record["url"]), **found}
+
+
+def _location(location: str | None) -> Record:
+    """A redirect's target; nothing, as of old, where there is none."""
+    return {} if location is None else {"location": location}
+
+
+def evidence(decision: Decision | None) -> Record:
+    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
+    source = decision.source if decision else None
+    rule = decision.rule if decision else None
+    return {
+        "verdict": decision.verdict if decision else None,
+        "line": rule.line if rule else None,
+        "rule": rule.text if rule else None,
+        "robots_sha256": source.sha256 if source else None,
+        "robots_at": round(source.fetched_at, 3) if source else None,
+    }

@@ -1,0 +1,114 @@
+"""Metrics for Prometheus: a running crawl as the families of the `prometheus_client` library (extra `metrics`).
+
+They are worked out when they are scraped, from `Crawler.snapshot()`; between scrapes they cost nothing. No label holds
+text from a site: its values are states, verdicts and kinds of answers, of which there are few.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from comity._extras import need
+from comity.crawler.crawler import Crawler
+from comity.crawler.watch.snapshot import HostState, Snapshot
+from comity.crawler.watch.tally import COMMIT_BOUNDS
+from comity.frontier import State
+
+_COUNTERS = (
+    ("pages", "Pages kept."),
+    ("duplicates", "Pages kept that repeat others."),
+    ("traps", "URLs left out because they lead nowhere."),
+    ("unwanted", "URLs left out by their content type."),
+    ("failures", "URLs given up."),
+    ("redirects", "Answers that led elsewhere."),
+    ("sitemaps", "Sitemaps read."),
+    ("bytes", "Bytes of the bodies of pages kept."),
+    ("wait_seconds", "Seconds that hosts with work were left alone for politeness, summed over hosts."),
+)
+
+
+def library() -> Any:
+    """The module `prometheus_client.core`.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return need("prometheus_client.core", "metrics", "the endpoint for metrics")
+
+
+def collector(crawler: Crawler) -> "CrawlCollector":
+    """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`.
+
+    Raises:
+        MissingExtra: `prometheus_client` is not installed.
+    """
+    return CrawlCollector(crawler, library())
+
+
+class CrawlCollector:
+    """One crawl for a registry; see `collector`."""
+
+    def __init__(self, crawler: Crawler, core: Any) -> None:
+        self._crawler = crawler
+        self._core = core
+
+    def collect(self) -> Iterator[Any]:
+        """The families as they are now; may be called from any thread."""
+        now = self._crawler.snapshot(hosts=0, rules=0)
+        yield from self._counters(now)
+        yield from self._gauges(now)
+        yield self._commits(now)
+
+    def _counters(self, now: Snapshot) -> Iterator[Any]:
+        counter = self._core.CounterMetricFamily
+        stats = now.stats
+        values = (
+            stats.pages,
+            stats.duplicates,
+            stats.trapped,
+            stats.unwanted,
+            stats.failed,
+            stats.redirects,
+            stats.sitemaps,
+            stats.body_bytes,
+            stats.waited,
+        )
+        for (name, words), value in zip(_COUNTERS, values, strict=True):
+            yield counter(f"comity_{name}", words, value=value)
+        changes = counter("comity_changes", "What a refresh found out about pages.", labels=("change",))
+        for change in ("new", "changed", "gone", "unchanged"):
+            changes.add_metric((change,), getattr(stats, change))
+        yield changes
+        requests = counter(
+            "comity_requests", "Requests sent that are over, by what was asked for and its answer.",
+            labels=("purpose", "answer"),
+        )  # fmt: skip
+        for kind, count in sorted(now.requests.items()):
+            requests.add_metric(kind, count)
+        yield requests
+        refusals = counter("comity_refusals", "URLs that robots.txt or the policy forbids.", labels=("verdict",))
+        for verdict, count in sorted(now.refused.items()):
+            refusals.add_metric((verdict,), count)
+        yield refusals
+
+    def _gauges(self, now: Snapshot) -> Iterator[Any]:
+        gauge = self._core.GaugeMetricFamily
+        running = now.phase in ("running", "held", "stopping")
+        yield gauge("comity_running", "Whether the crawl runs.", value=int(running))
+        yield gauge("comity_requests_under_way", "Requests begun that are not over.", value=now.under_way)
+        hosts = gauge("comity_hosts", "Hosts that have or had work, by what they do or wait for.", labels=("state",))
+        for host_state in HostState:
+            hosts.add_metric((host_state.value,), now.states.get(host_state, 0))
+        yield hosts
+        urls = gauge("comity_urls", "URLs known, by what became of them.", labels=("state",))
+        for state in State:
+            urls.add_metric((state.name.lower(),), now.urls.get(state, 0))
+        yield urls
+
+    def _commits(self, now: Snapshot) -> Any:
+        bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")
+        buckets = list(zip(bounds, accumulate(now.commits), strict=True))
+        words = "Seconds that it took to make what was found durable."
+        return self._core.HistogramMetricFamily(
+            "comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds
+        )

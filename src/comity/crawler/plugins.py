@@ -1,0 +1,248 @@
+"""Plug-ins: where a crawl starts, what is made of each page, where it is written. Matched by shape, not by ancestry.
+
+A plug-in is an object, or `MODULE:NAME` that names one, or a class or function that makes one when called without
+arguments. It decides what is wanted, never what is allowed: robots.txt is asked about whatever it names.
+"""
+
+import inspect
+import json
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from comity import urls
+from comity.crawler.sinks import Sink
+from comity.errors import ComityError, InvalidSetting, PluginError
+from comity.net import Response
+from comity.signals.links import Link, Page
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where to start."""
+
+    def urls(self) -> Iterable[str] | AsyncIterable[str]:
+        """Absolute URLs; the scope lies around them as around seeds. Read from its start in every run, taken as fast
+        as they are wanted. A plain iterable is read in the crawl's own thread: one that waits should be async.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What an expander made of a page.
+
+    Attributes:
+        records: plain values that `json.dumps` accepts; each goes to the sink's channel `records`.
+        urls: what to fetch next, absolute or relative to the page, instead of all that the page names;
+            None for that.
+    """
+
+    records: Sequence[Mapping[str, Any]] = ()
+    urls: Sequence[str] | None = None
+
+
+@runtime_checkable
+class Expander(Protocol):
+    """What is made of a page."""
+
+    def expand(self, response: Response) -> Expanded:
+        """Records and further URLs from one page. A page on which this raises is recorded as a failure."""
+        ...
+
+
+Kind = Literal["source", "expander", "sink"]
+
+# The calls the crawler makes, for telling early what a plug-in lacks: method -> arguments, keywords.
+_CALLS: dict[Kind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "source": {"urls": ((), ())},
+    "expander": {"expand": (("response",), ())},
+    "sink": {
+        "open": (("folder", "committed"), ()),
+        "add": (("channel", "record", "answer"), ()),
+        "flush": ((), ("final",)),
+        "close": ((), ()),
+    },
+}
+_SHAPES: dict[Kind, type] = {"source": Source, "expander": Expander, "sink": Sink}
+
+
+def load(name: str, kind: Kind) -> Any:
+    """The plug-in that `MODULE:NAME` names.
+
+    Raises:
+        InvalidSetting: it is not there, cannot be made, or has not the shape of its kind; the message says what lacks.
+    """
+    module_name, colon, member = name.partition(":")
+    if not (colon and module_name and member):
+        raise InvalidSetting(f"{kind}: {name!r} is not of the form MODULE:NAME", hint=f"for example my_code:My{kind}")
+    try:
+        found: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise InvalidSetting(f"{kind} {name}: {module_name} imports {error.name}, which is not there") from error
+        raise InvalidSetting(
+            f"{kind} {name}: there is no module {error.name}", hint="is it installed, or in the current folder?"
+        ) from error
+    except Exception as error:
+        raise InvalidSetting(f"{kind} {name}: {module_name} cannot be imported: {_said(error)}") from error
+    for part in member.split("."):
+        if not hasattr(found, part):
+            names = ", ".join(sorted(key for key in vars(found) if not key.startswith("_"))[:20])
+            raise InvalidSetting(f"{kind} {name}: {module_name} has no {part}", hint=f"it has {names or 'nothing'}")
+        found = getattr(found, part)
+    if isinstance(found, type) or inspect.isroutine(found):
+        try:
+            found = found()
+        except ComityError:
+            raise
+        except Exception as error:
+            raise InvalidSetting(
+                f"{kind} {name}: calling it without arguments failed: {_said(error)}",
+                hint="name something that needs none",
+            ) from error
+    return checked(found, kind, name)
+
+
+_NONE: Final = object()
+
+
+def checked(plugin: Any, kind: Kind, name: str) -> Any:
+    """The plug-in, if it has the shape of its kind.
+
+    Raises:
+        InvalidSetting: it has not.
+    """
+    wrong = [_lack(plugin, method, *call) for method, call in _CALLS[kind].items()]
+    # Looked for without being asked for: a property may need what `open` makes.
+    if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
+        wrong.append("pending is missing")
+    if lacks := [lack for lack in wrong if lack]:
+        raise InvalidSetting(f"{name} is no {kind}: {'; '.join(lacks)}", hint=f"see comity.crawler.{_home(kind)}")
+    return plugin
+
+
+def _lack(plugin: Any, method: str, arguments: tuple[str, ...], keywords: tuple[str, ...]) -> str | None:
+    """What is wrong with one method, or None."""
+    if not hasattr(plugin, method):
+        return f"the method {method} is missing"
+    found = getattr(plugin, method)
+    if not callable(found):
+        return f"{method} is no method"
+    try:
+        inspect.signature(found).bind(*arguments, **dict.fromkeys(keywords))
+    except ValueError:  # written in C, without a signature
+        return None
+    except TypeError:
+        call = ", ".join((*arguments, *(f"{keyword}=..." for keyword in keywords)))
+        return f"{method} cannot be called as {method}({call})"
+    return None
+
+
+def _home(kind: Kind) -> str:
+    shape = _SHAPES[kind]
+    return f"{shape.__module__.removeprefix('comity.crawler.')}.{shape.__name__}"
+
+
+def _list(given: Sequence[Any]) -> Sequence[Any]:
+    """What can be gone through more than once."""
+    if isinstance(given, str | bytes | Mapping):
+        raise TypeError(f"it gave {type(given).__name__} where several are wanted")
+    return given if isinstance(given, Sequence) else list(given)
+
+
+def _text(url: object) -> str:
+    if not isinstance(url, str):
+        raise TypeError(f"it named {url!r:.200}, which is no URL but {type(url).__name__}")
+    return url
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+class Plugins:
+    """The source and the expander of one crawl, as the crawler uses them.
+
+    Raises:
+        InvalidSetting: one cannot be loaded or has the wrong shape.
+    """
+
+    def __init__(self, source: Source | str | None, expander: Expander | str | None) -> None:
+        self.names: dict[str, str] = {}
+        self.source: Source | None = self._take(source, "source")
+        self.expander: Expander | None = self._take(expander, "expander")
+
+    def go_on(self, names: Mapping[str, str]) -> None:
+        """Take up again the plug-ins that the crawl was begun with, where no other is given."""
+        if self.source is None:
+            self.source = self._take(names.get("source"), "source")
+        if self.expander is None:
+            self.expander = self._take(names.get("expander"), "expander")
+
+    async def urls(self) -> AsyncGenerator[str, None]:
+        """What the source names.
+
+        Raises:
+            PluginError: it failed.
+        """
+        if self.source is None:
+            return
+        try:
+            found = self.source.urls()
+            if isinstance(found, AsyncIterable):
+                async for url in found:
+                    yield _text(url)
+            else:
+                for url in found:
+                    yield _text(url)
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
+
+    def expand(self, response: Response) -> Expanded:
+        """What the expander makes of a page.
+
+        Raises:
+            PluginError: it failed, or made something else than it should.
+        """
+        if self.expander is None:
+            return _NOTHING
+        name = self.names["expander"]
+        try:
+            expanded = self.expander.expand(response)
+            if not isinstance(expanded, Expanded):
+                raise TypeError(f"it gave {type(expanded).__name__}, not comity.crawler.Expanded")
+            expanded = Expanded(_list(expanded.records), None if expanded.urls is None else _list(expanded.urls))
+            for record in expanded.records:
+                json.dumps(record, allow_nan=False)
+            for url in expanded.urls or ():
+                _text(url)
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
+        return expanded
+
+    def _take(self, given: Any, kind: Kind) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, str):
+            self.names[kind] = given
+            return load(given, kind)
+        self.names[kind] = name_of(given)
+        return checked(given, kind, self.names[kind])
+
+
+_NOTHING = Expanded()
+
+
+def name_of(plugin: object) -> str:
+    """An object's class as `MODULE:NAME`."""
+    return f"{type(plugin).__module__}:{type(plugin).__qualname__}"
+
+
+def following(read: Page | None, expanded: Expanded, url: str) -> Page | None:
+    """The page with what is to be followed: what it names itself, or what the expander chose and nothing else."""
+    if expanded.urls is None:
+        return read
+    links = tuple(Link(target) for reference in expanded.urls if (target := urls.join(url, reference)) is not None)
+    return Page(url=url, links=links)

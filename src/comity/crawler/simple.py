@@ -1,0 +1,297 @@
+"""A crawl in one line: one page, many pages, the links of an index page, or a whole site as it comes in.
+
+What may not be fetched is skipped and logged (logger `comity.crawler`), never raised: a program that wants pages gets
+pages. Politeness is the client's: of our own delay and the one that a site asks for, the larger counts.
+"""
+
+import asyncio
+import logging
+import re
+import tempfile
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls as addresses
+from comity.crawler.admit.scope import Scope
+from comity.crawler.again import remembered
+from comity.crawler.crawler import Crawler
+from comity.crawler.page import CrawledPage, read_meta, read_response
+from comity.crawler.settings import CrawlSettings
+from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
+from comity.net import AsyncClient, ClientSettings, Response
+from comity.policy import Policy
+
+MOST_AHEAD: Final = 256
+"""Pages that a crawl may be ahead of the program that reads them."""
+
+_log = logging.getLogger("comity.crawl")
+
+
+async def crawl_page(
+    url: str,
+    *,
+    timeout: float = 30.0,
+    delay: float | None = None,
+    policy: Policy | None = None,
+) -> CrawledPage | None:
+    """Fetch one page; None where it may not be fetched or is not there, which is logged.
+
+    Args:
+        timeout: seconds for each request.
+        delay: seconds between two requests to one host; None for the policy's.
+
+    Raises:
+        InvalidURL
+    """
+    async with _client(timeout, delay, policy, 1) as client:
+        return await _page(client, addresses.normalise(url))
+
+
+async def crawl_pages(
+    urls: str | Iterable[str],
+    *,
+    max_pages: int = 50,
+    concurrency: int = 5,
+    timeout: float = 30.0,
+    delay: float | None = None,
+    policy: Policy | None = None,
+) -> list[CrawledPage]:
+    """Fetch pages, each URL once, hosts side by side; in the order of the URLs, without those that were skipped.
+
+    Args:
+        max_pages: pages fetched at most.
+        concurrency: requests under way at the same time.
+        timeout, delay: as for `crawl_page`.
+    """
+    _check(max_pages=max_pages, concurrency=concurrency)
+    given: dict[str, None] = {}
+    for url in (urls,) if isinstance(urls, str) else urls:
+        try:
+            given[addresses.normalise(url)] = None
+        except InvalidURL as error:
+            _log.warning("skipped %r: %s", url, error)
+    waiting = deque(_side_by_side(given))
+    pages: dict[str, CrawledPage] = {}
+    under_way = 0
+
+    async def work(client: AsyncClient) -> None:
+        nonlocal under_way
+        while waiting and len(pages) + under_way < max_pages:
+            url = waiting.popleft()
+            under_way += 1
+            try:
+                if (page := await _page(client, url)) is not None:
+                    pages[url] = page
+            finally:
+                under_way -= 1
+
+    async with _client(timeout, delay, policy, concurrency) as client:
+        # Where the limit made workers leave and a page was skipped after that, there is work for another round.
+        while waiting and len(pages) < max_pages:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(concurrency, len(waiting))):
+                    group.create_task(work(client))
+    return [pages[url] for url in given if url in pages]
+
+
+async def crawl_index_page(
+    url: str,
+    pattern: str | re.Pattern[str] | None = None,
+    *,
+    max_pages: int | None = None,
+    concurrency: int = 5,
+    timeout: float = 30.0,
+    delay: float | None = None,
+    policy: Policy | None = None,
+) -> list[str]:
+    """The links of a page that may be followed: those that robots.txt disallows, and `nofollow` ones, are left out.
+
+    Args:
+        pattern: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
+            for in the URL.
+        max_pages: links returned at most.
+        concurrency: robots.txt files asked for at the same time, where links lead to other sites.
+        timeout, delay: as for `crawl_page`.
+
+    Raises:
+        InvalidURL, InvalidSetting
+    """
+    _check(max_pages=max_pages, concurrency=concurrency)
+    scope = Scope(by="any", include=(pattern,) if isinstance(pattern, str) else ())
+    async with _client(timeout, delay, policy, concurrency) as client:
+        response = await _fetch(client, addresses.normalise(url))
+        read = read_response(response) if response is not None else None
+        if response is None or read is None or read_meta(response, read, agent=client.policy.asked_as).nofollow:
+            return []
+        wanted = [
+            link.url
+            for link in read.links
+            if not link.nofollow
+            and scope.holds(link.url)
+            and (not isinstance(pattern, re.Pattern) or pattern.search(link.url))
+        ]
+        gate = asyncio.Semaphore(concurrency)
+
+        async def ask(link: str) -> None:
+            async with gate:
+                await client.check(link)
+
+        # One question for each site makes its robots.txt known; the others need no request.
+        origins = {addresses.origin(link): link for link in reversed(wanted)}
+        async with asyncio.TaskGroup() as group:
+            for link in origins.values():
+                group.create_task(ask(link))
+        found: list[str] = []
+        for link in wanted:
+            if max_pages is not None and len(found) >= max_pages:
+                break
+            decision = await client.check(link)
+            if decision.may_fetch:
+                found.append(link)
+            else:
+                _log.info("skipped %s: %s", link, decision.why)
+        return found
+
+
+def crawl(
+    seeds: str | Iterable[str] = (),
+    *,
+    max_pages: int | None = None,
+    max_depth: int | None = None,
+    folder: str | Path | None = None,
+    refresh: bool = False,
+    policy: Policy | None = None,
+    settings: CrawlSettings | Mapping[str, Any] | None = None,
+    client_settings: ClientSettings | None = None,
+) -> AsyncGenerator[CrawledPage, None]:
+    """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
+
+    A crawl that is left before its end stops; with a folder it can be gone on with. The crawl waits for a program that
+    is slower than the site.
+
+    Args:
+        seeds: one URL or several; none to go on with the crawl in `folder`.
+        max_pages, max_depth: limits, instead of those in `settings`.
+        folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
+            not handed out again.
+        refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
+        settings: everything else: scope, traps, concurrency; a crawl that goes on keeps what it was begun with, but for
+            what is given now (see Crawler).
+
+    Raises:
+        InvalidURL, InvalidSetting: at once.
+        StorageError: while it runs, if the folder cannot be used.
+    """
+    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+    if not isinstance(settings, Mapping):
+        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+    check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+    start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+    if not start and folder is None:
+        raise InvalidSetting("seeds: no URL given to start from, and no folder of a crawl to go on with")
+    changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
+    given = settings if isinstance(settings, Mapping) else remembered.stated(settings)
+    given = {**given, **{name: value for name, value in changes.items() if value is not None}}
+    CrawlSettings(**given)  # what is wrong in it is said at once
+    if refresh and folder is None:
+        raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
+    return _crawl(start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh)
+
+
+async def _crawl(
+    seeds: list[str],
+    folder: Path | None,
+    policy: Policy | None,
+    settings: Mapping[str, Any],
+    client_settings: ClientSettings | None,
+    refresh: bool,
+) -> AsyncGenerator[CrawledPage, None]:
+    with ExitStack() as stack:
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="comity-")))
+        crawler = Crawler(
+            seeds, folder, policy=policy, settings=settings, client_settings=client_settings, refresh=refresh
+        )
+        pages: deque[CrawledPage] = deque()
+        news = asyncio.Event()
+
+        def arrived(page: CrawledPage) -> None:
+            pages.append(page)
+            news.set()
+            if len(pages) >= MOST_AHEAD:
+                crawler.hold()
+
+        crawler.on_page = arrived
+        running = asyncio.ensure_future(crawler.run())
+        running.add_done_callback(lambda _: news.set())
+        try:
+            while True:
+                over = running.done()
+                while pages:
+                    page = pages.popleft()
+                    if len(pages) < MOST_AHEAD // 2:
+                        crawler.go_on()
+                    yield page
+                if over:
+                    break
+                await news.wait()
+                news.clear()
+            stats = await running
+            if not stats.reached and (why := crawler.trouble or crawler.refusal):
+                _log.warning("nothing was fetched: %s", why)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError, ComityError):
+                await running
+
+
+def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:
+    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+    policy = policy or Policy()
+    if delay is not None:
+        policy = policy.with_changes(min_interval=delay)
+    return AsyncClient(policy, ClientSettings(timeout=timeout, connections=connections))
+
+
+async def _page(client: AsyncClient, url: str) -> CrawledPage | None:
+    response = await _fetch(client, url)
+    if response is None:
+        return None
+    read = read_response(response)
+    return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.asked_as))
+
+
+async def _fetch(client: AsyncClient, url: str) -> Response | None:
+    try:
+        response = await client.get(url)
+    except RobotsDisallowed as error:
+        _log.warning("skipped %s: %s", url, error.decision.why)
+        return None
+    except ComityError as error:
+        _log.warning("skipped %s: %s", url, error)
+        return None
+    if not response.ok:
+        _log.warning("skipped %s: HTTP status %d", url, response.status)
+        return None
+    return response
+
+
+def _side_by_side(urls: Iterable[str]) -> Iterator[str]:
+    """URLs host by host in turn, so that no host's wait holds up the others."""
+    hosts: dict[str, deque[str]] = {}
+    for url in urls:
+        hosts.setdefault(addresses.host(url), deque()).append(url)
+    while hosts:
+        for host in list(hosts):
+            yield hosts[host].popleft()
+            if not hosts[host]:
+                del hosts[host]
+
+
+def _check(**numbers: int | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least 1")

@@ -1,0 +1,158 @@
+"""The columns that a channel's records have in formats with columns, and a record's values for them.
+
+A field that no column is named after is not lost: it goes into the column `more`, as JSON.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from comity.crawler.sinks import Channel
+
+Kind = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
+
+_DECISION: dict[str, Kind] = {
+    "verdict": "text",
+    "rule_line": "integer",
+    "rule": "text",
+    "robots_sha256": "text",
+    "robots_at": "time",
+    "delay": "real",
+}
+_PYTHON: dict[Kind, type | tuple[type, ...]] = {
+    "text": str,
+    "integer": int,
+    "real": (int, float),
+    "boolean": bool,
+    "bytes": bytes,
+    "time": (int, float),
+}
+_MORE: dict[str, Kind] = {"more": "json"}
+
+COLUMNS: dict[Channel, dict[str, Kind]] = {
+    "pages": {
+        "url": "text",
+        "status": "integer",
+        "fetched_at": "time",
+        "elapsed": "real",
+        "depth": "integer",
+        "content_type": "text",
+        "bytes": "integer",
+        "sha256": "text",
+        "encoding": "text",
+        "title": "text",
+        "canonical": "text",
+        "noindex": "boolean",
+        "duplicate": "text",
+        "duplicate_of": "text",
+        "links": "integer",
+        "body": "text",
+        "body_bytes": "bytes",
+        **_DECISION,
+        **_MORE,
+    },
+    "refusals": {"url": "text", "depth": "integer", "why": "text", **_DECISION, **_MORE},
+    "traps": {"url": "text", "depth": "integer", "trap": "text", "why": "text", **_MORE},
+    "unwanted": {
+        "url": "text",
+        "depth": "integer",
+        "status": "integer",
+        "content_type": "text",
+        "why": "text",
+        **_MORE,
+    },
+    "failures": {
+        "url": "text",
+        "depth": "integer",
+        "attempts": "integer",
+        "status": "integer",
+        "why": "text",
+        **_MORE,
+    },
+    "redirects": {
+        "url": "text",
+        "status": "integer",
+        "location": "text",
+        "to": "text",
+        "fetched_at": "time",
+        "depth": "integer",
+        **_DECISION,
+        **_MORE,
+    },
+    "robots": {
+        "origin": "text",
+        "url": "text",
+        "outcome": "text",
+        "status": "integer",
+        "error": "text",
+        "fetched_at": "time",
+        "redirects": "json",
+        "sha256": "text",
+        "body_bytes": "bytes",
+        **_MORE,
+    },
+    "records": {"url": "text", "record": "json", **_MORE},
+    "changes": {
+        "url": "text",
+        "change": "text",
+        "by": "text",
+        "refresh": "integer",
+        "status": "integer",
+        "fetched_at": "time",
+        "sha256": "text",
+        "previous_fetched_at": "time",
+        "previous_sha256": "text",
+        **_MORE,
+    },
+}
+
+
+def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
+    """A record's values in the order of its channel's columns; None where it has none."""
+    columns = COLUMNS[channel]
+    flat = dict(record)
+    decision = flat.pop("decision", None)
+    if isinstance(decision, Mapping):
+        flat |= {"rule_line" if key == "line" else key: value for key, value in decision.items()}
+    encoded = flat.pop("body_base64", None)
+    if encoded is not None:
+        flat["body_bytes"] = base64.b64decode(encoded)
+    flat["more"] = {key: flat.pop(key) for key in list(flat) if not _fits(flat[key], columns.get(key))} or None
+    return [_fitted(flat.get(name), kind) for name, kind in columns.items()]
+
+
+def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The record that a row was made from, as far as its columns hold it; `body_bytes` stays bytes."""
+    record = {name: value for name, value in row.items() if name not in _DECISION and name != "more"}
+    try:
+        more = json.loads(row.get("more") or "{}")
+    except ValueError:
+        more = None
+    record |= more if isinstance(more, dict) else {}
+    if "verdict" in COLUMNS[channel]:
+        record["decision"] = {"line" if key == "rule_line" else key: row.get(key) for key in _DECISION}
+    return record
+
+
+def _fits(value: Any, kind: Kind | None) -> bool:
+    if kind is None or value is None:
+        return kind is not None
+    return kind == "json" or (isinstance(value, _PYTHON[kind]) and isinstance(value, bool) == (kind == "boolean"))
+
+
+def _fitted(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind == "json":
+        return json.dumps(value)
+    return _plain(value) if isinstance(value, str) else value
+
+
+def _plain(text: str) -> str:
+    """Text that UTF-8 can hold: a surrogate, left of a header's odd bytes, becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,203 @@
+"""Output as Parquet: `pages-00001.parquet`, `pages-00002.parquet`, and the same for the other channels.
+
+A Parquet file cannot be appended to and is worth writing only when it is large, while the frontier commits twice a
+second. So records go to a journal first, JSON Lines that are cut back like any other output. The part is written from
+it, row group by row group, under a temporary name; when the journal has grown large, or the run ends, the part is
+synced and renamed. The journal is removed only after the marker that names the part has been committed.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from comity._extras import need
+from comity.crawler.sinks import CHANNELS, Answer, Channel
+from comity.crawler.sinks.appended import AppendedFile
+from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
+from comity.crawler.sinks.jsonl import line
+from comity.crawler.sinks.stored import CHECKED, Stored, from_lines, is_intact
+from comity.frontier.durable import sync_folder
+
+ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
+GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
+
+
+@dataclass(slots=True)
+class _Channel:
+    """Where one channel stands: the number of the part being written, and the journal it is written from."""
+
+    part: int
+    journal: AppendedFile
+    read: int = 0  # bytes of the journal that are in row groups
+    file: BinaryIO | None = None
+    writer: Any = None
+
+
+class Parquet:
+    """The marker is, for each channel, the number of the next part and the length of its journal.
+
+    Raises:
+        InvalidSetting: pyarrow is not installed.
+    """
+
+    def __init__(self, *, roll: int = ROLL, group: int = GROUP) -> None:
+        self._arrow = need("pyarrow", "parquet", "the format parquet")
+        self._parquet = need("pyarrow.parquet", "parquet", "the format parquet")
+        self._roll = roll
+        self._group = group
+        self._folder = Path()
+        self._channels: dict[Channel, _Channel] = {}
+        self._done: list[Path] = []  # journals whose part the next marker names
+
+    @property
+    def pending(self) -> int:
+        return sum(channel.journal.pending for channel in self._channels.values())
+
+    def open(self, folder: Path, committed: Any) -> None:
+        self._folder = folder
+        for channel in CHANNELS:
+            part, length = (committed or {}).get(channel, (1, 0))
+            self._remove_uncommitted(channel, part)
+            self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+        self._channels[channel].journal.add(line(record, channel))
+
+    def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:
+        done, self._done = self._done, []
+        for path in done:
+            path.unlink(missing_ok=True)
+        for channel, state in list(self._channels.items()):
+            length = state.journal.flush()
+            finished = length >= self._roll or (final and length > 0)
+            if finished or length - state.read >= self._group:
+                self._write_groups(channel, state, rest=finished)
+            if finished:
+                self._finish_part(channel, state)
+        return {channel: (state.part, state.journal.length) for channel, state in self._channels.items()}
+
+    def close(self) -> None:
+        for state in self._channels.values():
+            state.journal.close()
+            if not state.journal.length:
+                state.journal.path.unlink(missing_ok=True)
+            if state.file is not None:  # a part that is not finished is written anew from the journal
+                if state.writer is not None:
+                    with suppress(OSError):
+                        state.writer.close()
+                state.file.close()
+
+    def _journal(self, channel: Channel, part: int) -> Path:
+        return self._folder / f"{channel}-{part:05}.journal"
+
+    def _remove_uncommitted(self, channel: Channel, part: int) -> None:
+        """Parts from `part` on were never committed; journals before it have been written out."""
+        for path in self._folder.glob(f"{channel}-*.*"):
+            number = path.name.removeprefix(f"{channel}-").partition(".")[0]
+            if not number.isdigit():
+                continue
+            is_journal = path.suffix == ".journal"
+            if (is_journal and int(number) != part) or (path.suffix in (".parquet", ".tmp") and int(number) >= part):
+                path.unlink()
+
+    def _write_groups(self, channel: Channel, state: _Channel, *, rest: bool) -> None:
+        """Write what the journal holds as row groups, whole ones only unless the `rest` is wanted."""
+        columns = COLUMNS[channel]
+        schema = self._arrow.schema([(name, self._type(kind)) for name, kind in columns.items()])
+        if state.file is None:
+            state.file = self._temporary(channel, state.part).open("wb")
+            state.writer = self._parquet.ParquetWriter(state.file, schema, compression="zstd")
+        for rows, size in _groups(channel, state.journal.path, state.read, self._group, rest=rest):
+            state.writer.write_batch(self._batch(schema, columns, rows))
+            state.read += size
+
+    def _finish_part(self, channel: Channel, state: _Channel) -> None:
+        assert state.file is not None
+        state.writer.close()
+        state.file.flush()
+        os.fsync(state.file.fileno())
+        state.file.close()
+        self._temporary(channel, state.part).replace(self._folder / f"{channel}-{state.part:05}.parquet")
+        sync_folder(self._folder)
+        state.journal.close()
+        self._done.append(state.journal.path)
+        number = state.part + 1
+        self._channels[channel] = _Channel(number, AppendedFile(self._journal(channel, number)))
+
+    def _temporary(self, channel: Channel, part: int) -> Path:
+        return self._folder / f"{channel}-{part:05}.parquet.tmp"
+
+    def _batch(self, schema: Any, columns: Mapping[str, Kind], rows: list[list[Any]]) -> Any:
+        arrays = []
+        for index, (name, kind) in enumerate(columns.items()):
+            column = [row[index] for row in rows]
+            if kind == "time":
+                column = [None if value is None else round(value * 1000) for value in column]
+            arrays.append(self._arrow.array(column, type=schema.field(name).type))
+        return self._arrow.record_batch(arrays, schema=schema)
+
+    def _type(self, kind: Kind) -> Any:
+        arrow = self._arrow
+        types: dict[Kind, Any] = {
+            "text": arrow.string(),
+            "integer": arrow.int64(),
+            "real": arrow.float64(),
+            "boolean": arrow.bool_(),
+            "bytes": arrow.binary(),
+            "time": arrow.timestamp("ms", tz="UTC"),
+            "json": arrow.string(),
+        }
+        return types[kind]
+
+
+def _groups(
+    channel: Channel, journal: Path, start: int, least: int, *, rest: bool
+) -> Iterator[tuple[list[list[Any]], int]]:
+    """A journal's records from `start` on as rows, at `least` so many bytes at a time, with their size in bytes."""
+    rows: list[list[Any]] = []
+    size = 0
+    with journal.open("rb") as lines:
+        lines.seek(start)
+        for text in lines:
+            rows.append(values(channel, json.loads(text)))
+            size += len(text)
+            if size >= least:
+                yield rows, size
+                rows, size = [], 0
+    if rows and rest:
+        yield rows, size
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the parts, and in the journals of which no part was made yet.
+
+    Raises:
+        InvalidSetting: pyarrow is not installed.
+    """
+    parquet = need("pyarrow.parquet", "parquet", "the format parquet")
+    for channel in CHECKED:
+        for part in sorted(folder.glob(f"{channel}-*.parquet")):
+            yield from _rows(parquet, channel, part)
+        for journal in sorted(folder.glob(f"{channel}-*.journal")):
+            if not journal.with_suffix(".parquet").exists():
+                yield from from_lines(journal, channel)
+
+
+def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
+    number = 0
+    times = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
+    try:
+        with parquet.ParquetFile(part) as file:
+            for batch in file.iter_batches(batch_size=1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    for name in times:
+                        row[name] = row[name].timestamp() if row[name] is not None else None
+                    record = record_of(channel, row)
+                    yield Stored(channel, part.name, number, record, is_intact(record))
+    except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these
+        yield Stored(None, part.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")

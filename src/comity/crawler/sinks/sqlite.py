@@ -1,0 +1,128 @@
+"""Output as one SQLite file: a table for each channel, a row for each record.
+
+Rows are numbered upwards and never changed, so the marker is the number of each table's last row: rows beyond it are
+deleted when the file is opened again.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from comity.crawler.sinks import CHANNELS, Answer, Channel
+from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
+from comity.crawler.sinks.stored import CHECKED, Stored, absent, is_intact
+from comity.errors import StorageError
+
+NAME = "crawl.sqlite"
+_TYPES: dict[Kind, str] = {
+    "text": "TEXT",
+    "integer": "INTEGER",
+    "real": "REAL",
+    "boolean": "INTEGER",  # 0 or 1
+    "bytes": "BLOB",
+    "time": "REAL",  # Unix time in seconds
+    "json": "TEXT",
+}
+
+
+class Sqlite:
+    """`crawl.sqlite`, readable by others while the crawl runs."""
+
+    def __init__(self) -> None:
+        self._db: sqlite3.Connection | None = None
+        self._path = Path()
+        self._rows: dict[Channel, list[list[Any]]] = {channel: [] for channel in CHANNELS}
+        self._last: dict[str, int] = {}
+        self.pending = 0
+
+    def open(self, folder: Path, committed: Any) -> None:
+        self._path = folder / NAME
+        self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
+        try:
+            self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("BEGIN IMMEDIATE")
+            for channel in CHANNELS:
+                columns = ", ".join(f'"{name}" {_TYPES[kind]}' for name, kind in COLUMNS[channel].items())
+                db.execute(f"CREATE TABLE IF NOT EXISTS {channel} (id INTEGER PRIMARY KEY, {columns})")
+                self._go_back(db, channel)
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+        row = values(channel, record)
+        self._rows[channel].append(row)
+        self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+
+    def flush(self, *, final: bool) -> dict[str, int]:
+        if self.pending:
+            assert self._db is not None
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                for channel, rows in self._rows.items():
+                    self._insert(self._db, channel, rows)
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._explained(error) from error
+            for rows in self._rows.values():
+                rows.clear()
+            self.pending = 0
+        return dict(self._last)
+
+    def close(self) -> None:
+        if self._db is not None:
+            try:
+                self._db.close()
+            except sqlite3.Error as error:
+                raise self._explained(error) from error
+
+    def _go_back(self, db: sqlite3.Connection, channel: Channel) -> None:
+        committed = self._last[channel]
+        db.execute(f"DELETE FROM {channel} WHERE id > ?", (committed,))
+        (last,) = db.execute(f"SELECT max(id) FROM {channel}").fetchone()
+        if (last or 0) < committed:
+            raise StorageError(
+                f"{self._path} has {last or 0} {channel}, {committed} were written",
+                hint="it was changed from outside: start anew in another folder",
+            )
+
+    def _insert(self, db: sqlite3.Connection, channel: Channel, rows: list[list[Any]]) -> None:
+        start = self._last[channel] + 1
+        marks = ", ".join("?" * (len(COLUMNS[channel]) + 1))
+        numbered = ((number, *row) for number, row in enumerate(rows, start))
+        db.executemany(f"INSERT INTO {channel} VALUES ({marks})", numbered)
+        self._last[channel] += len(rows)
+
+    def _explained(self, error: sqlite3.Error) -> StorageError:
+        text = str(error)
+        if "full" in text:
+            return StorageError(f"no room left for {self._path}", hint="free some, then run again with --resume")
+        if "locked" in text:
+            return StorageError(f"{self._path} is locked by another program", hint="close it there, then --resume")
+        return StorageError(f"{self._path}: {text}")
+
+
+def read_back(folder: Path) -> Iterator[Stored]:
+    """What lies in the tables; the number of a record is its id."""
+    path = folder / NAME
+    if not path.exists():
+        yield absent(NAME)
+        return
+    journal = path.with_name(f"{NAME}-wal")
+    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
+    channel, number = CHECKED[0], 0
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)) as db:
+            db.row_factory = sqlite3.Row
+            for channel in CHECKED:
+                number = 0
+                for row in db.execute(f"SELECT * FROM {channel} ORDER BY id"):
+                    record = record_of(channel, dict(row))
+                    number = record.pop("id")
+                    yield Stored(channel, f"{NAME}, {channel}", number, record, is_intact(record))
+    except (sqlite3.Error, KeyError, OverflowError, UnicodeError) as error:
+        yield Stored(None, f"{NAME}, {channel}", number + 1, problem=f"it cannot be read: {error}")

@@ -1,0 +1,313 @@
+"""The frontier itself: what waits of each host, in its order, and how far the crawl has come.
+
+Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
+reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
+leaves the queue; that it was met is remembered in seen.py, how many there were in its host's counts.
+
+A batch goes to SQLite in few statements, each for many rows: it works on them without the interpreter, beside the
+crawl, where a statement for each row would have the two threads stop each other at every row.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from itertools import chain
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self
+
+from comity.frontier import aside, reading, visits
+from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
+from comity.frontier.seen import Seen
+from comity.frontier.values import Batch, Entry, Found, Kind, State
+
+_MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
+_MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
+_KEY = "fingerprint_key"
+_NEXT_ID = "next_id"
+_CLEAR = (
+    "DELETE FROM waiting",
+    "DELETE FROM aside",
+    "DELETE FROM fresh",
+    "DELETE FROM sorted_run",
+    "UPDATE host SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0",
+)
+
+_Tally = Counter[tuple[int, int]]  # (host, state): change
+
+
+class Frontier:
+    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
+
+    `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
+
+    Args:
+        path: the database; the lock and the folder of fingerprints lie beside it under its name.
+
+    Attributes:
+        visits: what is known of pages visited, as of the last commit.
+        totals: how many URLs were in each state when it was opened or last committed; may be read from any thread.
+
+    Raises:
+        StorageError: the file cannot be opened, is damaged, or another crawl uses it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._host_ids: dict[str, int] = {}
+        self._stale = False  # a commit failed: what memory holds may not be what the disk holds
+        with explained(path), ExitStack() as stack:
+            stack.enter_context(closing(lock(path)))
+            self._db = stack.enter_context(closing(open_for_writing(path)))
+            self._reader = stack.enter_context(closing(open_for_reading(path)))
+            key = self.recall(_KEY)
+            if key is None:
+                key = token_hex(16)
+                self._remember({_KEY: key})
+            self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
+            self._next_id: int = self.recall(_NEXT_ID, 1)
+            self.visits = visits.Visits(self._reader, path)
+            self.totals = reading.counts(self._db)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with explained(self._path):  # a full disk can refuse even this; the journal is replayed on resume
+            self._open.close()
+
+    def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
+        """Apply a batch, all of it or, where an error is raised, nothing.
+
+        Args:
+            write: is given the number of URLs that turned out to be new and the refusals among them, makes all
+                output durable and returns facts to remember in the same transaction (None forgets one), the lengths of
+                the output files above all.
+
+        Raises:
+            StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
+        """
+        with explained(self._path):
+            if self._stale:
+                self._reload()
+            self._stale = True
+            self._seen.tidy()
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                tally: _Tally = Counter()
+                aside.settled(self._db, batch.by_policy)
+                self._settle(batch.settled, tally)
+                self._db.executemany(
+                    "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
+                )
+                self._db.executemany(
+                    "UPDATE waiting SET rank = rank + ?, attempts = attempts + 1 WHERE id = ? AND rank < ?",
+                    [(2 * reading.LATER, id_, reading.LATER) for id_ in batch.postponed],
+                )
+                self._db.executemany(
+                    "UPDATE waiting SET rank = rank - ? "
+                    "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
+                    [(2 * reading.LATER, host, reading.LATER) for host in batch.recalled],
+                )
+                new = self._take_up(batch.found, tally)
+                self._count(tally)
+                visits.write(self._db, batch)
+                refusals = [found.refusal for found in new if found.refusal is not None]
+                self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._stale = False
+            self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
+
+    def begin_again(self, *, forget: Iterable[str], facts: Callable[[int], dict[str, Any]]) -> None:
+        """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
+
+        What waits is remembered with the visits, as something that is yet to be visited.
+
+        Args:
+            forget: patterns (GLOB) of names of facts.
+            facts: is given the id of the last visit and returns what to remember in the same transaction.
+        """
+        with explained(self._path):
+            self._stale = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                last = visits.begin(self._db)
+                for statement in _CLEAR:
+                    self._db.execute(statement)
+                self._db.executemany("DELETE FROM run WHERE key GLOB ?", [(pattern,) for pattern in forget])
+                self._remember(facts(last))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._reload()
+            self._stale = False
+
+    def judge_again(
+        self,
+        inside: aside.Inside | None,
+        *,
+        policy: bool,
+        facts: Callable[[aside.Judged, aside.Judged], dict[str, Any]],
+    ) -> None:
+        """Judge anew what our own wishes decided, for they are others now: all or nothing.
+
+        Args:
+            inside: says whether a URL belongs to the crawl; None where the scope is the same.
+            policy: whether the policy is another one. What it had refused, or put off, waits again.
+            facts: is given what came of the policy and of the scope, and returns what to remember in the same
+                transaction.
+        """
+        with explained(self._path):
+            self._stale = True
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                tally: _Tally = Counter()
+                by_policy = aside.judge_policy(self._db, tally) if policy else aside.Judged()
+                by_scope = aside.Judged() if inside is None else aside.judge_scope(self._db, inside, tally)
+                self._count(tally)
+                self._remember(facts(by_policy, by_scope))
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._reload()
+            self._stale = False
+
+    def hosts(self) -> Iterator[str]:
+        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
+        last = 0
+        while rows := self._rows(
+            "SELECT id, name FROM host WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000", (last,)
+        ):
+            yield from (name for _, name in rows)
+            last = rows[-1][0]
+
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: Kind | None = None) -> list[Entry]:
+        """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
+        order found."""
+        with explained(self._path):
+            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER, kind=kind)
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        with explained(self._path):
+            return reading.counts(self._reader)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a fact about the run, as JSON; None forgets it."""
+        with explained(self._path):
+            self._remember({key: value})
+
+    def recall(self, key: str, default: Any = None) -> Any:
+        """A fact kept with `remember`."""
+        rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def recall_all(self, start: str) -> dict[str, Any]:
+        """The facts whose names begin with `start`, by name."""
+        rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
+        return {key: json.loads(value) for key, value in rows}
+
+    def _reload(self) -> None:
+        self._host_ids.clear()
+        self._next_id = self.recall(_NEXT_ID, 1)
+        self._seen.reload()
+        self.totals = reading.counts(self._db)
+
+    def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
+        states = {id_: state for state, id_ in settled}
+        if not states:
+            return
+        ids = json.dumps(list(states))
+        (rows,) = self._db.execute(
+            "SELECT json_group_array(json_array(id, host, state)) FROM waiting "
+            "WHERE id IN (SELECT value FROM json_each(?))",
+            (ids,),
+        ).fetchone()
+        for id_, host, before in json.loads(rows):  # what was settled before is not there
+            tally[host, before] -= 1
+            tally[host, states[id_]] += 1
+        self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
+
+    def _take_up(self, found: list[Found], tally: _Tally) -> list[Found]:
+        """Those that are new; what of them waits goes into the queue."""
+        fingerprints = self._seen.unknown([each.url for each in found])
+        new = [found[index] for index in fingerprints.values()]
+        rows: list[tuple[Any, ...]] = []
+        others: list[tuple[Any, ...]] = []
+        for each in new:
+            host = self._host_ids.get(each.host) or self._host_id(each.host)
+            tally[host, each.state] += 1
+            if each.state < State.DONE or each.by_policy:
+                (others if each.by_policy else rows).append(
+                    (
+                        self._next_id,
+                        host,
+                        reading.rank(each),
+                        *reading.split(each),
+                        each.depth,
+                        each.kind,
+                        each.state,
+                        each.hops,
+                    )
+                )
+                self._next_id += 1
+        self._insert(rows)
+        if others:
+            aside.found(self._db, others)
+        self._seen.add(fingerprints)
+        return new
+
+    def _insert(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows to `waiting`, many to a statement; of which there are few, so that SQLite has each at hand."""
+        start, many = 0, _MOST_ROWS
+        while start < len(rows):
+            while many > len(rows) - start:
+                many //= 2
+            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"] * many)
+            self._db.execute(
+                f"INSERT INTO waiting VALUES {values}", list(chain.from_iterable(rows[start : start + many]))
+            )
+            start += many
+
+    def _host_id(self, name: str) -> int:
+        row = self._db.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()
+        id_: int | None = row[0] if row else self._db.execute("INSERT INTO host (name) VALUES (?)", (name,)).lastrowid
+        assert id_ is not None
+        if len(self._host_ids) >= _MOST_HOST_IDS:
+            self._host_ids.clear()
+        self._host_ids[name] = id_
+        return id_
+
+    def _count(self, tally: _Tally) -> None:
+        hosts: dict[int, list[int]] = {}
+        for (host, state), change in tally.items():
+            hosts.setdefault(host, [0] * len(State))[state] += change
+        self._db.executemany(
+            "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
+            "failed = failed + ? WHERE id = ?",
+            [(*changes, host) for host, changes in sorted(hosts.items())],
+        )
+
+    def _remember(self, facts: Mapping[str, Any]) -> None:
+        values = json.dumps({key: json.dumps(value) for key, value in facts.items() if value is not None})
+        self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
+        if gone := [key for key, value in facts.items() if value is None]:
+            self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with explained(self._path):
+            return self._reader.execute(query, values).fetchall()
+
+
+def _change(tally: _Tally, state: State) -> int:
+    return sum(change for (_, of), change in tally.items() if of == state)

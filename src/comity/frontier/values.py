@@ -1,0 +1,105 @@
+"""What goes into the frontier and what comes out of it, as plain values."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+
+class State(IntEnum):
+    """What became of a URL. UNASKED: found before its origin's robots.txt was read; it waits like QUEUED."""
+
+    UNASKED = 0
+    QUEUED = 1
+    DONE = 2
+    REFUSED = 3
+    FAILED = 4
+
+
+class Kind(IntEnum):
+    """What a URL is fetched for."""
+
+    PAGE = 0
+    SITEMAP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A URL that waits for its turn. `id` names it for good: no later URL of the crawl gets the same."""
+
+    id: int
+    url: str
+    depth: int
+    kind: Kind
+    attempts: int
+    hops: int  # redirects passed on the way here
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A URL just discovered, in normal form (`comity.urls.normalise`).
+
+    `refusal`: the record to write if the URL is new and robots.txt forbids it. `priority`: lower numbers have their
+    turn first among the URLs of a host, from -2**31 to 2**31; then sitemaps; then what was found first. `by_policy`:
+    it is our policy that refuses it, so that another one may let it in.
+    """
+
+    url: str
+    host: str
+    depth: int
+    kind: Kind
+    state: State
+    hops: int = 0
+    refusal: dict[str, Any] | None = None
+    priority: int = 0
+    by_policy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page as it was found when it was asked for last. Times are Unix time in seconds.
+
+    Attributes:
+        digest: SHA-256 of its body in hex; None where the URL has given no page yet.
+        kept: `fetched_at` of its record in the output.
+        fetched: when the site last sent or confirmed it.
+        etag, modified: the headers ETag and Last-Modified that came with it.
+        stated: the latest time that a sitemap read in this refresh leaves for its last change.
+    """
+
+    url: str
+    depth: int
+    digest: str | None = None
+    kept: float | None = None
+    fetched: float | None = None
+    etag: str | None = None
+    modified: str | None = None
+    stated: float | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """Changes since the last commit.
+
+    Attributes:
+        visits: pages kept or confirmed.
+        owed: URL and depth of what gave no page and is to be asked for again in a refresh.
+        gone: URLs that a refresh need not ask for again.
+        stated: what sitemaps say of pages: `Visit.stated` and URL.
+        by_policy: state and id of those among `settled` that our own policy refused.
+        postponed: ids of URLs that have no turn until their host is among `recalled`.
+    """
+
+    settled: list[tuple[State, int]] = field(default_factory=list)
+    retried: list[int] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    owed: list[tuple[str, int]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    stated: list[tuple[float, str]] = field(default_factory=list)
+    by_policy: list[tuple[State, int]] = field(default_factory=list)
+    postponed: list[int] = field(default_factory=list)
+    recalled: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.recalled)

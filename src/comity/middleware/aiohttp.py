@@ -1,0 +1,79 @@
+"""A middleware for aiohttp's client that asks before each request, redirect hops included, and keeps each host's pace.
+
+from comity.middleware.aiohttp import ComityMiddleware
+session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agent="MyBot/1.0")),))
+"""
+
+import aiohttp
+
+from comity import Policy, urls
+from comity.gate import FetchRobots
+from comity.middleware._driving import MAX_WAIT, AsyncDriver
+from comity.middleware._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
+from comity.net.connections import LONGEST_LINE
+from comity.net.transport import exact
+from comity.policy import RobotsResult
+
+
+class ComityMiddleware:
+    """Put it last among the middlewares: then what others send is asked about too. One event loop uses it at a time.
+
+    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
+    asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are the
+    session's.
+
+    Args:
+        policy: what may be done.
+        max_wait: seconds that a request waits for its turn; a longer wait raises `comity.Postponed`. None: for ever.
+            The wait counts in the session's total time-out too (300 s by default): a long Crawl-delay needs a longer.
+    """
+
+    def __init__(self, policy: Policy | None = None, *, max_wait: float | None = MAX_WAIT) -> None:
+        self._driver = AsyncDriver(policy, max_wait)
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Send a request in its turn.
+
+        Raises:
+            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
+        """
+        policy = self._driver.policy
+
+        async def robots(step: FetchRobots) -> RobotsResult:
+            # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
+            async with aiohttp.ClientSession(
+                connector=request.session.connector,
+                connector_owner=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
+                proxy=request.proxy,
+                proxy_auth=request.proxy_auth,
+            ) as bare:
+
+                async def get(url: str) -> Answer:
+                    headers = asked_with(policy, url, str(request.url), request.headers.get("Authorization"))
+                    asked = bare.get(exact(url), headers=headers, allow_redirects=False, ssl=request.ssl)
+                    async with asked as answer:
+                        body = Body(url, answer.status, answer.headers)
+                        content = await async_body_of(body, answer.content.iter_any())
+                        if body.full:
+                            answer.close()
+                        return Answer(answer.status, answer.headers, content)
+
+                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError), self._driver.hop)
+
+        url = exact(urls.normalise(str(request.url)))
+        if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
+            if request.headers.get("Host") == request.url.host_port_subcomponent:
+                request.headers["Host"] = str(url.host_port_subcomponent)
+            request.url = url
+        async with self._driver.turn(str(url), robots) as turn:
+            request.headers["User-Agent"] = policy.agent
+            response = await handler(request)
+            turn.heard(response.status, response.headers.get("Retry-After"))
+        response.comity = turn.decision  # type: ignore[attr-defined]
+        return response

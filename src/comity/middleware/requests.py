@@ -1,0 +1,125 @@
+"""An adapter for requests that asks before each request, redirect hops included, and keeps each host's pace.
+
+from comity.middleware.requests import ComityAdapter
+session.mount("https://", adapter := ComityAdapter(comity.Policy(agent="MyBot/1.0")))
+session.mount("http://", adapter)
+"""
+
+from collections.abc import Iterator, Mapping
+
+from comity._extras import missing
+
+try:
+    import requests
+    import urllib3
+    from requests.adapters import DEFAULT_POOLBLOCK, DEFAULT_POOLSIZE, HTTPAdapter
+    from requests.utils import urldefragauth
+except ModuleNotFoundError as error:
+    raise missing(error, "requests", __name__) from None
+
+from comity import Policy
+from comity.gate import FetchRobots
+from comity.middleware._driving import MAX_WAIT, Driver
+from comity.middleware._robots_request import TIMEOUT, Answer, Body, asked_with, body_of, robots_result
+from comity.middleware._wire import settled
+from comity.policy import RobotsResult
+
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)
+_Timeout = float | tuple[float, float] | tuple[float, None] | None
+
+
+class ComityAdapter(HTTPAdapter):
+    """Mount one adapter on both schemes, so that both share its paces. Threads may share a session's adapter, and so do
+    deep copies of a session in one process. A pickled adapter, like one in a forked process, begins anew.
+
+    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
+    asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are
+    urllib3's. Retries by urllib3 would not be paced, so there is no setting for them.
+
+    Args:
+        policy: what may be done.
+        max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
+            raises `comity.Postponed`. None: for ever.
+    """
+
+    __attrs__ = [*HTTPAdapter.__attrs__, "_driver"]  # noqa: RUF012 - what pickle and copy take along
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        max_wait: float | None = MAX_WAIT,
+        pool_connections: int = DEFAULT_POOLSIZE,
+        pool_maxsize: int = DEFAULT_POOLSIZE,
+        pool_block: bool = DEFAULT_POOLBLOCK,
+    ) -> None:
+        super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block)
+        self._driver = Driver(policy, max_wait)
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: _Timeout = None,
+        verify: bool | str = True,
+        cert: bytes | str | tuple[bytes | str, bytes | str] | None = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        """Send a request in its turn.
+
+        Raises:
+            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
+        """
+        policy = self._driver.policy
+        send = super().send
+
+        def get(url: str, deadline: float) -> Answer:
+            authorization = request.headers.get("Authorization")
+            if isinstance(authorization, bytes):
+                authorization = authorization.decode("latin-1")
+            headers = asked_with(policy, url, request.url or "", authorization)
+            asking = requests.Request("GET", url, headers=headers).prepare()
+            most = _robots_timeout(timeout)
+            with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
+                body = body_of(Body(url, answer.status_code, answer.headers), _parts(answer), deadline)
+                return Answer(answer.status_code, answer.headers, body)
+
+        def robots(step: FetchRobots) -> RobotsResult:
+            return robots_result(policy, step, get, _FAILURES, self._driver.hop)
+
+        own = request.url or ""
+        url = settled(own, _sent)
+        if urldefragauth(own) != url:
+            request.url = url
+        with self._driver.turn(url, robots) as turn:
+            request.headers["User-Agent"] = policy.agent
+            response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+            turn.heard(response.status_code, response.headers.get("Retry-After"))
+        response.comity = turn.decision  # type: ignore[attr-defined]
+        return response
+
+
+def _sent(url: str) -> str:
+    """What requests and urllib3 make of a URL in normal form."""
+    asked = requests.PreparedRequest()
+    asked.url = url
+    return str(urllib3.util.parse_url(url[: url.index("/", 8)] + asked.path_url).url)
+
+
+def _robots_timeout(timeout: _Timeout) -> _Timeout:
+    """The time-out of the request that needs a robots.txt, as far as it is shorter."""
+    if isinstance(timeout, urllib3.Timeout):
+        timeout = (timeout.connect_timeout, timeout.read_timeout)
+    connect, read = timeout if isinstance(timeout, tuple) else (timeout, timeout)
+    return _at_most(connect), _at_most(read)
+
+
+def _at_most(seconds: object) -> float:
+    return min(seconds, TIMEOUT) if isinstance(seconds, int | float) else TIMEOUT
+
+
+def _parts(answer: requests.Response) -> Iterator[bytes]:
+    """The body as it arrives, undecoded: `iter_content` would wait until each part is full."""
+    read = getattr(answer.raw, "read1", None)  # urllib3 2
+    while part := read(65_536, decode_content=False) if read else answer.raw.read(1, decode_content=False):
+        yield part

@@ -1,0 +1,177 @@
+"""Scrapy: a downloader middleware that decides and paces every request, and a parser for Scrapy's own robots check.
+
+DOWNLOADER_MIDDLEWARES = {"comity.middleware.scrapy.ComityMiddleware": 950}; ROBOTSTXT_OBEY = False
+ROBOTSTXT_PARSER = "comity.middleware.scrapy.ComityRobotParser" for the parser alone.
+"""
+
+from contextlib import suppress
+from functools import partial
+from typing import Self
+from weakref import WeakKeyDictionary
+
+from comity._extras import missing
+
+try:
+    from scrapy import Request, signals
+    from scrapy.crawler import Crawler
+    from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
+    from scrapy.http import Response
+    from scrapy.http.request import NO_CALLBACK
+    from scrapy.settings import BaseSettings
+    from scrapy.utils.asyncio import is_asyncio_available
+    from twisted.internet.defer import CancelledError
+    from twisted.web.client import HTTPConnectionPool
+except ModuleNotFoundError as error:
+    raise missing(error, "scrapy", __name__) from None
+
+from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed
+from comity.errors import FetchError, InvalidURL
+from comity.gate import FetchRobots, Go
+from comity.middleware._driving import MAX_WAIT, AsyncDriver, Turn
+from comity.middleware._robots_request import LONGEST, TIMEOUT, Answer, asked_with, async_robots_result
+from comity.middleware._scrapy_robots import ComityRobotParser, decoded, headers_of
+from comity.middleware._wire import settled, without_empty_query
+from comity.policy import RobotsResult
+from comity.signals import robots_meta
+
+__all__ = ["ComityMiddleware", "ComityRobotParser"]
+
+_ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
+_LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
+
+
+class ComityMiddleware:
+    """Asks before each request, redirects and retries included, and keeps each host's pace. Needs asyncio's reactor.
+
+    Order 950 puts it next to the downloader, behind Scrapy's HTTP cache: what is answered from there is neither asked
+    about nor waited for. `response.meta["comity"]` is the `comity.Decision`, `response.meta["comity_page"]` what
+    X-Robots-Tag says to our agent (a `RobotsMeta`). A refused request fails with `IgnoreRequest`, its cause is
+    `comity.RobotsDisallowed`, and counts in the stats as `comity/refused`. The policy's agent is sent as User-Agent.
+
+    Settings: `COMITY_POLICY`, a `comity.Policy`; by default one of `USER_AGENT`, with `ROBOTSTXT_USER_AGENT` as the
+    product token where it occurs there, else as the agent, and `DOWNLOAD_DELAY` as its least interval.
+    `COMITY_MAX_WAIT`, seconds that a request waits for its turn: 600 by default, None for ever. One that would wait
+    longer, or whose host failed too often (`breaker_failures`), fails with `IgnoreRequest`, its cause is
+    `comity.Postponed` with the seconds, and counts as `comity/postponed`.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not is_asyncio_available():
+            raise NotConfigured("comity needs Scrapy's asyncio reactor: set TWISTED_REACTOR to AsyncioSelectorReactor")
+        settings = crawler.settings
+        policy = settings.get("COMITY_POLICY") or _policy(settings)
+        self._crawler = crawler
+        self._driver = AsyncDriver(policy, _seconds(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
+        crawler.signals.connect(self._received, signals.bytes_received)
+        # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
+        # Scrapy's own retries come through the scheduler, and so through here.
+        HTTPConnectionPool.retryAutomatically = False
+        self._under_way: WeakKeyDictionary[Request, Go] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Wait for the request's turn. One that would be sent in another form than the one that is decided about is
+        given back in that form.
+
+        Raises:
+            IgnoreRequest: it is refused, or its turn would come too late.
+        """
+        if not request.url.startswith(("http:", "https:")):
+            return None
+        request.headers["User-Agent"] = self._driver.policy.agent
+        if _ROBOTS in request.meta:
+            return None
+        try:
+            url = settled(request.url, lambda url: _sent(request.replace(url=url)))
+        except (FetchError, InvalidURL) as error:
+            raise IgnoreRequest(str(error)) from error
+        if url != _sent(request):
+            return request.replace(url=url, dont_filter=True)
+        try:
+            go = await self._driver.permission(url, partial(self._robots, request))
+        except RobotsDisallowed as error:
+            request.meta["comity"] = error.decision
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value("comity/refused")
+            raise IgnoreRequest(str(error)) from error
+        except Postponed as error:
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value("comity/postponed")
+            raise IgnoreRequest(str(error)) from error
+        request.meta["comity"] = go.decision
+        self._under_way[request] = go
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """The request's turn is over; read what the page asks of us."""
+        if _ROBOTS in request.meta:
+            return decoded(response)
+        retry = response.headers.get("Retry-After")
+        self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
+        values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
+        request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.asked_as)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """The request failed: its turn is over."""
+        self._over(request, None, None, given_up=isinstance(exception, IgnoreRequest | CancelledError))
+
+    def _received(self, data: bytes, request: Request) -> None:
+        """Of a robots.txt only the start is read."""
+        if _ROBOTS in request.meta:
+            request.meta[_ROBOTS] += len(data)
+            if request.meta[_ROBOTS] > LONGEST:
+                raise StopDownload(fail=False)
+
+    def _over(self, request: Request, status: int | None, retry: str | None, *, given_up: bool = False) -> None:
+        go = self._under_way.pop(request, None)
+        if go is None:
+            return
+        turn = Turn(go.decision)
+        turn.given_up = given_up
+        if status is not None:
+            turn.heard(status, retry)
+        self._driver.ended(go, turn)
+
+    async def _robots(self, cause: Request, step: FetchRobots) -> RobotsResult:
+        # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
+        get = partial(self._get, cause)
+        return await async_robots_result(self._driver.policy, step, get, (Exception,), self._driver.hop)
+
+    async def _get(self, cause: Request, url: str) -> Answer:
+        alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
+        meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
+        meta["download_maxsize"] = _LARGEST
+        if cause.meta.get("proxy") is not None:
+            meta["proxy"] = cause.meta["proxy"]
+        authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
+        headers = asked_with(self._driver.policy, url, cause.url, authorization)
+        request = Request(url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
+        engine = self._crawler.engine
+        if engine is None:
+            raise RuntimeError("the crawler has no engine yet")
+        response = await engine.download_async(request)
+        return Answer(response.status, headers_of(response), response.body)
+
+
+def _sent(request: Request) -> str:
+    """What Twisted sends: without fragment."""
+    return without_empty_query(request.url.partition("#")[0])
+
+
+def _policy(settings: BaseSettings) -> Policy:
+    """What Scrapy's own settings amount to."""
+    agent, name = settings.get("USER_AGENT"), settings.get("ROBOTSTXT_USER_AGENT")
+    interval = settings.getfloat("DOWNLOAD_DELAY")
+    if agent and name:
+        with suppress(InvalidSetting):  # it is an agent string of its own
+            return Policy(agent=agent, product_token=name, min_interval=interval)
+    return Policy(agent=name or agent or Policy().agent, min_interval=interval)
+
+
+def _seconds(value: object) -> float | None:
+    """A setting, which the command line gives as text."""
+    return None if value in (None, "None") else float(str(value))

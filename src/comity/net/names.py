@@ -1,0 +1,216 @@
+"""Addresses of host names: the operator's own answers, then what was found lately, then DNS.
+
+A name is looked up once however many wait for it. A lookup waits for none but those before it in a long queue, and the
+time in the queue counts for no request's time-out: what holds it up are other names.
+"""
+
+import asyncio
+import ipaddress
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from comity.errors import FetchError
+from comity.net.deadlines import Deadlines
+
+LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
+FOUND_LIFE: Final = 300.0  # seconds that addresses are kept where their TTL is not known
+MISSING_LIFE: Final = 30.0  # seconds that a name is known not to exist
+FAILED_LIFE: Final = 0.5  # any other failure: who tries again after the least back-off asks anew
+MOST_KEPT: Final = 10_000
+_MISSING: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_ARES_MISSING: Final = (1, 4)  # of c-ares: no data, not found
+
+Found = tuple[tuple[str, ...], float]
+"""Addresses, and the seconds that they may be kept."""
+
+
+class _Lookup:
+    """One question under way. `begun` is set when it has left the queue."""
+
+    def __init__(self, work: Callable[["_Lookup"], Awaitable[tuple[str, ...]]]) -> None:
+        self.begun = asyncio.Event()
+        self.task = asyncio.ensure_future(work(self))
+
+
+class Names(AbstractResolver):
+    """The names of one client. Make it inside the event loop that uses it.
+
+    Args:
+        own: addresses of names that DNS is not asked for, as ClientSettings.resolve has them.
+        nameservers: DNS servers to ask instead of the system's.
+        deadlines: the time-outs of the requests that names are looked up for.
+
+    Raises:
+        FetchError: `nameservers` needs a library that is not installed.
+    """
+
+    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...], deadlines: Deadlines) -> None:
+        self._own = own
+        self._dns = _from_nameservers(nameservers) if nameservers else None
+        self._deadlines = deadlines
+        self._known: dict[str, tuple[tuple[str, ...] | OSError, float]] = {}
+        self._asked: dict[str, _Lookup] = {}
+        self._free = asyncio.Semaphore(LOOKUPS)
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """The addresses of a host, the best first.
+
+        Raises:
+            OSError: it has none, or that cannot be found out.
+        """
+        own = self._own.get(host.lower().rstrip(".")) if self._own else None
+        if own is not None:
+            return (own,)
+        with suppress(ValueError):
+            return (str(ipaddress.ip_address(host)),)
+        known = self._known.get(host)
+        if known is not None and known[1] > asyncio.get_running_loop().time():
+            if isinstance(known[0], OSError):
+                raise _again(known[0])
+            return known[0]
+        lookup = self._asked.get(host)
+        if lookup is None:
+            lookup = self._asked[host] = _Lookup(lambda lookup: self._looked_up(host, lookup))
+            lookup.task.add_done_callback(_looked_at)
+        if not lookup.begun.is_set():
+            with self._deadlines.paused():
+                await lookup.begun.wait()
+        try:
+            return await asyncio.shield(lookup.task)
+        except OSError as error:
+            raise _again(error) from None
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = []
+        for address in await self.addresses(host):
+            version = socket.AF_INET6 if ":" in address else socket.AF_INET
+            if family in (socket.AF_UNSPEC, version):
+                flags = socket.AI_NUMERICHOST
+                found.append(
+                    ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=flags)
+                )
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "no address of the family asked for")
+        return found
+
+    async def close(self) -> None:
+        for lookup in list(self._asked.values()):
+            lookup.task.cancel()
+            lookup.begun.set()
+        if self._dns is not None:
+            await self._dns.close()
+
+    async def _looked_up(self, host: str, lookup: _Lookup) -> tuple[str, ...]:
+        kept: tuple[str, ...] | OSError
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._free:
+                lookup.begun.set()
+                kept, life = await (_by_system(host) if self._dns is None else _by_server(self._dns, host))
+        except OSError as error:
+            kept, life = error, MISSING_LIFE if _is_missing(error) else FAILED_LIFE
+        finally:
+            lookup.begun.set()
+            del self._asked[host]
+        self._known.pop(host, None)
+        self._known[host] = kept, loop.time() + life
+        if len(self._known) > MOST_KEPT:
+            del self._known[next(iter(self._known))]
+        if isinstance(kept, OSError):
+            raise kept
+        return kept
+
+
+async def _by_system(host: str) -> Found:
+    """By the system's resolver, which blocks a thread: one of its own, for those of the event loop are few, and one
+    that nobody waits for at the end of the program."""
+    return await in_thread(host), FOUND_LIFE
+
+
+async def in_thread(host: str) -> tuple[str, ...]:
+    """The addresses of a host by the system's resolver.
+
+    Raises:
+        OSError: it has none, or that cannot be found out.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[tuple[str, ...]] = loop.create_future()
+
+    def tell(found: tuple[str, ...] | OSError) -> None:
+        if answer.done():  # given up
+            return
+        if isinstance(found, OSError):
+            answer.set_exception(found)
+        else:
+            answer.set_result(found)
+
+    def work() -> None:
+        found: tuple[str, ...] | OSError
+        try:
+            found = _getaddrinfo(host)
+        except OSError as error:
+            found = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(tell, found)
+
+    try:
+        threading.Thread(target=work, name="comity-lookup", daemon=True).start()
+    except RuntimeError as error:
+        raise OSError(f"no thread to look {host} up in: {error}") from None
+    return await answer
+
+
+def _getaddrinfo(host: str) -> tuple[str, ...]:
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    except UnicodeError:
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+    addresses = []
+    for _, _, _, _, address in found:
+        text = str(address[0])
+        if len(address) == 4 and address[3]:  # of a link: the address counts with its interface
+            text = socket.getnameinfo(address, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]
+        if text not in addresses:
+            addresses.append(text)
+    return tuple(addresses)
+
+
+async def _by_server(dns: AbstractResolver, host: str) -> Found:
+    try:
+        found = await dns.resolve(host, 0, socket.AF_UNSPEC)
+    except UnicodeError:
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+    return tuple(dict.fromkeys(each["host"] for each in found)), FOUND_LIFE
+
+
+def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
+    try:
+        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
+    except (ImportError, RuntimeError):
+        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
+
+
+def _is_missing(error: OSError) -> bool:
+    if isinstance(error, socket.gaierror):
+        return error.errno in _MISSING
+    cause = error.__cause__
+    return cause is not None and cause.args[:1] in ((code,) for code in _ARES_MISSING)
+
+
+def _again(error: OSError) -> OSError:
+    """The error for one more caller: each adds to what it is given where it was."""
+    return type(error)(*error.args)
+
+
+def _looked_at(task: asyncio.Future[tuple[str, ...]]) -> None:
+    """Nobody may be waiting any more: the failure is known all the same."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,206 @@
+"""Preferences that robots.txt states for a URL: Content-Usage, Content-Signal, License.
+
+Here the rules that hold for an agent are found, and of these the ones that cover a URL. It never decides whether the
+URL may be fetched: the caller says so.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from comity.robots import paths
+from comity.robots.agents import choose
+from comity.robots.dialects import Dialect
+from comity.usage import aipref, content_signal
+from comity.usage.aipref import Stated
+from comity.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, Vocabulary, kept, located, shown
+
+if TYPE_CHECKING:
+    from comity.robots.parsed import Parsed
+
+Record = tuple[int, str, str | None]
+"""Line (from 1), value as written after the colon without its comment, and the user agents of its group, or None."""
+
+MAX_GROUP: Final = 200
+"""Characters kept of a group's user agents."""
+MAX_GROUPLESS: Final = 256
+"""Statements kept that stand under no User-agent line."""
+
+_LABELS: Final[dict[Vocabulary, tuple[str, Callable[[str], list[Stated]]]]] = {
+    "aipref": ("Content-Usage", aipref.read),
+    "content-signal": ("Content-Signal", content_signal.read),
+}
+# What makes a following User-agent line begin a new group. The AIPREF draft makes Content-Usage a rule; Content-Signal
+# stands in the same place and is taken for one too. (For Allow and Disallow themselves RFC 9309, 2.2.4 holds.)
+_RULES: Final = frozenset({"allow", "disallow", "content-usage", "content-signal"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """All rules of one vocabulary with one path pattern (None: every URL), and what they state together."""
+
+    pattern: paths.Pattern | None
+    kept: Kept
+
+    @property
+    def length(self) -> int:
+        return 0 if self.pattern is None else len(self.pattern.octets)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsUsage:
+    """The preferences of one robots.txt for one agent, ready to be asked about many URLs."""
+
+    content_usage: tuple[_Rules, ...]
+    content_signal: tuple[_Rules, ...]
+    licences: tuple[Licence, ...]
+    groupless: tuple[Statement, ...]
+    dialect: Dialect
+
+    def for_url(self, url: str, *, crawlable: bool) -> Usage:
+        """What holds for one URL. `crawlable`: whether robots.txt allows it; where not, no preference is implied."""
+        if not crawlable:
+            return Usage(licences=self.licences, applicable=False)
+        statements = self.groupless
+        if self.content_usage or self.content_signal:
+            path = paths.target(url, self.dialect)
+            statements = (
+                *_longest(path, self.content_usage),
+                *_longest(path, self.content_signal),
+                *statements,
+            )
+        return Usage(statements, self.licences)
+
+
+def from_robots(
+    url: str,
+    *,
+    content_usage: Iterable[Record] = (),
+    content_signal: Iterable[Record] = (),
+    licences: Iterable[Record] = (),
+    crawlable: bool = True,
+    dialect: Dialect = paths.RFC9309,
+) -> Usage:
+    """What records of robots.txt state about one URL. Never raises on content.
+
+    The longest path wins, as for Allow and Disallow; equal ones combine; a rule without a path covers every URL and
+    is shorter than any path (draft-ietf-aipref-attach, "Content-Usage Rule Semantics"). Each vocabulary is judged on
+    its own. Licences hold for the whole file.
+
+    Args:
+        url: absolute URL, or path with query.
+        content_usage: the Content-Usage records of the agent's groups.
+        content_signal: the Content-Signal records of the agent's groups.
+        licences: the License records of the file.
+        crawlable: whether robots.txt allows the URL; where not, no preference is implied for it.
+        dialect: how patterns and paths are compared.
+    """
+    return _prepare(content_usage, content_signal, licences, (), dialect).for_url(url, crawlable=crawlable)
+
+
+def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
+    """The preferences that a parsed robots.txt states for an agent: those of the groups that apply to it.
+
+    A group that names the agent stands in the place of `*` here too, even where it states no preference.
+    """
+    groups: list[list[str]] = []
+    preferences: list[tuple[str, int, str, int]] = []  # kind, line, value, group; -1: none
+    licences: list[Record] = []
+    after_rule = True
+    for line in robots.lines:
+        if line.kind == "user-agent":
+            if after_rule:
+                groups.append([])
+                after_rule = False
+            groups[-1].append(line.value)
+        elif line.kind == "license":
+            licences.append((line.number, line.value, None))
+        elif line.kind in _RULES:
+            after_rule = True
+            if line.kind not in ("allow", "disallow"):
+                preferences.append((line.kind, line.number, line.value, len(groups) - 1))
+    chosen = {number: shown(", ".join(groups[number]), MAX_GROUP) for number in choose(groups, agent, robots.dialect)}
+    ours = [(kind, line, value, chosen[group]) for kind, line, value, group in preferences if group in chosen]
+    return _prepare(
+        [(line, value, group) for kind, line, value, group in ours if kind == "content-usage"],
+        [(line, value, group) for kind, line, value, group in ours if kind == "content-signal"],
+        licences,
+        [_groupless(kind, line, value) for kind, line, value, group in preferences if group < 0],
+        robots.dialect,
+    )
+
+
+def _prepare(
+    content_usage: Iterable[Record],
+    content_signal: Iterable[Record],
+    licences: Iterable[Record],
+    groupless: Iterable[Statement],
+    dialect: Dialect,
+) -> RobotsUsage:
+    return RobotsUsage(
+        _rules(content_usage, "aipref", dialect),
+        _rules(content_signal, "content-signal", dialect),
+        _licences(licences),
+        tuple(groupless)[:MAX_GROUPLESS],
+        dialect,
+    )
+
+
+def _rules(records: Iterable[Record], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
+    """The rules by pattern, the longest first. Every line is read here, once, and never again for a URL."""
+    name, read = _LABELS[vocabulary]
+    patterns: dict[bytes | None, paths.Pattern | None] = {}
+    lines: dict[bytes | None, list[tuple[int, str | None, str, str | None]]] = {}
+    for line, value, group in records:
+        path, text = paths.split(value)
+        pattern = None if path is None else paths.pattern(path, dialect)
+        key = None if pattern is None else pattern.octets
+        patterns.setdefault(key, pattern)
+        lines.setdefault(key, []).append((line, path, text, group))
+
+    def statements(key: bytes | None) -> Iterator[Statement]:
+        for line, path, text, group in lines[key]:
+            where = None if path is None else shown(path)
+            addressed = None if group is None else shown(group, MAX_GROUP)
+            evidence = shown(text)
+            for purpose, value, note in read(text):
+                yield Statement(
+                    purpose, value, vocabulary, "robots.txt", name, evidence, line, where, addressed, note=note
+                )
+
+    found = [_Rules(pattern, kept(statements(key))) for key, pattern in patterns.items()]
+    return tuple(sorted(found, key=lambda rules: -rules.length))
+
+
+def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
+    """What the longest patterns that cover the path state; equally long ones together."""
+    best = -1
+    winners: list[_Rules] = []
+    for rules in found:
+        if rules.length < best:
+            break
+        if rules.pattern is None or rules.pattern.covers(path):
+            best = rules.length
+            winners.append(rules)
+    if len(winners) == 1:
+        return winners[0].kept.statements
+    return kept(
+        chain.from_iterable(rules.kept.stated for rules in winners), sum(r.kept.left_out for r in winners)
+    ).statements
+
+
+def _groupless(kind: str, line: int, value: str) -> Statement:
+    vocabulary: Vocabulary = "aipref" if kind == "content-usage" else "content-signal"
+    name, _ = _LABELS[vocabulary]
+    note = "stands under no User-agent line, so it addresses nobody"
+    return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
+
+
+def _licences(records: Iterable[Record]) -> tuple[Licence, ...]:
+    found: list[Licence] = []
+    for line, value, _ in records:
+        url, note = located(value, None)
+        if url and len(found) < MAX_LICENCES:
+            found.append(Licence(url, "rsl", "robots.txt", "License", line, note=note))
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""What a site says about how its content may be used: AIPREF, Content Signals, TDMRep, RSL, noai. Pure.
+
+Each reader gives a Usage for one URL; `merge` unites them, and `allows` answers for one purpose. It never decides
+whether a URL may be fetched, and never fetches a licence or a policy.
+"""
+
+from typing import TYPE_CHECKING
+
+from comity._late import late
+
+if TYPE_CHECKING:
+    from comity.robots.usage import Record, RobotsUsage, for_agent, from_robots
+    from comity.signals.page_usage import from_directives, from_headers, from_metas
+    from comity.signals.rsl import from_links
+    from comity.signals.rsl_licence import RslLicence, from_rsl
+    from comity.signals.tdmrep import Tdmrep, from_tdmrep
+    from comity.usage.statements import PURPOSES, Licence, Preference, Statement, Usage, combine, merge
+
+__all__ = [
+    "PURPOSES",
+    "Licence",
+    "Preference",
+    "Record",
+    "RobotsUsage",
+    "RslLicence",
+    "Statement",
+    "Tdmrep",
+    "Usage",
+    "combine",
+    "for_agent",
+    "from_directives",
+    "from_headers",
+    "from_links",
+    "from_metas",
+    "from_robots",
+    "from_rsl",
+    "from_tdmrep",
+    "merge",
+]
+
+__getattr__ = late(
+    __name__,
+    {
+        "PURPOSES": "comity.usage.statements",
+        "Licence": "comity.usage.statements",
+        "Preference": "comity.usage.statements",
+        "Record": "comity.robots.usage",
+        "RobotsUsage": "comity.robots.usage",
+        "RslLicence": "comity.signals.rsl_licence",
+        "Statement": "comity.usage.statements",
+        "Tdmrep": "comity.signals.tdmrep",
+        "Usage": "comity.usage.statements",
+        "combine": "comity.usage.statements",
+        "for_agent": "comity.robots.usage",
+        "from_directives": "comity.signals.page_usage",
+        "from_headers": "comity.signals.page_usage",
+        "from_links": "comity.signals.rsl",
+        "from_metas": "comity.signals.page_usage",
+        "from_robots": "comity.robots.usage",
+        "from_rsl": "comity.signals.rsl_licence",
+        "from_tdmrep": "comity.signals.tdmrep",
+        "merge": "comity.usage.statements",
+    },
+)

@@ -1,0 +1,65 @@
+"""The AIPREF vocabulary: a Structured Field dictionary of `train-ai` and `search` with the tokens `y` and `n`.
+
+Source: draft-ietf-aipref-vocab, "Exemplary Serialization Format"; RFC 9651, 3.2. A kept library reads the Structured
+Field; here its members become preferences.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from comity.usage.statements import Preference
+
+LABELS: Final = ("train-ai", "search")
+"""The categories the drafts define (2026-08)."""
+MAX_CHARS: Final = 8_192
+"""A longer value is not read: its preferences are unknown."""
+MAX_KEYS: Final = 32
+"""Keys outside the vocabulary that are reported for one value."""
+MAX_KEY: Final = 100
+"""Characters kept of such a key."""
+# A Date, and the strings that it has to be told from.
+_DATE: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|@(-?[0-9]{11,15})(?![0-9])')
+_DATES: Final = range(-62_135_596_800, 253_402_300_800)
+
+
+class Stated(NamedTuple):
+    """One key of a value: what it says about a purpose, and why where that is unknown."""
+
+    purpose: str
+    value: Preference
+    note: str = ""
+
+
+def read(value: str) -> list[Stated]:
+    """The preferences in one value. Never raises; what does not parse as a dictionary is one unknown."""
+    if len(value) > MAX_CHARS:
+        return [Stated("", "unknown", f"longer than {MAX_CHARS} characters, not read")]
+    import http_sf  # late: most sites state no preferences
+
+    try:
+        members = http_sf.parse(_DATE.sub(_in_range, value).encode("utf-8", "surrogatepass"), tltype="dictionary")
+    except http_sf.StructuredFieldError as error:
+        return [Stated("", "unknown", f"not a Structured Field dictionary: {error}")]
+    assert isinstance(members, dict)
+    found: list[Stated] = []
+    for key in (*LABELS, *[key for key in members if key not in LABELS][:MAX_KEYS]):
+        if key not in members:
+            continue
+        member = members[key]
+        stated = member[0] if isinstance(member, tuple) else member
+        if key not in LABELS:
+            found.append(Stated(key[:MAX_KEY], "unknown", "not in the AIPREF vocabulary, ignored"))
+        elif isinstance(stated, http_sf.Token) and str(stated) in ("y", "n"):
+            found.append(Stated(key, "allowed" if str(stated) == "y" else "disallowed"))
+        else:
+            found.append(Stated(key, "unknown", "the value is neither the token y nor the token n"))
+    return found
+
+
+def _in_range(found: re.Match[str]) -> str:
+    """A Date of the years 1 to 9999 in the place of one beyond them.
+
+    Beyond them a recipient need not understand a Date (RFC 9651, 3.3.7), yet it parses (4.2.9), and so does the rest;
+    the library fails the whole field. No preference is a Date, so any will do.
+    """
+    return found[0] if found[1] is None or int(found[1]) in _DATES else "@0"

@@ -1,0 +1,34 @@
+"""Content Signals: `search=yes, ai-input=yes, ai-train=no`, in a robots.txt group or a response header.
+
+A key that is absent neither grants nor reserves anything. Source: the Content Signals policy text (2025), which has
+no formal grammar; so case, white space and a stray comma are forgiven, and other keys are recorded, not guessed at.
+"""
+
+from typing import Final
+
+from comity.usage.aipref import MAX_CHARS, MAX_KEY, MAX_KEYS, Stated
+from comity.usage.statements import Preference
+
+_PURPOSES: Final = {"search": "search", "ai-input": "ai-input", "ai-train": "train-ai"}
+_VALUES: Final[dict[str, Preference]] = {"yes": "allowed", "no": "disallowed"}
+
+
+def read(value: str) -> list[Stated]:
+    """The signals in one value. Never raises."""
+    if len(value) > MAX_CHARS:
+        return [Stated("", "unknown", f"longer than {MAX_CHARS} characters, not read")]
+    found: list[Stated] = []
+    others = 0
+    for part in value.split(","):
+        key, equals, word = part.partition("=")
+        key = key.strip().lower()
+        if not key:
+            continue
+        purpose = _PURPOSES.get(key)
+        if purpose is not None:
+            preference = _VALUES.get(word.strip().lower(), "unknown")
+            found.append(Stated(purpose, preference, "" if preference != "unknown" else "neither yes nor no"))
+        elif others < MAX_KEYS:
+            others += 1
+            found.append(Stated(key[:MAX_KEY], "unknown", "no content signal that we know" if equals else "no value"))
+    return found

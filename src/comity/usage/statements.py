@@ -1,0 +1,303 @@
+"""One answer for one purpose: what a site's statements of preference say together, and which of them say it.
+
+A statement comes from one place (a line, a header, a meta, a file) and speaks about one purpose. Nothing here guesses:
+what is not said, or cannot be read, is unknown; whether to follow a preference is the caller's decision.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from comity.errors import InvalidSetting
+
+Preference = Literal["allowed", "disallowed", "unknown"]
+Vocabulary = Literal["aipref", "content-signal", "tdmrep", "rsl", "robots-directive"]
+Origin = Literal["robots.txt", "header", "meta", "link", "tdmrep.json", "RSL licence"]
+Scope = Literal["page", "images"]
+
+MAX_LICENCES: Final = 64
+"""Licences kept of one place."""
+PURPOSES: Final = ("search", "ai-input", "train-ai")
+"""Showing it in search results; putting it before a model at answer time; training a model on it."""
+
+MAX_KNOWN: Final = 256
+"""Statements about PURPOSES that one source keeps for one URL; a real site makes three."""
+MAX_URL: Final = 2_083
+"""Characters kept of a licence's or a policy's URL."""
+MAX_OTHERS: Final = 32
+"""Statements about anything else that one source keeps for one URL."""
+
+_SYNONYMS: Final = {"ai-train": "train-ai"}
+# TDMRep, "Processing priority": what is said closer to the content supersedes what is said further away.
+_TDM_RANK: Final = {"tdmrep.json": 0, "header": 1, "meta": 2}
+
+
+def purpose_named(name: str) -> str:
+    """The purpose a name stands for (`ai-train` is `train-ai`).
+
+    Raises:
+        InvalidSetting: the name is none of search, ai-input, train-ai.
+    """
+    known = _SYNONYMS.get(name, name)
+    if known not in PURPOSES:
+        raise InvalidSetting(f"purpose: {name!r} is not one of {', '.join(PURPOSES)}")
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one place says about one purpose.
+
+    Attributes:
+        purpose: one of PURPOSES; for a key outside the vocabulary the key; empty where nothing could be read.
+        value: `unknown` where the words are neither a yes nor a no; `note` then says why.
+        vocabulary: whose rules read it.
+        origin: the kind of place.
+        name: the label, header or meta that carries it, for example `Content-Usage`.
+        text: the words as written (cut after 500 characters).
+        line: line of robots.txt, or rule of tdmrep.json, counted from 1; None elsewhere.
+        path: the path pattern it is limited to (cut after 500 characters), or None.
+        group: the user agents of its group in robots.txt, as the caller named them (cut after 200 characters).
+        scope: `images` where it speaks of the page's images only.
+        applies: False where a statement closer to the content supersedes it.
+        note: why the value is unknown or the statement does not apply; else empty.
+    """
+
+    purpose: str
+    value: Preference
+    vocabulary: Vocabulary
+    origin: Origin
+    name: str
+    text: str
+    line: int | None = None
+    path: str | None = None
+    group: str | None = None
+    scope: Scope = "page"
+    applies: bool = True
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where it stands, in words: `robots.txt line 4`, `header Content-Usage`, `tdmrep.json rule 2`."""
+        return _place(self.origin, self.name, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """Where terms are to be found or had: an RSL licence or a TDM policy. Never fetched here, never a permission.
+
+    Attributes are those of a Statement; `url` is absolute where the site wrote it so or the page's URL was known.
+    """
+
+    url: str
+    vocabulary: Vocabulary
+    origin: Origin
+    name: str
+    line: int | None = None
+    applies: bool = True
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where it stands, in words, as for a Statement."""
+        return _place(self.origin, self.name, self.line)
+
+
+_Said = TypeVar("_Said", Statement, Licence)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The stated preferences for one URL.
+
+    Attributes:
+        statements: all of them, those without effect too (see `Statement.applies`, `Statement.note`).
+        licences: RSL licences and TDM policies found on the way.
+        applicable: False where robots.txt forbids the URL: its preferences then say nothing about it
+            (draft-ietf-aipref-attach, "Content-Usage Rule Semantics").
+    """
+
+    statements: tuple[Statement, ...] = ()
+    licences: tuple[Licence, ...] = ()
+    applicable: bool = True
+
+    def allows(self, purpose: str, *, images: bool = False) -> Preference:
+        """`allowed`, `disallowed` or `unknown`; with `images` also what is said of the page's images alone.
+
+        Raises:
+            InvalidSetting: the purpose is none of search, ai-input, train-ai (or ai-train).
+        """
+        return combine(self.statements, purpose, images=images)
+
+    def explain(self, purpose: str, *, images: bool = False) -> str:
+        """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why."""
+        name = purpose_named(purpose)
+        answer = self.allows(name, images=images)
+        if answer == "unknown":
+            return f"{name} is unknown: {self._why_unknown(name)}."
+        deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
+        said = "; ".join(f"{each.source} says {each.text!r}" for each in deciding[:3])
+        return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}."
+
+    def _why_unknown(self, purpose: str) -> str:
+        """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
+        if not self.applicable:
+            return "robots.txt disallows the URL, so what it states about uses says nothing about it"
+        unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
+        if not unread:
+            return "no statement that applies speaks of it"
+        said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
+        return f"{said}{'; and more' if len(unread) > 3 else ''}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the answer per purpose, then every statement and licence with its source."""
+        return {
+            **{purpose: self.allows(purpose) for purpose in PURPOSES},
+            "applicable": self.applicable,
+            "statements": [
+                {
+                    "purpose": each.purpose,
+                    "value": each.value,
+                    "source": each.source,
+                    "text": each.text,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
+                    "path": each.path,
+                    "group": each.group,
+                    "scope": each.scope,
+                    "applies": each.applies,
+                    "note": each.note,
+                }
+                for each in self.statements
+            ],
+            "licences": [
+                {
+                    "url": each.url,
+                    "source": each.source,
+                    "vocabulary": each.vocabulary,
+                    "origin": each.origin,
+                    "name": each.name,
+                    "line": each.line,
+                    "applies": each.applies,
+                    "note": each.note,
+                }
+                for each in self.licences
+            ],
+        }
+
+
+def combine(statements: Iterable[Statement], purpose: str, *, images: bool = False) -> Preference:
+    """Any disallow disallows; else any allow allows; else unknown (draft-ietf-aipref-vocab, "Combining Preferences").
+
+    Raises:
+        InvalidSetting: the purpose is none of search, ai-input, train-ai (or ai-train).
+    """
+    values = {each.value for each in _about(statements, purpose_named(purpose), images)}
+    if "disallowed" in values:
+        return "disallowed"
+    return "allowed" if "allowed" in values else "unknown"
+
+
+def merge(*parts: Usage) -> Usage:
+    """What several places say about one URL, with TDMRep's own precedence: meta over header over file."""
+    statements = tuple(statement for part in parts for statement in part.statements)
+    licences = tuple(licence for part in parts for licence in part.licences)
+    # Absent or unreadable values reset nothing, so only what was really said can supersede.
+    said = _closest([each for each in statements if each.value != "unknown"])
+    policy = _closest(licences)
+    return Usage(
+        statements=tuple(_superseded(each, said) for each in statements),
+        licences=tuple(_superseded(each, policy) for each in licences),
+        applicable=all(part.applicable for part in parts),
+    )
+
+
+def located(reference: str, base: str | None) -> tuple[str, str]:
+    """The absolute URL of a reference and no note; where that cannot be had, the reference and a note that says so."""
+    url = reference.strip()[:MAX_URL]
+    if base is not None and not is_absolute(url):
+        from comity import urls  # late: most pages refer to no terms
+
+        url = urls.join(base, url) or url
+    return url, "" if is_absolute(url) else "not an absolute URL"
+
+
+def is_absolute(url: str) -> bool:
+    """Whether the URL carries its own scheme and host."""
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+class Kept(NamedTuple):
+    """Statements within bounds, and how many others there were."""
+
+    stated: tuple[Statement, ...]
+    left_out: int = 0
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements; where some were left out, one more that says how many."""
+        if not self.left_out:
+            return self.stated
+        note = f"{self.left_out:,} more statements were left out, none of which changes an answer"
+        return (*self.stated, replace(self.stated[-1], purpose="", value="unknown", note=note))
+
+
+def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
+    """The first MAX_KNOWN statements about PURPOSES and the first MAX_OTHERS others, in order.
+
+    The first of each kind (purpose, value, scope) is always kept, so that what is left out changes no answer.
+
+    Args:
+        statements: of one URL.
+        left_out: how many have been left out already.
+    """
+    stated: list[Statement] = []
+    kinds: set[tuple[str, str, str]] = set()
+    known = others = 0
+    for each in statements:
+        if each.purpose in PURPOSES:
+            kind = (each.purpose, each.value, each.scope)
+            if known >= MAX_KNOWN and kind in kinds:
+                left_out += 1
+                continue
+            kinds.add(kind)
+            known += 1
+        elif others >= MAX_OTHERS:
+            left_out += 1
+            continue
+        else:
+            others += 1
+        stated.append(each)
+    return Kept(tuple(stated), left_out)
+
+
+def shown(text: str, characters: int = 500) -> str:
+    """Words as they are kept for evidence: short enough to keep."""
+    return text if len(text) <= characters else text[:characters] + "…"
+
+
+def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[Statement]:
+    return [
+        each for each in statements if each.purpose == purpose and each.applies and (images or each.scope == "page")
+    ]
+
+
+def _closest(found: Sequence[Statement] | Sequence[Licence]) -> Origin | None:
+    origins = [each.origin for each in found if each.vocabulary == "tdmrep"]
+    return max(origins, key=lambda origin: _TDM_RANK.get(origin, 0), default=None)
+
+
+def _superseded(each: _Said, by: Origin | None) -> _Said:
+    if by is None or each.vocabulary != "tdmrep" or _TDM_RANK.get(each.origin, 0) >= _TDM_RANK.get(by, 0):
+        return each
+    return replace(each, applies=False, note=f"superseded by the {by}")
+
+
+def _place(origin: Origin, name: str, line: int | None) -> str:
+    if origin == "robots.txt":
+        return f"robots.txt line {line}"
+    if origin in ("tdmrep.json", "RSL licence"):
+        return f"{origin} rule {line}"
+    return f"{origin} {name}"

@@ -1,0 +1,91 @@
+"""Content codings: what servers send under each name, in parts of any size, comes out as it went in."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sites import Site
+
+import comity
+from comity import Client, Policy
+from comity.net.decoding import decoder_for
+
+URL = "http://example.test/"
+ROOM = 10**8
+FAST = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+def raw_deflate(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def two_members(body: bytes) -> bytes:
+    return gzip.compress(body[: len(body) // 2]) + gzip.compress(body[len(body) // 2 :])
+
+
+PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "gzip of two members": ("gzip", two_members),
+    "deflate": ("deflate", zlib.compress),
+    "raw deflate": ("deflate", raw_deflate),
+}
+
+
+def decoded(coding: str, packed: bytes, size: int) -> bytes:
+    decoder = decoder_for([coding], URL, 10_000.0)
+    assert decoder is not None
+    parts = [decoder.feed(packed[at : at + size], ROOM) for at in range(0, len(packed), size)]
+    decoder.close()
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("how", PACKED)
+@settings(deadline=None)
+@given(body=st.binary(max_size=300) | st.integers(0, 400).map(lambda size: b"a" * size), size=st.integers(1, 400))
+def test_every_body_comes_out_as_it_went_in_whatever_its_parts(how: str, body: bytes, size: int) -> None:
+    coding, pack = PACKED[how]
+    assert decoded(coding, pack(body), size) == body
+
+
+@pytest.mark.parametrize("how", PACKED)
+@pytest.mark.parametrize("length", [262_143, 262_144, 262_145, 262_244, 3 * 262_144 + 100])
+def test_a_body_is_whole_where_the_last_octets_wait_inside_the_decoder(how: str, length: int) -> None:
+    coding, pack = PACKED[how]
+    body = (b"0123456789abcdef" * (length // 16 + 1))[:length]
+    assert decoded(coding, pack(body), 1 << 20) == body
+
+
+def test_what_ends_too_soon_is_told() -> None:
+    for coding, pack in PACKED.values():
+        packed = pack(b"hello, world")
+        for cut in (1, 2, len(packed) - 1):
+            with pytest.raises(comity.FetchError, match="ends too soon"):
+                decoded(coding, packed[:cut], 7)
+
+
+@pytest.mark.parametrize("word", ["none", "utf-8", "UTF-8", "binary", "text/html", "", "identity, none"])
+def test_a_word_that_names_no_coding_changes_nothing(site: Site, word: str) -> None:  # covers: L10
+    for path, body in (("/robots.txt", "User-agent: *\nDisallow: /no\n"), ("/page", "hello")):
+        site.set(path, body, headers={"Content-Encoding": word})
+    with Client(FAST) as client:
+        assert client.get(site.url("/page")).body == b"hello"
+        with pytest.raises(comity.RobotsDisallowed, match="line 2"):
+            client.get(site.url("/no"))
+    assert site.paths() == ["/robots.txt", "/page"]
+
+
+def test_a_coding_counts_beside_a_word_that_names_none(site: Site) -> None:
+    site.set("/page", gzip.compress(b"hello"), headers={"Content-Encoding": "utf-8, gzip"})
+    with Client(FAST) as client:
+        assert client.get(site.url("/page")).body == b"hello"
+
+
+def test_a_coding_that_was_not_asked_for_is_an_answer_and_not_asked_for_again(site: Site) -> None:
+    site.set("/page", b"\x0b\x02\x80hello\x03", headers={"Content-Encoding": "br"})
+    with Client(FAST) as client, pytest.raises(comity.UnwantedType, match="'br', which was not asked for"):
+        client.get(site.url("/page"))
+    assert site.paths() == ["/robots.txt", "/page"]

@@ -1,0 +1,269 @@
+"""A crawl goes on: with the limits, the scope and the policy it was begun with, but for what is given anew."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from clocks import FakeClock
+from sites import Site
+from test_command import comity, complaint
+
+import comity as package
+from comity import Crawler, CrawlSettings, InvalidSetting, Policy
+from comity.audit.prove import prove
+
+LOCAL = ("127.0.0.0/8",)
+QUICK = Policy(min_interval=0, allow_addresses=LOCAL)
+
+
+def crawl(
+    folder: Path,
+    *seeds: str,
+    policy: Policy = QUICK,
+    clock: FakeClock | None = None,
+    refresh: bool = False,
+    **settings: Any,
+) -> Crawler:
+    crawler = Crawler(
+        seeds, folder, policy=policy, settings={"sitemaps": False, **settings}, clock=clock, refresh=refresh
+    )
+    asyncio.run(crawler.run())
+    return crawler
+
+
+def paths(folder: Path, site: Site, channel: str = "pages") -> list[str]:
+    lines = (folder / f"{channel}.jsonl").read_text(encoding="utf-8").splitlines()
+    return sorted(json.loads(line)["url"].removeprefix(site.url("")) for line in lines)
+
+
+def two_areas(site: Site) -> None:
+    """A site with three private, three public and three old pages."""
+    names = [f"/{area}/{number}" for area in ("private", "public", "old") for number in range(3)]
+    site.link("/", *names)
+    for name in names:
+        site.link(name, "/")
+
+
+def test_an_exclusion_of_the_beginning_holds_whatever_is_said_when_the_crawl_goes_on(
+    site: Site, tmp_path: Path
+) -> None:
+    two_areas(site)
+    crawl(tmp_path, site.url("/"), exclude=("/private/",), max_pages=1)
+    crawl(tmp_path, exclude=("/old/",), max_pages=2)
+    went_on = crawl(tmp_path, include=("/p",), max_pages=None)
+    assert paths(tmp_path, site) == ["/", "/public/0", "/public/1", "/public/2"]
+    assert went_on.settings.exclude == ("/private/", "/old/")
+    assert not [path for path in site.paths() if path.startswith(("/private", "/old"))]
+    assert went_on.left == 0, "what stands aside is no longer left by a limit"
+    assert went_on.stats.outside == 6
+
+
+def test_what_a_wider_scope_covers_again_comes_back_into_the_queue(site: Site, tmp_path: Path) -> None:
+    two_areas(site)
+    crawl(tmp_path, site.url("/"), max_pages=1)
+    narrow = crawl(tmp_path, exclude=("/private/", "/old/"), max_pages=None)
+    assert paths(tmp_path, site) == ["/", "/public/0", "/public/1", "/public/2"]
+    assert narrow.stats.outside == 6
+    wide = crawl(tmp_path, exclude=())
+    assert len(paths(tmp_path, site)) == 10
+    assert wide.stats.outside == 0
+    assert prove(tmp_path).findings == []
+
+
+def test_breadth_and_depth_are_those_of_the_beginning_until_others_are_given(site: Site, tmp_path: Path) -> None:
+    for depth in range(6):
+        site.link(f"/{depth}", f"/{depth + 1}", f"/x{depth}")
+        site.link(f"/x{depth}")
+    crawl(tmp_path, site.url("/0"), scope="domain", max_depth=2, max_pages=1)
+    went_on = crawl(tmp_path, exclude=("/x",), max_pages=None)
+    assert (went_on.settings.scope, went_on.settings.max_depth) == ("domain", 2)
+    assert paths(tmp_path, site) == ["/0", "/1", "/2"]
+
+
+def test_a_depth_that_is_given_judges_what_waits(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a", *(f"/b{number}" for number in range(5)))
+    for number in range(5):
+        site.link(f"/b{number}")
+    crawl(tmp_path, site.url("/"), max_pages=2)
+    assert crawl(tmp_path, max_depth=1, max_pages=None).stats.outside == 5
+    assert paths(tmp_path, site) == ["/", "/a"]
+    crawl(tmp_path, max_depth=None)
+    assert len(paths(tmp_path, site)) == 7
+
+
+def test_limits_are_remembered_and_changed_only_when_given(site: Site, tmp_path: Path) -> None:
+    site.link("/", *(f"/{number}" for number in range(9)))
+    for number in range(9):
+        site.link(f"/{number}")
+    crawl(tmp_path, site.url("/"), max_pages=3)
+    assert crawl(tmp_path).stats.pages == 3
+    assert crawl(tmp_path, max_depth=3).stats.pages == 3
+
+    async def without_a_word() -> int:
+        return len([page async for page in package.crawl(folder=tmp_path, policy=QUICK)])
+
+    assert asyncio.run(without_a_word()) == 0
+    as_object = Crawler((), tmp_path, policy=QUICK, settings=CrawlSettings(max_pages=5))
+    assert (as_object.settings.max_pages, as_object.settings.max_depth) == (5, 3)
+    assert crawl(tmp_path, max_pages=None).stats.pages == 10
+
+
+def test_limits_hold_for_a_refresh_and_what_a_machine_can_bear_for_one_run(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    crawl(tmp_path, site.url("/"), max_pages=3, concurrency=2, trust_lastmod=False)
+    refreshed = crawl(tmp_path, refresh=True).settings
+    assert (refreshed.max_pages, refreshed.concurrency, refreshed.trust_lastmod) == (3, 16, True)
+
+
+def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="max_page: there is no such setting of a crawl"):
+        Crawler(["http://a.example/"], tmp_path, settings={"max_page": 3})
+    with pytest.raises(InvalidSetting, match="max_pages: 0 is not a whole number of at least 1"):
+        package.crawl("http://a.example/", settings={"max_pages": 0})
+
+
+def test_the_command_remembers_limits_and_shows_them(site: Site, tmp_path: Path) -> None:
+    two_areas(site)
+    words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0", "--allow-address", "127.0.0.0/8"]
+    begun = comity(*words, site.url("/"), "--max-pages", "2", "--exclude", "/private/", "--json")
+    assert json.loads(begun.stdout)["limits"] == {"max_pages": 2, "exclude": ["/private/"]}
+    resumed = comity(*words, "--resume", "--json")
+    assert json.loads(resumed.stdout)["pages"] == 2
+    assert "comity: limits as they were: --max-pages 2 --exclude /private/" in resumed.stderr
+    more = comity(*words, "--resume", "--max-pages", "none", "--exclude", "/old/", "--json")
+    assert more.returncode == 0, more.stderr
+    assert "limits as they were: --exclude /private/\n" in more.stderr
+    assert paths(tmp_path / "out", site) == ["/", "/public/0", "/public/1", "/public/2"]
+    lifted = comity(*words, "--resume", "--exclude", "none", "--json")
+    assert json.loads(lifted.stdout)["pages"] == 7, "what waited; what was left out when it was found is not known"
+    assert complaint(comity(*words, "--resume", "--max-pages", "many")).endswith("(try: comity crawl --help)")
+
+
+def test_an_address_that_was_forgotten_is_no_outage_of_the_site(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    forgot = Policy(min_interval=0)
+    first = crawl(tmp_path, site.url("/"), policy=forgot, clock=clock)
+    assert (first.stats.postponed, site.paths()) == (1, [])
+    same = crawl(tmp_path, policy=forgot.with_changes(min_interval=0.5), clock=clock)
+    assert same.stats.postponed == 1, "the pace decides nothing"
+    allowed = crawl(tmp_path, policy=QUICK, clock=clock)
+    assert (allowed.stats.pages, allowed.stats.postponed, allowed.stats.refused) == (2, 0, 0)
+    assert prove(tmp_path).findings == []
+
+
+def test_the_command_asks_at_once_when_the_address_is_allowed(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
+    assert comity(*words, site.url("/")).returncode == 3
+    assert comity(*words, "--resume", "--allow-address", "127.0.0.0/8").returncode == 0
+    assert paths(tmp_path / "out", site) == ["/"]
+
+
+def test_what_the_policy_refused_is_judged_anew_when_it_changes(site: Site, tmp_path: Path, clock: FakeClock) -> None:
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 30\nDisallow: /no\n")
+    site.link("/", "/a", "/no")
+    site.link("/a")
+    hurried = QUICK.with_changes(max_crawl_delay=10)
+    first = crawl(tmp_path, site.url("/"), site.url("/b"), policy=hurried, clock=clock)
+    assert (first.stats.refused, first.stats.pages) == (2, 0)
+    assert crawl(tmp_path, policy=hurried, clock=clock).stats.refused == 2
+    patient = crawl(tmp_path, policy=hurried.with_changes(max_crawl_delay=60), clock=clock)
+    assert (patient.stats.pages, patient.stats.refused, patient.stats.failed) == (2, 1, 1)
+    assert set(site.paths()) == {"/robots.txt", "/", "/a", "/b"}
+    assert prove(tmp_path).findings == []
+
+
+def test_a_page_that_the_address_guard_refused_is_no_failure_once_it_is_let_through(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    site.link("/")
+    blind = Policy(mode="ignore", min_interval=0)
+    assert crawl(tmp_path, site.url("/"), policy=blind, clock=clock).stats.failed == 1
+    let = crawl(tmp_path, policy=blind.with_changes(allow_addresses=LOCAL), clock=clock)
+    assert (let.stats.pages, let.stats.failed) == (1, 0)
+    assert prove(tmp_path).findings == []
+
+
+class Asked:
+    """Notes when a site is asked, on the crawl's own clock, and answers."""
+
+    def __init__(self, clock: FakeClock, *answers: web.Response) -> None:
+        self.times: list[float] = []
+        self._clock = clock
+        self._answers = [*answers]
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.times.append(self._clock.now)
+        return self._answers.pop(0) if self._answers else web.Response(text="<p>", content_type="text/html")
+
+
+def crashed(folder: Path, url: str, policy: Policy, clock: FakeClock, *, when: Callable[[], bool]) -> None:
+    """A crawl that is cut off before its first commit after `when`."""
+
+    async def crash() -> None:
+        crawler = Crawler([url], folder, policy=policy, settings={"sitemaps": False}, clock=clock)
+        running = asyncio.ensure_future(crawler.run())
+        while not when():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(crash())
+
+
+class Still(FakeClock):
+    """A clock on which time passes only where a test says so: no commit's turn comes."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_wait_that_a_site_asked_for_outlives_a_crash_in_the_next_instant(
+    site: Site, tmp_path: Path, status: int
+) -> None:
+    clock = Still()
+    asked = Asked(clock, web.Response(status=status, headers={"Retry-After": "20"}))
+    site.set("/", asked)
+    crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(asked.times))
+    later = FakeClock(clock.now + 1)
+    asked._clock = later
+    assert crawl(tmp_path, clock=later).stats.pages == 1
+    first, second = asked.times
+    assert second - first >= 20
+
+
+def test_an_interval_learnt_just_now_outlives_a_crash(site: Site, tmp_path: Path) -> None:
+    clock = Still()
+    rules = Asked(clock, *(web.Response(text="User-agent: *\nCrawl-delay: 30\n") for _ in range(2)))
+    site.set("/robots.txt", rules)
+    site.link("/")
+    crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(rules.times))
+    later = FakeClock(clock.now + 1)
+    rules._clock = later
+    assert crawl(tmp_path, clock=later).stats.pages == 1
+    first, second = rules.times
+    assert second - first >= 30
+
+
+def test_what_was_heard_is_written_once_and_gone_when_it_is_committed(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    asked = Asked(clock, web.Response(status=503, headers={"Retry-After": "20"}))
+    site.set("/", asked)
+    crawl(tmp_path, site.url("/"), clock=clock)
+    journal = tmp_path / "frontier.waits"
+    assert journal.read_bytes() == b""
+    host = site.url("/").split("/")[2].partition(":")[0]
+    journal.write_text(f'["{host}", {clock.wall() + 50}, 50.0, 0.0]\n["{host}", 17', encoding="ascii")
+    site.set("/again", asked)
+    begun = clock.now
+    assert crawl(tmp_path, site.url("/again"), clock=clock).stats.pages == 2
+    assert asked.times[-1] - begun >= 50, "and a line that was cut short does no harm"

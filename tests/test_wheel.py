@@ -1,0 +1,145 @@
+"""The wheel, installed with nothing but what it declares, does what README promises; extras bring what they name."""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from wheels import ROOT, Installed, build, install
+
+from comity.cli.app import app
+from comity.demo import serve
+from comity.demo.server import DemoSite
+
+pytestmark = pytest.mark.long
+
+MOST_PACKAGES = 24
+EXTRAS = tuple(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
+
+EVERY_MODULE = """
+import importlib, json, pkgutil
+import comity
+told = {}
+for found in pkgutil.walk_packages(comity.__path__, "comity."):
+    if found.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(found.name)
+        told[found.name] = ""
+    except comity.errors.MissingExtra as error:
+        told[found.name] = str(error)
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return install(wheel, tmp_path_factory.mktemp("base") / "env")
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[DemoSite]:
+    with serve() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def crawled(base: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds `out`, a crawl of the demo site made by the installed command."""
+    folder = tmp_path_factory.mktemp("crawled")
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    ran = base.run("crawl", "--demo", "-o", "out", cwd=folder)
+    assert ran.code == 2, ran.err  # some pages fail, as the demo site means them to
+    assert "Traceback" not in ran.err
+    assert ran.out.splitlines()[0].startswith("pages ")
+    return folder
+
+
+def test_the_base_install_is_small(base: Installed) -> None:
+    print(len(base.packages), *base.packages)
+    assert len(base.packages) <= MOST_PACKAGES
+
+
+def test_every_module_imports_or_names_the_extra_that_it_needs(base: Installed, tmp_path: Path) -> None:
+    ran = base.python(EVERY_MODULE, tmp_path)
+    assert ran.code == 0, ran.err
+    told: dict[str, str] = json.loads(ran.out)
+    lacking = {module: why for module, why in told.items() if why}
+    print(f"{len(told) - len(lacking)} modules import; {len(lacking)} need an extra:")
+    for module, why in lacking.items():
+        print(f"  {module:40} {why}")
+        assert any(f"comity[{extra}]" in why for extra in EXTRAS), why
+    assert {module.split(".")[1] for module in lacking} <= {"integrations", "middleware"}
+
+
+COMMANDS: dict[str, tuple[list[str], int, str]] = {
+    "check": (["{harbour}private/", "--json"], 0, '"verdict"'),
+    "crawl": (["-o", "out", "--resume"], 2, "pages "),
+    "diff": (["robots.txt", "robots.txt"], 0, ""),
+    "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
+    "fetch": (["{harbour}"], 0, "Harbour"),
+    "frontier": (["out"], 0, "done"),
+    "inspect": (["{harbour}"], 0, "robots.txt"),
+    "lint": (["robots.txt"], 0, ""),
+    "prove": (["out"], 0, "proved"),
+    "report": (["out", "-o", "report.html"], 0, ""),
+    "settings": ([], 0, "agent"),
+}
+
+
+def test_no_command_is_forgotten() -> None:
+    assert set(COMMANDS) == set(app.commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_works_after_a_bare_install(base: Installed, crawled: Path, demo: DemoSite, command: str) -> None:
+    arguments, code, words = COMMANDS[command]
+    ran = base.run(
+        command,
+        *(argument.format(harbour=demo.seeds[0]) for argument in arguments),
+        cwd=crawled,
+        COMITY_RESOLVE=json.dumps(demo.resolve),
+        COMITY_ALLOW_ADDRESSES="127.0.0.0/8",
+    )
+    assert (ran.code, "Traceback" in ran.err) == (code, False), ran.out + ran.err
+    assert words in ran.out, ran.out + ran.err
+
+
+def crawl_as(form: str) -> list[str]:
+    return ["crawl", "--demo", "--max-pages", "5", "--format", form, "-o", "out"]
+
+
+PROMISED = {  # extra -> a program that uses what it brings, or a command
+    "dns": "import asyncio, comity\n"
+    "async def main():\n"
+    "    client = comity.AsyncClient(comity.Policy(agent='A/1'), comity.ClientSettings(nameservers=('127.0.0.1:9',)))\n"
+    "    async with client:\n"
+    "        await client.check('http://a.test/')\n"
+    "asyncio.run(main())\n",
+    "httpx": "import comity.middleware.httpx",
+    "retrieve": "import comity.retrieve.extraction",
+    "metrics": "import prometheus_client.core",
+    "parquet": crawl_as("parquet"),
+    "playwright": "import comity.middleware.playwright",
+    "requests": "import comity.middleware.requests",
+    "scrapy": "import comity.middleware.scrapy, comity.middleware._scrapy_robots",
+    "speed": "import orjson, uvloop",
+    "warc": crawl_as("warc"),
+}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_brings_what_it_promises(wheel: Path, tmp_path: Path, extra: str) -> None:
+    installed = install(wheel, tmp_path / "env", extra)
+    promise = PROMISED[extra]
+    ran = installed.python(promise, tmp_path) if isinstance(promise, str) else installed.run(*promise, cwd=tmp_path)
+    shutil.rmtree(tmp_path / "env")  # some are large
+    assert "Traceback" not in ran.err, ran.err
+    assert ran.code in ((0,) if isinstance(promise, str) else (0, 2)), ran.out + ran.err
