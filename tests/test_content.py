@@ -18,6 +18,7 @@ from test_retrieve import got
 
 import comity as package
 from comity.retrieve import json_schema
+from comity.retrieve._around import REACH, WIDTH, around
 from comity.retrieve._forest import Forest
 from comity.retrieve.extraction import read
 
@@ -103,6 +104,7 @@ def test_the_result_and_the_command_say_what_was_left_out(site: Site) -> None:
 # The trees
 
 
+@pytest.mark.both_forms
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), max_size=8))
 def test_trees_are_asked_as_they_were_fitted(rows: list[tuple[float, float]]) -> None:
     forest = Forest(2, [0, 3], [0, -1, -1, 1, -1, -1], [1.0, -2.0, 3.0, 0.0, 0.5, -0.5], [2, 0, 0, 5, 0, 0])
@@ -111,6 +113,36 @@ def test_trees_are_asked_as_they_were_fitted(rows: list[tuple[float, float]]) ->
     for (first, second), chance in zip(rows, found, strict=True):
         total = (-2.0 if first <= 1.0 else 3.0) + (0.5 if second <= 0.0 else -0.5)
         assert chance == pytest.approx(1 / (1 + 2.718281828459045**-total))
+
+
+@pytest.mark.both_forms
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 50), st.integers(0, 3)), max_size=30))
+def test_a_block_is_judged_again_by_those_around_it(given_blocks: list[tuple[float, int, int]]) -> None:
+    """Half of them in one element, all in another; the form is the third number."""
+    count = len(given_blocks)
+    chances, words, forms = ([each[place] for each in given_blocks] for place in range(3))
+    chains = [[number % 2 + 1, 0] + [-1] * (REACH - 2) for number in range(count)]
+    found = around(
+        array("d", chances),
+        array("i", words),
+        array("i", [each for chain in chains for each in chain]),
+        array("i", forms),
+    )
+    assert len(found) == count * WIDTH
+
+    def share(numbers: list[int]) -> float:
+        return sum(chances[n] * words[n] for n in numbers) / sum(words[n] for n in numbers)
+
+    for number in range(count):
+        row = found[number * WIDTH : (number + 1) * WIDTH]
+        beside = [number + step for step in (-3, -2, -1, 1, 2, 3)]
+        assert list(row[:7]) == [chances[number], *(chances[n] if 0 <= n < count else 0.0 for n in beside)]
+        assert row[7] == pytest.approx(share(list(range(max(0, number - 4), min(count, number + 5)))))
+        assert row[11] == pytest.approx(share(list(range(number % 2, count, 2))))
+        assert row[12] == pytest.approx(share(list(range(count))))
+        assert list(row[13:17]) == [-1.0] * 4
+        assert row[17] == pytest.approx(share([n for n in range(count) if forms[n] == forms[number]]))
+        assert row[27] == words[number] / sum(words)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ MODULES: tuple[str, ...] = (
     "robots._making",
     "robots._first",
     "frontier._words",
+    "retrieve._around",
     "retrieve._forest",
 )
 

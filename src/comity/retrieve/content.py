@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity.retrieve._forest import Forest
 from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block
@@ -84,7 +84,10 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
     if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
         _by_landmarks(blocks)
     else:
-        for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
+        first, second = _forests()
+        rows = measure(blocks, tree, url)
+        alone = first.chances(rows.numbers)
+        for block, chance in zip(blocks, second.chances(rows.with_around(alone)), strict=True):
             block.chance = chance
         sure = _most_agreement(blocks)
         _keep_headings(blocks)
@@ -184,7 +187,14 @@ def _place(block: Block) -> Place:
     return "other"
 
 
+def forests(tables: Sequence[dict[str, Any]]) -> tuple[Forest, Forest]:
+    """The trees that judge each block alone, and those that judge it again by what the first say of the others."""
+    first, second = (
+        Forest(table["width"], table["roots"], table["features"], table["values"], table["others"]) for table in tables
+    )
+    return first, second
+
+
 @cache
-def _forest() -> Forest:
-    table = json.loads(files(__package__).joinpath("content.json").read_text("utf-8"))
-    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])
+def _forests() -> tuple[Forest, Forest]:
+    return forests(json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8")))

@@ -10,9 +10,10 @@ from array import array
 from collections.abc import Sequence
 from math import log1p
 from typing import Final
-from urllib.parse import urlsplit
 
+from comity.retrieve._around import REACH, WIDTH, around
 from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
+from comity.retrieve.facts import Facts
 from comity.retrieve.tree import Node, Tree
 
 _OWNERS: Final = {
@@ -38,21 +39,7 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
     ),
 )
-_KINDS: Final = (
-    '"Article"', "BlogPosting", "NewsArticle", '"Product"', "ItemList", "DiscussionForumPosting", "QAPage", "FAQPage",
-    "CollectionPage", "Organization", "LocalBusiness", '"Offer"', "WebPage",
-)  # fmt: skip
-_COUNTED: Final = tuple("article main h1 h2 h3 p li table img form pre button time section a span input".split())
-_OF_URL: Final = (
-    re.compile(r"/(?:blog|news|article|story|post|20\d\d)s?\b"),
-    re.compile(r"/(?:product|item|p|dp|shop|store)s?\b"),
-    re.compile(r"/(?:forum|thread|topic|t|discussion|question|r|community)s?\b|showthread|viewtopic|forum"),
-    re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
-    re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
-)
 _SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
-_WORD: Final = re.compile(r"\w+")
-_MOST_DATA: Final = 200_000
 _ENDS: Final = frozenset(".!?…。")
 
 
@@ -60,6 +47,7 @@ class _Entry:
     """An element that holds text: how much, and where it stands to the page's core.
 
     Attributes:
+        number: of the elements that hold text, in the order in which they were met.
         first, last: its first and last block.
         depth: elements from the root to it.
         alike: children of its parent that hold text and have its name and class.
@@ -84,11 +72,12 @@ class _Entry:
             "parent",
             "prose",
         ),
-        *("section", "steps", "within", "words"),
+        *("number", "section", "steps", "within", "words"),
     )
 
-    def __init__(self, key: str, parent: _Entry | None, number: int) -> None:
+    def __init__(self, key: str, parent: _Entry | None, number: int, place: int) -> None:
         self.key = key
+        self.number = place
         self.parent = parent
         self.first = self.last = number
         self.words = self.characters = self.links = self.blocks = self.prose = 0
@@ -121,13 +110,33 @@ SECTION: Final = 0.6
 
 
 class Rows:
-    """The numbers of a page's blocks: `width` for each, one after the other."""
+    """The numbers of a page's blocks: `width` for each, one after the other; and where each stands, for `with_around`.
 
-    __slots__ = ("numbers", "width")
+    Attributes:
+        words: of each block.
+        chains: of each block the elements around it, by number (see comity.retrieve._around).
+        forms: of each block the number of its form: its element and the two around it, by name and class.
+    """
 
-    def __init__(self, numbers: array[float], width: int) -> None:
+    __slots__ = ("chains", "forms", "numbers", "width", "words")
+
+    def __init__(
+        self, numbers: array[float], width: int, words: array[int], chains: array[int], forms: array[int]
+    ) -> None:
         self.numbers = numbers
         self.width = width
+        self.words = words
+        self.chains = chains
+        self.forms = forms
+
+    def with_around(self, chances: Sequence[float]) -> array[float]:
+        """The numbers again, each block's followed by what the chances around it say."""
+        more = around(array("d", chances), self.words, self.chains, self.forms)
+        joined = array("d")
+        for number in range(len(self.words)):
+            joined.extend(self.numbers[number * self.width : (number + 1) * self.width])
+            joined.extend(more[number * WIDTH : (number + 1) * WIDTH])
+        return joined
 
 
 def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
@@ -140,6 +149,8 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     sentences: list[int] = []
     same_shape: dict[tuple[str, str, str], list[int]] = {}
     keys: list[tuple[str, str, str]] = []
+    forms = array("i")
+    chains = array("i")
     repeated: dict[str, int] = {}
     long: list[int] = []
     total = characters = linked = prose_total = 0
@@ -174,16 +185,24 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         keys.append(shape)
         same = same_shape.get(shape)
         if same is None:
-            same_shape[shape] = [1, words, links, size]
+            same = same_shape[shape] = [1, words, links, size, len(same_shape)]
         else:
             same[0] += 1
             same[1] += words
             same[2] += links
             same[3] += size
+        forms.append(same[4])
+        steps = 0
+        climbing: _Entry | None = entry
+        while climbing is not None and steps < REACH:
+            chains.append(climbing.number)
+            climbing = climbing.parent
+            steps += 1
+        chains.extend([-1] * (REACH - steps))
     first_long = long[0] if long else total_blocks
     last_long = long[-1] if long else -1
     first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
-    facts = _Facts(tree)
+    facts = Facts(tree)
     page = array(
         "d",
         [
@@ -290,7 +309,7 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         numbers.extend(known)
         numbers.extend(page)
         before += words
-    return Rows(numbers, len(numbers) // total_blocks)
+    return Rows(numbers, len(numbers) // total_blocks, array("i", [block.words for block in blocks]), chains, forms)
 
 
 def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
@@ -305,7 +324,7 @@ def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
         way.append(climbing)
         climbing = climbing.parent
     for each in reversed(way):
-        entry = inside[each] = _Entry(f"{each.name}.{each.attributes.get('class', '')}", entry, number)
+        entry = inside[each] = _Entry(f"{each.name}.{each.attributes.get('class', '')}", entry, number, len(inside))
     assert entry is not None
     return entry
 
@@ -360,49 +379,3 @@ def _densest(entries: list[_Entry], least: float) -> _Entry:
         if best is None or entry.words < best.words or (entry.words == best.words and entry.first == best.first):
             best = entry
     return best if best is not None else entries[0]  # none for rounding alone
-
-
-class _Facts:
-    """What the page says about itself in its head and its data, and how much there is of what."""
-
-    def __init__(self, tree: Tree) -> None:
-        metas: dict[str, str] = {}
-        for node in tree.named.get("meta", ())[:500]:
-            name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
-            if name and name not in metas:
-                metas[name] = node.attributes.get("content", "")[:2000]
-        title = tree.first("title")
-        words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
-        self._title = set(_WORD.findall(words.lower()))
-        data = " ".join(
-            node.text()[:_MOST_DATA]
-            for node in tree.named.get("script", ())[:50]
-            if "ld+json" in node.attributes.get("type", "").lower()
-        )[:_MOST_DATA]
-        kind = metas.get("og:type", "").lower()
-        self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
-        self._kinds = [float(each in data) for each in _KINDS]
-        self._kinds += [float(each in kind) for each in ("article", "product", "website")]
-
-    def numbers(self, url: str) -> list[float]:
-        """Of the page as a whole."""
-        parts = urlsplit(url)
-        path = parts.path.lower()
-        last = path.rstrip("/").rpartition("/")[2]
-        address = parts.netloc.lower() + path
-        return [
-            *self._kinds,
-            float(path.count("/")),
-            float(path.endswith("/")),
-            float(last.count("-")),
-            float(len(last)),
-            float(any(map(str.isdigit, last))),
-            float(bool(parts.query)),
-            *(float(each.search(address) is not None) for each in _OF_URL),
-            *self._counts,
-        ]
-
-    def in_title(self, lower: str) -> float:
-        """The share of a block's words that are the title's."""
-        words = _WORD.findall(lower)
-        return len([word for word in words if word in self._title]) / len(words) if words else 0.0

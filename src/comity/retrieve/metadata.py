@@ -207,7 +207,7 @@ def _without_site(title: str, site: str) -> str:
                 return after.strip()
     parts = re.split(r"\s+[|»·•]\s+|\s*\|\s*", title)
     if len(parts) > 1:
-        return max(parts[0], parts[0], key=len).strip() or title
+        return parts[0].strip() or title
     head, dash, tail = title.rpartition(" - ")
     if not dash:
         head, dash, tail = title.rpartition(" – ")
@@ -325,12 +325,12 @@ def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidd
                 or "byline" in said
                 or "meta" in said
             ) and node not in hidden:
-                text = " ".join(node.text()[:300].split())
+                text = " ".join(_shown(node, hidden, 300).split())
                 if len(text) < 120 and (day := day_of(text)):
                     return Field(day, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
-    if around is not None and (day := day_of(" ".join(around.text()[:1500].split()))):
+    if around is not None and (day := day_of(" ".join(_shown(around, hidden, 1500).split()))):
         return Field(day, "text")
     for name in ("article:modified_time", "og:updated_time"):
         if (value := metas.get(name)) and (day := day_of(value)):
@@ -389,14 +389,15 @@ def _inside(node: Node, names: set[str]) -> bool:
     return False
 
 
-def _shown(node: Node, hidden: set[Node]) -> str:
-    """The text of an element without what nobody sees."""
+def _shown(node: Node, hidden: set[Node], most: int = 10_000) -> str:
+    """The beginning of an element's text without what nobody sees; what stands in elements apart stays apart."""
     parts: list[str] = []
     stack: list[Node | Text] = [node]
-    while stack:
+    while stack and most > 0:
         each = stack.pop()
         if isinstance(each, Text):
-            parts.append(each.text)
+            parts.append(each.text[:most])
+            most -= len(each.text)
         elif each not in hidden and each.name not in ("script", "style"):
             if each is not node:
                 parts.append(" ")
