@@ -204,15 +204,15 @@ def unseen(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[s
 
     by_id = {row["id"]: row for row in rows}
     tally, estimates = Tally(), Estimates()
-    shipped = content._forests
+    shipped = content._forest
     for path in sorted(folds.glob("fold-*.json")):
         fold = json.loads(path.read_text("utf-8"))
-        forests = content.forests(fold["tables"])
-        content._forests = lambda forests=forests: forests  # type: ignore[assignment]
+        forest = content.forest_of(fold["table"])
+        content._forest = lambda forest=forest: forest  # type: ignore[assignment]
         for name in fold["unseen"]:
             if name in by_id:
                 estimates.add(*read_one(corpus, by_id[name], wanted[name], tally))
-    content._forests = shipped
+    content._forest = shipped
     print(tally.line("comity, pages unseen"), flush=True)
     print(f"  the score's rank correlation with F1: {estimates.correlation():.3f}", flush=True)
 

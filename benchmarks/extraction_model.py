@@ -2,12 +2,9 @@
 
     python benchmarks/extraction_model.py PAGES [--folds FOLDER] [--write]
 
-PAGES is a folder with `truth.jsonl.gz` and `html/ID.html.gz` (see its README). The first trees judge each block alone,
-the second judge it again by what the first say of those around it; so that the second learn from what the first make of
-pages they did not see, they are fitted to chances given by trees that did not see the page's domain. The figure that
-counts is that of the folds: neither the first nor the second trees saw the page or any other of its domain, nor were
-the second fitted to chances of trees that did. Of the pages, only the fitted numbers go into the project. Needs
-lightgbm, numpy, scikit-learn.
+PAGES is a folder with `truth.jsonl.gz` and `html/ID.html.gz` (see its README). The figure that counts is the one of
+the folds: each page is judged by trees that saw neither it nor any other page of its domain. Of the pages, only the
+fitted numbers go into the project. Needs lightgbm, numpy, scikit-learn.
 """
 
 import argparse
@@ -15,7 +12,6 @@ import gzip
 import json
 import re
 import statistics
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -65,7 +61,6 @@ class Example:
     domain: str
     truth: Counter[str]
     words: list[list[str]]
-    rows: features.Rows | None
     numbers: Any
     labels: Any
     weights: Any
@@ -105,14 +100,8 @@ def example(
         weights = weights / chosen
         fitted = np.flatnonzero(taken)
     domain = urlsplit(row["url"] or "").netloc.removeprefix("www.") or row["id"]
-    numbers = matrix(rows.numbers, count) if rows is not None else None
-    return Example(
-        row["id"], row["type"], domain, Counter(truth), words, rows, numbers, np.array(shares), weights, fitted
-    )
-
-
-def matrix(numbers: Any, count: int) -> Any:
-    return np.frombuffer(numbers).reshape(count, -1).astype(np.float32)
+    numbers = np.frombuffer(rows.numbers).reshape(count, -1).astype(np.float32) if rows is not None else None
+    return Example(row["id"], row["type"], domain, Counter(truth), words, numbers, np.array(shares), weights, fitted)
 
 
 def labels(words: list[list[str]], truth: list[str], content: str) -> list[float]:
@@ -142,35 +131,20 @@ def labels(words: list[list[str]], truth: list[str], content: str) -> list[float
     return shares
 
 
-def fit(pages: list[Example], chances: list[Any] | None = None) -> Any:
-    """Trees fitted to some pages; with chances that the first trees gave their blocks, those in second place."""
-    with_blocks = [number for number, page in enumerate(pages) if page.words]
-    numbers = [
-        (pages[number].numbers if chances is None else second(pages[number], chances[number]))[pages[number].fitted]
-        for number in with_blocks
-    ]
+def fit(pages: list[Example]) -> Any:
+    with_blocks = [page for page in pages if page.words]
     data = lightgbm.Dataset(
-        np.concatenate(numbers),
-        np.concatenate([pages[number].labels[pages[number].fitted] for number in with_blocks]),
-        weight=np.concatenate([pages[number].weights[pages[number].fitted] for number in with_blocks]),
+        np.concatenate([page.numbers[page.fitted] for page in with_blocks]),
+        np.concatenate([page.labels[page.fitted] for page in with_blocks]),
+        weight=np.concatenate([page.weights[page.fitted] for page in with_blocks]),
         params=PARAMETERS,
     )
     return lightgbm.train(PARAMETERS, data, TREES)
 
 
-def second(page: Example, chances: Any) -> Any:
-    assert page.rows is not None
-    return matrix(page.rows.with_around(chances.tolist()), len(page.words))
-
-
-def asked(model: Any, pages: list[Example], chances: list[Any] | None = None) -> list[Any]:
+def asked(model: Any, pages: list[Example]) -> list[Any]:
     """The chances of all blocks of some pages."""
-    return [
-        model.predict(page.numbers if chances is None else second(page, chances[number]), num_threads=1)
-        if page.words
-        else np.zeros(0)
-        for number, page in enumerate(pages)
-    ]
+    return [model.predict(page.numbers, num_threads=1) if page.words else np.zeros(0) for page in pages]
 
 
 def agreement(page: Example, chances: Any) -> tuple[float, float]:
@@ -188,7 +162,7 @@ def agreement(page: Example, chances: Any) -> tuple[float, float]:
     return (2 * common / total if total else 1.0), float(expected[best])
 
 
-def table(model: Any, width: int) -> dict[str, Any]:
+def table(model: Any) -> dict[str, Any]:
     """The trees as columns (see comity.retrieve._forest), each node followed by the one for smaller values."""
     columns: dict[str, list[Any]] = {"features": [], "values": [], "others": []}
 
@@ -205,7 +179,7 @@ def table(model: Any, width: int) -> dict[str, Any]:
         return place
 
     roots = [add(each["tree_structure"]) for each in model.dump_model()["tree_info"]]
-    return {"width": width, "roots": roots, **columns}
+    return {"width": model.num_feature(), "roots": roots, **columns}
 
 
 def main() -> None:
@@ -218,46 +192,22 @@ def main() -> None:
 
 
 def learn(pages: list[Example], target: Path | None, *, write: bool) -> None:
-    started = time.monotonic()
-    split = [unseen for _, unseen in GroupKFold(FOLDS).split(pages, groups=[page.domain for page in pages])]
-    folds = [[pages[number] for number in each] for each in split]
-
-    def without(*left_out: int) -> list[Example]:
-        return [page for number, fold in enumerate(folds) if number not in left_out for page in fold]
-
-    alone = [fit(without(each)) for each in range(FOLDS)]
-    print(f"{len(pages)} pages, first trees of {FOLDS} folds, {time.monotonic() - started:.0f} s", flush=True)
-    chances = [asked(model, fold) for model, fold in zip(alone, folds, strict=True)]
-    said("first trees, pages unseen", zip(folds, chances, strict=True))
     if write:
-        together = [page for fold in folds for page in fold]
-        trees = tables(fit(pages), fit(together, [each for fold in chances for each in fold]))
         place = Path(comity.retrieve.__path__[0]) / "content.json"
-        place.write_text(json.dumps(trees, separators=(",", ":")) + "\n", encoding="utf-8")
-        print(f"{place}: {place.stat().st_size} bytes, {time.monotonic() - started:.0f} s", flush=True)
+        place.write_text(json.dumps(table(fit(pages)), separators=(",", ":")) + "\n", encoding="utf-8")
+        print(f"{place}: {place.stat().st_size} bytes", flush=True)
     if target is None:
         return
     target.mkdir(parents=True, exist_ok=True)
-    pairs = {}
-    for one in range(FOLDS):
-        for other in range(one):
-            model = fit(without(one, other))
-            pairs[one, other] = asked(model, folds[other])
-            pairs[other, one] = asked(model, folds[one])
-    print(f"first trees of pairs of folds, {time.monotonic() - started:.0f} s", flush=True)
-    again = []
-    for out, fold in enumerate(folds):
-        given = [each for other in range(FOLDS) if other != out for each in pairs[out, other]]
-        model = fit(without(out), given)
-        again.append(asked(model, fold, chances[out]))
-        saved = {"unseen": [page.id for page in fold], "tables": tables(alone[out], model)}
-        (target / f"fold-{out}.json").write_text(json.dumps(saved), encoding="utf-8")
-    said("both, pages unseen", zip(folds, again, strict=True))
-    print(f"{target}: {FOLDS} folds, {time.monotonic() - started:.0f} s", flush=True)
-
-
-def tables(*models: Any) -> list[dict[str, Any]]:
-    return [table(model, model.num_feature()) for model in models]
+    judged = []
+    split = GroupKFold(FOLDS).split(pages, groups=[page.domain for page in pages])
+    for number, (seen, unseen) in enumerate(split):
+        model = fit([pages[each] for each in seen])
+        fold = [pages[each] for each in unseen]
+        judged.append((fold, asked(model, fold)))
+        saved = {"unseen": [page.id for page in fold], "table": table(model)}
+        (target / f"fold-{number}.json").write_text(json.dumps(saved), encoding="utf-8")
+    said("blocks of pages unseen", judged)
 
 
 def said(name: str, judged: Iterable[tuple[list[Example], list[Any]]]) -> None:

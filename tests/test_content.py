@@ -18,7 +18,6 @@ from test_retrieve import got
 
 import comity as package
 from comity.retrieve import json_schema
-from comity.retrieve._around import REACH, WIDTH, around
 from comity.retrieve._forest import Forest
 from comity.retrieve.extraction import read
 
@@ -101,6 +100,15 @@ def test_the_result_and_the_command_say_what_was_left_out(site: Site) -> None:
         got(site.url("/blog/lamps"), content="most")
 
 
+# covers: W14
+def test_of_documentation_all_is_kept_that_its_generator_marks_as_content() -> None:
+    terms = "".join(f"<dl><dt><code>lamp({n})</code><dd></dl><pre>x</pre>" for n in range(30))
+    head = '<title>T</title><meta name="generator" content="Docutils 0.19">'
+    page = read(f"{head}<ul>{LINKS}</ul><div role=main><h1>T</h1><p>{SENTENCE * 4}</p>{terms}</div>", URL)
+    assert all(f"`lamp({n})`" in page.markdown for n in range(30))
+    assert "Another thing" not in page.markdown
+
+
 # The trees
 
 
@@ -113,36 +121,6 @@ def test_trees_are_asked_as_they_were_fitted(rows: list[tuple[float, float]]) ->
     for (first, second), chance in zip(rows, found, strict=True):
         total = (-2.0 if first <= 1.0 else 3.0) + (0.5 if second <= 0.0 else -0.5)
         assert chance == pytest.approx(1 / (1 + 2.718281828459045**-total))
-
-
-@pytest.mark.both_forms
-@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 50), st.integers(0, 3)), max_size=30))
-def test_a_block_is_judged_again_by_those_around_it(given_blocks: list[tuple[float, int, int]]) -> None:
-    """Half of them in one element, all in another; the form is the third number."""
-    count = len(given_blocks)
-    chances, words, forms = ([each[place] for each in given_blocks] for place in range(3))
-    chains = [[number % 2 + 1, 0] + [-1] * (REACH - 2) for number in range(count)]
-    found = around(
-        array("d", chances),
-        array("i", words),
-        array("i", [each for chain in chains for each in chain]),
-        array("i", forms),
-    )
-    assert len(found) == count * WIDTH
-
-    def share(numbers: list[int]) -> float:
-        return sum(chances[n] * words[n] for n in numbers) / sum(words[n] for n in numbers)
-
-    for number in range(count):
-        row = found[number * WIDTH : (number + 1) * WIDTH]
-        beside = [number + step for step in (-3, -2, -1, 1, 2, 3)]
-        assert list(row[:7]) == [chances[number], *(chances[n] if 0 <= n < count else 0.0 for n in beside)]
-        assert row[7] == pytest.approx(share(list(range(max(0, number - 4), min(count, number + 5)))))
-        assert row[11] == pytest.approx(share(list(range(number % 2, count, 2))))
-        assert row[12] == pytest.approx(share(list(range(count))))
-        assert list(row[13:17]) == [-1.0] * 4
-        assert row[17] == pytest.approx(share([n for n in range(count) if forms[n] == forms[number]]))
-        assert row[27] == words[number] / sum(words)
 
 
 @pytest.mark.parametrize(

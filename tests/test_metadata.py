@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.retrieve.days import day_of
 from comity.retrieve.extraction import read
-from comity.retrieve.metadata import Field, Metadata, day_of
+from comity.retrieve.metadata import Field, Metadata
 
 URL = "https://example.com/2024/05/17/how-lamps-burn"
 PLAIN = "https://example.com/lamps"
@@ -168,7 +169,7 @@ def test_what_is_stated_as_data_has_plain_fields(stated: object, kind: str, fiel
     )
 )
 def test_any_data_is_read(value: object) -> None:
-    json.dumps(metadata(data(value).replace("</s", "<\\/s", 0)).to_dict())
+    json.dumps(metadata(data(value)).to_dict())
 
 
 def test_data_without_an_end_is_passed_over() -> None:

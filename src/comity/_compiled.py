@@ -28,7 +28,6 @@ MODULES: tuple[str, ...] = (
     "robots._making",
     "robots._first",
     "frontier._words",
-    "retrieve._around",
     "retrieve._forest",
 )
 

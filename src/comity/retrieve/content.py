@@ -7,7 +7,8 @@ Pages too small to tell anything from are read by their landmarks alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -55,6 +56,8 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LONGEST_HEADING: Final = 30
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
+_NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
+_MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 
 
@@ -84,12 +87,11 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
     if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
         _by_landmarks(blocks)
     else:
-        first, second = _forests()
-        rows = measure(blocks, tree, url)
-        alone = first.chances(rows.numbers)
-        for block, chance in zip(blocks, second.chances(rows.with_around(alone)), strict=True):
+        for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
             block.chance = chance
         sure = _most_agreement(blocks)
+        if _is_manual(tree):
+            _keep_main(blocks)
         _keep_headings(blocks)
     for block in blocks:
         node: Node | None = block.node
@@ -168,6 +170,27 @@ def _most_agreement(blocks: Sequence[Block]) -> float:
     return best
 
 
+def _is_manual(tree: Tree) -> bool:
+    """Whether a generator of documentation made the page: those mark with `main` what the author wrote, no more."""
+    return any(
+        node.attributes.get("name", "").lower() == "generator" and _MANUALS.search(node.attributes.get("content", ""))
+        for node in tree.named.get("meta", ())[:100]
+    )
+
+
+def _keep_main(blocks: Sequence[Block]) -> None:
+    inside = [
+        block
+        for block in blocks
+        if block.landmarks & LANDMARK_BITS["main"] and not block.landmarks & _NO_TEXT_OF_AUTHORS
+    ]
+    if inside:
+        for block in blocks:
+            block.kept = False
+        for block in inside:
+            block.kept = True
+
+
 def _keep_headings(blocks: Sequence[Block]) -> None:
     """A heading stays with what it is the heading of, and the page with its own."""
     follows = False
@@ -187,14 +210,11 @@ def _place(block: Block) -> Place:
     return "other"
 
 
-def forests(tables: Sequence[dict[str, Any]]) -> tuple[Forest, Forest]:
-    """The trees that judge each block alone, and those that judge it again by what the first say of the others."""
-    first, second = (
-        Forest(table["width"], table["roots"], table["features"], table["values"], table["others"]) for table in tables
-    )
-    return first, second
+def forest_of(table: Mapping[str, Any]) -> Forest:
+    """The trees of a table such as content.json."""
+    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])
 
 
 @cache
-def _forests() -> tuple[Forest, Forest]:
-    return forests(json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8")))
+def _forest() -> Forest:
+    return forest_of(json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8")))

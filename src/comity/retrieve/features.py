@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from math import log1p
 from typing import Final
 
-from comity.retrieve._around import REACH, WIDTH, around
 from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
 from comity.retrieve.facts import Facts
 from comity.retrieve.tree import Node, Tree
@@ -47,7 +46,6 @@ class _Entry:
     """An element that holds text: how much, and where it stands to the page's core.
 
     Attributes:
-        number: of the elements that hold text, in the order in which they were met.
         first, last: its first and last block.
         depth: elements from the root to it.
         alike: children of its parent that hold text and have its name and class.
@@ -72,12 +70,11 @@ class _Entry:
             "parent",
             "prose",
         ),
-        *("number", "section", "steps", "within", "words"),
+        *("section", "steps", "within", "words"),
     )
 
-    def __init__(self, key: str, parent: _Entry | None, number: int, place: int) -> None:
+    def __init__(self, key: str, parent: _Entry | None, number: int) -> None:
         self.key = key
-        self.number = place
         self.parent = parent
         self.first = self.last = number
         self.words = self.characters = self.links = self.blocks = self.prose = 0
@@ -110,33 +107,13 @@ SECTION: Final = 0.6
 
 
 class Rows:
-    """The numbers of a page's blocks: `width` for each, one after the other; and where each stands, for `with_around`.
+    """The numbers of a page's blocks: `width` for each, one after the other."""
 
-    Attributes:
-        words: of each block.
-        chains: of each block the elements around it, by number (see comity.retrieve._around).
-        forms: of each block the number of its form: its element and the two around it, by name and class.
-    """
+    __slots__ = ("numbers", "width")
 
-    __slots__ = ("chains", "forms", "numbers", "width", "words")
-
-    def __init__(
-        self, numbers: array[float], width: int, words: array[int], chains: array[int], forms: array[int]
-    ) -> None:
+    def __init__(self, numbers: array[float], width: int) -> None:
         self.numbers = numbers
         self.width = width
-        self.words = words
-        self.chains = chains
-        self.forms = forms
-
-    def with_around(self, chances: Sequence[float]) -> array[float]:
-        """The numbers again, each block's followed by what the chances around it say."""
-        more = around(array("d", chances), self.words, self.chains, self.forms)
-        joined = array("d")
-        for number in range(len(self.words)):
-            joined.extend(self.numbers[number * self.width : (number + 1) * self.width])
-            joined.extend(more[number * WIDTH : (number + 1) * WIDTH])
-        return joined
 
 
 def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
@@ -149,8 +126,6 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     sentences: list[int] = []
     same_shape: dict[tuple[str, str, str], list[int]] = {}
     keys: list[tuple[str, str, str]] = []
-    forms = array("i")
-    chains = array("i")
     repeated: dict[str, int] = {}
     long: list[int] = []
     total = characters = linked = prose_total = 0
@@ -185,20 +160,12 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         keys.append(shape)
         same = same_shape.get(shape)
         if same is None:
-            same = same_shape[shape] = [1, words, links, size, len(same_shape)]
+            same_shape[shape] = [1, words, links, size]
         else:
             same[0] += 1
             same[1] += words
             same[2] += links
             same[3] += size
-        forms.append(same[4])
-        steps = 0
-        climbing: _Entry | None = entry
-        while climbing is not None and steps < REACH:
-            chains.append(climbing.number)
-            climbing = climbing.parent
-            steps += 1
-        chains.extend([-1] * (REACH - steps))
     first_long = long[0] if long else total_blocks
     last_long = long[-1] if long else -1
     first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
@@ -309,7 +276,7 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         numbers.extend(known)
         numbers.extend(page)
         before += words
-    return Rows(numbers, len(numbers) // total_blocks, array("i", [block.words for block in blocks]), chains, forms)
+    return Rows(numbers, len(numbers) // total_blocks)
 
 
 def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
@@ -324,7 +291,7 @@ def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
         way.append(climbing)
         climbing = climbing.parent
     for each in reversed(way):
-        entry = inside[each] = _Entry(f"{each.name}.{each.attributes.get('class', '')}", entry, number, len(inside))
+        entry = inside[each] = _Entry(f"{each.name}.{each.attributes.get('class', '')}", entry, number)
     assert entry is not None
     return entry
 

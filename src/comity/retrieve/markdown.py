@@ -17,9 +17,11 @@ from comity.retrieve.inline import (
     code_span,
     fence_of,
     heading_end,
+    indented,
     line_breaks,
     line_starts,
     shifted,
+    whole,
     words_of,
     wrapped,
 )
@@ -224,7 +226,7 @@ class Writer:
                 return
 
     def _list(self, node: Node, out: list[Block]) -> None:
-        number = _whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
+        number = whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
         items: list[str] = []
         deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
@@ -249,7 +251,7 @@ class Writer:
             number += 1
             if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
                 bullet = "  "
-            items.append(text if deep else bullet + _indented(text, " " * len(bullet)))
+            items.append(text if deep else bullet + indented(text, " " * len(bullet)))
         self._indent -= 1
         if items:
             out.append(("list", "\n".join(items)))
@@ -370,19 +372,6 @@ class Writer:
                 return around.kept_words * 2 >= around.words
             around = around.parent
         return True
-
-
-def _indented(text: str, by: str) -> str:
-    first, *others = text.split("\n")
-    return "\n".join((first, *(by + line if line else "" for line in others)))
-
-
-def _whole(text: str, most: int, otherwise: int) -> int:
-    """A number that a page states, within reason."""
-    text = text.strip()
-    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:
-        return int(text)
-    return otherwise
 
 
 def _below(node: Node) -> Iterable[Node]:
