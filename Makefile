@@ -57,8 +57,10 @@ URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/frontier.py $(URLS)
 
+PAGES ?= ../shared/corpus/pages
 bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages
-	$(BIN)/python benchmarks/extraction.py web
+	$(BIN)/python benchmarks/extraction_model.py $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
 	$(BIN)/python benchmarks/extraction.py documentation --pages 100
 	$(BIN)/python benchmarks/extraction.py hostile
 
