@@ -217,4 +217,4 @@ def forest_of(table: Mapping[str, Any]) -> Forest:
 
 @cache
 def _forest() -> Forest:
-    return forest_of(json.loads(files("comity.retrieve").joinpath("content.json").read_text("utf-8")))
+    return forest_of(json.loads(files(__package__).joinpath("content.json").read_text("utf-8")))
