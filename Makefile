@@ -63,6 +63,7 @@ bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: 
 	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
 	$(BIN)/python benchmarks/extraction.py documentation --pages 100
 	$(BIN)/python benchmarks/extraction.py hostile
+	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)
 
 KILLS ?= 100
 FORMAT ?= jsonl
