@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier test-kills test-tampering fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -56,6 +56,14 @@ bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by t
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/frontier.py $(URLS)
+
+PAGES ?= ../shared/corpus/pages
+bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages
+	$(BIN)/python benchmarks/extraction_model.py $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py documentation --pages 100
+	$(BIN)/python benchmarks/extraction.py hostile
+	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)
 
 KILLS ?= 100
 FORMAT ?= jsonl
