@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
+from comity.cli.options import AGENT, LIMITS, NONE, SERVING, WATCHING, option_of, together
 from comity.cli.terminal import complain
 from comity.errors import ComityError, InvalidSetting
 
@@ -373,6 +373,37 @@ def report(folder: Path, output: Path) -> Exit:
     from comity.cli import report as command
 
     return command.report(folder, output)
+
+
+@app.command()
+@SERVING
+@AGENT
+@_preset
+@_config
+@_allow_address
+def mcp(
+    http: str | None,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    folder: Path | None,
+    crawl_pages: int,
+    crawl_seconds: float,
+    **options: Any,
+) -> Exit:
+    """Serve tools for agents by the Model Context Protocol: on standard input and output, or over HTTP."""
+    from comity.cli import mcp as command
+
+    return command.serve(
+        _loaded(**options),
+        http=http,
+        token_file=token_file,
+        allowed_hosts=allow_host,
+        allowed_origins=allow_origin,
+        folder=folder,
+        pages=crawl_pages,
+        seconds=crawl_seconds,
+    )
 
 
 def main() -> None:

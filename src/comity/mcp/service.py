@@ -1,0 +1,89 @@
+"""One server's state: the client that all tools share, what was read, the crawls; and the tools by name.
+
+It knows nothing of the protocol: arguments in, plain values out.
+"""
+
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+from comity import AsyncClient, ClientSettings, Policy, urls
+from comity.errors import StorageError
+from comity.mcp.kept import RobotsFile, Store
+from comity.mcp.sites import Sites
+
+MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a crawl may go without anybody being asked, and what this server keeps.
+
+    Attributes:
+        pages, seconds: of one crawl.
+        bytes: of the bodies of one crawl; holds whatever is asked for.
+        crawls: under way at the same time; holds as well.
+        life: seconds that a crawl's handle lives after its end.
+    """
+
+    pages: int = 100
+    seconds: float = 600.0
+    bytes: int = 200 * MIB
+    crawls: int = 4
+    life: float = 3600.0
+
+
+class Service:
+    """What the tools work with. Use it as an async context manager.
+
+    Args:
+        folder: where crawls are written; None for a folder that is removed at the end.
+    """
+
+    def __init__(self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path | None = None) -> None:
+        self.policy = policy
+        # A page is read by somebody who waits for it: nobody waits ten minutes for an answer.
+        self.settings = (
+            settings if settings.max_wait is None else replace(settings, max_wait=min(settings.max_wait, 60))
+        )
+        self.limits = limits
+        self.store = Store()
+        self.sites = Sites(policy.min_interval)
+        self._given = folder
+        self.folder: Path
+        self.client: AsyncClient
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        from comity.mcp.crawls import Crawls
+
+        if self._given is None:
+            self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="comity-mcp-")))
+        else:
+            try:
+                self._given.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StorageError(f"{self._given} cannot be used: {error.strerror}") from error
+            self.folder = self._given.resolve()
+        self.client = await self._stack.enter_async_context(AsyncClient(self.policy, self.settings))
+        self.crawls = Crawls(self)
+        self._stack.push_async_callback(self.crawls.close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def remember_robots(self, url: str) -> str | None:
+        """Keep the robots.txt that was asked about a URL; gives its hash, None where there is none."""
+        result = self.client.inspect().get(urls.origin(urls.normalise(url)))
+        if result is None or result.sha256 is None:
+            return None
+        found = RobotsFile(result.url, result.body, result.fetched_at)
+        self.store.robots.put(result.sha256, found, len(result.body))
+        return result.sha256
+
+
+Tool = Callable[[Service, Mapping[str, Any]], Awaitable[dict[str, Any]]]
