@@ -1,6 +1,7 @@
 """`comity mcp`: a server of tools for agents, on standard input and output or over HTTP."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from comity.cli import given
 from comity.cli.exits import Exit
@@ -8,7 +9,9 @@ from comity.cli.terminal import complain
 from comity.configuration import Configuration
 from comity.errors import InvalidSetting
 from comity.mcp import serving
-from comity.mcp.service import Limits, Service
+
+if TYPE_CHECKING:
+    from comity.mcp.service import Service
 
 
 def serve(
@@ -24,12 +27,16 @@ def serve(
 ) -> Exit:
     """Serve until the client leaves, or the process is told to end."""
     serving.check_installed()
-    limits = Limits(pages=pages, seconds=seconds)
-    service = Service(configuration.policy, configuration.client, limits, folder)
+
+    def make() -> "Service":
+        from comity.mcp.service import Limits, Service  # late: the first answer does not wait for it
+
+        return Service(configuration.policy, configuration.client, Limits(pages=pages, seconds=seconds), folder)
+
     if http is None:
         if token_file is not None or allowed_hosts or allowed_origins:
             raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
-        serving.over_stdio(service)
+        serving.over_stdio(make)
         return Exit.DONE
     host, port = _address(http)
     token = None if token_file is None else given.read(token_file).decode("utf-8", "replace").strip()
@@ -37,7 +44,7 @@ def serve(
     with serving.listen(host, port) as listening:
         complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
         serving.over_http(
-            service,
+            make(),
             listening,
             host=host,
             token=token,

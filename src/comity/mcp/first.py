@@ -1,4 +1,4 @@
-"""The first answer, given while the SDK is still being imported, which takes some two seconds.
+"""The first answer, given before the SDK is imported, which takes some two seconds.
 
 A client that starts a server waits for this one before it does anything. The SDK gives the same answer a little later,
 and that one is not sent (see serving.py); tests hold the two equal.

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from comity.mcp.tasks import EXTENSION
-
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
 NAME: Final = "comity"
 TITLE: Final = "comity: the web, politely"
 INSTRUCTIONS: Final = (

@@ -14,12 +14,12 @@ from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
 from comity.mcp.crawls import BeyondLimits, crawl_cancel, crawl_start, crawl_status
-from comity.mcp.identity import EXTENSIONS, INSTRUCTIONS, NAME, TITLE
+from comity.mcp.identity import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
 from comity.mcp.mapping import map_site
 from comity.mcp.reading import check, fetch, robots, usage
 from comity.mcp.schemas import BY_NAME, TOOLS, problem, with_defaults
 from comity.mcp.service import Service, Tool
-from comity.mcp.tasks import EXTENSION, Tasks, UnknownTask
+from comity.mcp.tasks import Tasks, UnknownTask
 
 try:
     import mcp_types as types

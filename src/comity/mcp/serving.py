@@ -1,6 +1,7 @@
 """Serving: over standard input and output, or over HTTP with Host, Origin and a bearer token checked.
 
-The SDK is imported here, late: over standard input the first answer is given meanwhile (see first.py).
+The SDK is imported here, late: over standard input the first answer is given before (see first.py), and nothing that
+it does not need is imported at the top of this module.
 """
 
 import asyncio
@@ -11,16 +12,16 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
 from comity.errors import InvalidSetting, StorageError
 from comity.mcp import first
-from comity.mcp.service import Service
 
-_SERVER: Final = "comity.mcp.server"
+if TYPE_CHECKING:
+    from comity.mcp.service import Service
+
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST_LINE: Final = 1024 * 1024
 SHORTEST_TOKEN: Final = 16
@@ -38,11 +39,12 @@ def check_installed() -> None:
         raise _extras.missing(ModuleNotFoundError(name="mcp"), "mcp", "comity mcp")
 
 
-def over_stdio(service: Service) -> None:
-    """Serve one client until it closes our standard input."""
-    check_installed()
-    importing = threading.Thread(target=import_module, args=(_SERVER,), daemon=True)
-    importing.start()
+def over_stdio(make: "Callable[[], Service]") -> None:
+    """Serve one client until it closes our standard input.
+
+    Args:
+        make: makes the service; called after the first answer.
+    """
     wire = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)  # nobody else reads what the client says
@@ -51,9 +53,8 @@ def over_stdio(service: Service) -> None:
     answered = first.answer(line) if line else None
     if answered is not None:
         os.write(1, answered[1])
-    importing.join()
     if line:
-        asyncio.run(_stdio(service, wire, line, None if answered is None else answered[0]))
+        asyncio.run(_stdio(make(), wire, line, None if answered is None else answered[0]))
 
 
 def _first_line(wire: int) -> bytes:
@@ -67,7 +68,7 @@ def _first_line(wire: int) -> bytes:
     return bytes(line)
 
 
-async def _stdio(service: Service, wire: int, line: bytes, answered: Any) -> None:
+async def _stdio(service: "Service", wire: int, line: bytes, answered: Any) -> None:
     from mcp.server.stdio import stdio_server
 
     from comity.mcp.server import build
@@ -165,7 +166,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def over_http(
-    service: Service,
+    service: "Service",
     listening: socket.socket,
     *,
     host: str,
@@ -183,7 +184,7 @@ def over_http(
 
 
 async def _http(
-    service: Service,
+    service: "Service",
     listening: socket.socket,
     host: str,
     token: str | None,

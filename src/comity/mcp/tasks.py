@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-EXTENSION: Final = "io.modelcontextprotocol/tasks"
 POLL: Final = 1000  # milliseconds between two questions
 _INTERNAL_ERROR: Final = -32603
 
