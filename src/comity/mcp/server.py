@@ -60,22 +60,26 @@ class TaskParams(types.RequestParams):
     task_id: str
 
 
-def build(service: Service) -> "Server[Any]":
-    """The server; it works while the service is open."""
+def build(service: Service, tasks: Tasks | None = None) -> "Server[Any]":
+    """The server; it works while the service is open.
+
+    Args:
+        tasks: those of another who adds tools of his own; None for new ones.
+    """
     server: Server[Any] = Server(NAME, version=version("comity"), title=TITLE, instructions=INSTRUCTIONS)
     server.extensions = dict(EXTENSIONS)
     # What a client gives back when it is asked was sealed when it asked: for this call, for ten minutes.
     server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
-    _Handlers(service).register(server)
+    _Handlers(service, tasks or Tasks()).register(server)
     return server
 
 
 class _Handlers:
     """What is done for each method."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, tasks: Tasks) -> None:
         self._service = service
-        self._tasks = Tasks()
+        self._tasks = tasks
 
     def register(self, server: "Server[Any]") -> None:
         add = server.add_request_handler

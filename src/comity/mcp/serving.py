@@ -173,14 +173,16 @@ def over_http(
     token: str | None = None,
     allowed_hosts: tuple[str, ...] = (),
     allowed_origins: tuple[str, ...] = (),
+    built: "Callable[[Service], Any] | None" = None,
 ) -> None:
     """Serve any number of clients at `/mcp` until the process is told to end.
 
     Args:
+        built: makes the server, instead of `server.build`.
         allowed_hosts: names that clients may call us by, beside ours.
         allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
     """
-    asyncio.run(_http(service, listening, host, token, allowed_hosts, allowed_origins))
+    asyncio.run(_http(service, listening, host, token, allowed_hosts, allowed_origins, built))
 
 
 async def _http(
@@ -190,6 +192,7 @@ async def _http(
     token: str | None,
     allowed_hosts: tuple[str, ...],
     allowed_origins: tuple[str, ...],
+    built: "Callable[[Service], Any] | None",
 ) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
@@ -205,7 +208,7 @@ async def _http(
         ],
     )
     async with service:
-        app: Any = build(service).streamable_http_app(host=host, transport_security=security)
+        app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
         config = uvicorn.Config(
             app if token is None else bearer(app, token),
             log_level="warning",
