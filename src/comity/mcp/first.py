@@ -12,6 +12,11 @@ from comity.mcp.identity import EXTENSIONS, INSTRUCTIONS, NAME, TITLE
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: Final = ("2026-07-28",)
+_LISTS: Final = {
+    "prompts": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "tools": {"listChanged": False},
+}
 _META: Final = "io.modelcontextprotocol/"
 
 
@@ -42,7 +47,7 @@ def _initialized(params: dict[str, Any]) -> dict[str, Any] | None:
         return None
     return {
         "protocolVersion": asked if asked in HANDSHAKES else HANDSHAKES[-1],
-        "capabilities": _capabilities(),
+        "capabilities": _LISTS,
         "serverInfo": _info(),
         "instructions": INSTRUCTIONS,
     }
@@ -58,17 +63,8 @@ def _discovered(params: dict[str, Any]) -> dict[str, Any] | None:
         "ttlMs": 0,
         "cacheScope": "private",
         "supportedVersions": list(MODERN),
-        "capabilities": _capabilities(),
+        "capabilities": {"extensions": EXTENSIONS, **_LISTS},
         "instructions": INSTRUCTIONS,
-    }
-
-
-def _capabilities() -> dict[str, Any]:
-    return {
-        "extensions": EXTENSIONS,
-        "prompts": {"listChanged": False},
-        "resources": {"subscribe": False, "listChanged": False},
-        "tools": {"listChanged": False},
     }
 
 

@@ -13,7 +13,7 @@ from comity import _extras
 from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
-from comity.mcp.crawls import BeyondLimits, crawl_cancel, crawl_start, crawl_status
+from comity.mcp.crawls import BeyondLimits
 from comity.mcp.identity import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
 from comity.mcp.mapping import map_site
 from comity.mcp.reading import check, fetch, robots, usage
@@ -36,13 +36,26 @@ Result = dict[str, Any]
 
 LISTS_LAST: Final = 3_600_000  # milliseconds: what is listed of tools and prompts never changes while a server runs
 TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
+
+
+async def crawl_status(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """How a crawl stands, and pages it kept."""
+    return service.crawls.status(service.crawls.find(arguments["handle"]), arguments["from"], arguments["limit"])
+
+
+async def crawl_cancel(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """End a crawl."""
+    crawl = service.crawls.find(arguments["handle"])
+    await service.crawls.cancel(crawl)
+    return service.crawls.status(crawl)
+
+
 _HANDLERS: Final[Mapping[str, Tool]] = {
     "check": check,
     "fetch": fetch,
     "map": map_site,
     "usage": usage,
     "robots": robots,
-    "crawl_start": crawl_start,
     "crawl_status": crawl_status,
     "crawl_cancel": crawl_cancel,
 }

@@ -6,34 +6,15 @@ It knows nothing of the protocol: arguments in, plain values out.
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
+from comity.mcp.crawls import Crawls, Limits
 from comity.mcp.kept import RobotsFile, Store
 from comity.mcp.sites import Sites
-
-MIB: Final = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How far a crawl may go without anybody being asked, and what this server keeps.
-
-    Attributes:
-        pages, seconds: of one crawl.
-        bytes: of the bodies of one crawl; holds whatever is asked for.
-        crawls: under way at the same time; holds as well.
-        life: seconds that a crawl's handle lives after its end.
-    """
-
-    pages: int = 100
-    seconds: float = 600.0
-    bytes: int = 200 * MIB
-    crawls: int = 4
-    life: float = 3600.0
 
 
 class Service:
@@ -54,12 +35,11 @@ class Service:
         self.sites = Sites(policy.min_interval)
         self._given = folder
         self.folder: Path
+        self.crawls: Crawls
         self.client: AsyncClient
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        from comity.mcp.crawls import Crawls
-
         if self._given is None:
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="comity-mcp-")))
         else:
@@ -69,7 +49,7 @@ class Service:
                 raise StorageError(f"{self._given} cannot be used: {error.strerror}") from error
             self.folder = self._given.resolve()
         self.client = await self._stack.enter_async_context(AsyncClient(self.policy, self.settings))
-        self.crawls = Crawls(self)
+        self.crawls = Crawls(self.policy, self.settings, self.limits, self.folder, self.store, self.sites)
         self._stack.push_async_callback(self.crawls.close)
         return self
 
