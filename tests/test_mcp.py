@@ -464,6 +464,23 @@ def test_a_crawl_and_a_tool_keep_one_pace_at_a_site(site: Site) -> None:
     assert min(site.intervals()) >= 0.1
 
 
+def test_a_client_that_goes_away_leaves_no_crawl_held(site: Site) -> None:
+    start = linked(site, 3)
+
+    async def session() -> None:
+        served = service(min_interval=0.05)
+        async with agent(served) as client:
+            begun = await told(client, "crawl_start", urls=[start])
+            for wait in (0.0, 0.02, 0.06):
+                asking = asyncio.ensure_future(told(client, "fetch", url=site.url("/page/0"), strategy="disabled"))
+                await asyncio.sleep(wait)
+                asking.cancel()
+                await asyncio.wait([asking])
+            assert (await ended(client, begun["handle"]))["counts"]["pages"] == 4
+
+    run(session())
+
+
 def test_handles_end_some_time_after_their_crawls(site: Site) -> None:
     start = linked(site, 1)
 

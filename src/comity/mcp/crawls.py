@@ -204,6 +204,7 @@ class Crawls:
                 "ended": crawl.ended,
                 "begun_at": when(crawl.begun),
                 "ended_at": when(crawl.ended_at),
+                "handle_life_seconds": life,
                 "handle_lives_until": when(crawl.ended_at + life) if crawl.ended_at is not None else None,
                 "counts": {
                     name: stats[name] for name in ("pages", "refused", "failed", "found", "outside", "body_bytes")

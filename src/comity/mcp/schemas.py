@@ -111,6 +111,7 @@ _CRAWL: Final = _output(
         "ended": _or_null(_text("Why it ended.")),
         "begun_at": _or_null(_text()),
         "ended_at": _or_null(_text()),
+        "handle_life_seconds": {"type": "number", "description": "How long the handle lives after the crawl's end."},
         "handle_lives_until": _or_null(_text("Known once it ended.")),
         "counts": {"type": "object", "additionalProperties": {"type": "number"}},
         "left": {"type": "integer", "description": "URLs that still waited when a limit ended it."},

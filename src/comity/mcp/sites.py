@@ -30,6 +30,7 @@ class _Site:
     asked: float | None = None  # when it was last asked, on the loop's time
     by: object = None  # whose client asked it then, and so knows of it
     delay: float = 0.0  # seconds to be kept, as last heard
+    resuming: asyncio.TimerHandle | None = None  # when the crawl goes on
 
 
 class Sites:
@@ -53,17 +54,17 @@ class Sites:
         site = self._of(site_of(url))
         async with site.lock:
             crawler = site.crawler
-            if crawler is not None:
-                await self._hold(crawler, site)
-            else:
-                await self._interval(site, client)
             try:
-                yield lambda delay: setattr(site, "delay", max(delay, self._delay))
-            finally:
-                site.asked, site.by = asyncio.get_running_loop().time(), client
                 if crawler is not None:
-                    await asyncio.sleep(max(site.delay, self._delay))
-                    crawler.go_on()
+                    await self._hold(crawler, site)
+                else:
+                    await self._interval(site, client)
+                yield lambda delay: setattr(site, "delay", max(delay, self._delay))
+            finally:  # awaits nothing: a client that went away must not leave a crawl held
+                loop = asyncio.get_running_loop()
+                site.asked, site.by = loop.time(), client
+                if crawler is not None:
+                    site.resuming = loop.call_later(max(site.delay, self._delay), crawler.go_on)
 
     def crawled(self, url: str) -> bool:
         """Whether a crawl of the URL's site is under way."""
@@ -91,6 +92,8 @@ class Sites:
             await asyncio.sleep(max(max(site.delay, self._delay) - passed, 0))
 
     async def _hold(self, crawler: Crawler, site: _Site) -> None:
+        if site.resuming is not None:
+            site.resuming.cancel()
         crawler.hold()
         while (now := crawler.snapshot(hosts=1_000)).under_way:
             await asyncio.sleep(_LOOK)
