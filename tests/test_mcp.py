@@ -140,6 +140,13 @@ def test_nobody_but_this_machine_is_served_without_a_token(tmp_path: Path) -> No
     assert "ADDRESS:PORT" in complaint(comity("mcp", "--http", "8766"))
 
 
+def test_without_the_sdk_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("comity.mcp.serving.find_spec", lambda name: None)
+    answer = comity("mcp")
+    assert answer.returncode == 64
+    assert "pip install 'comity[mcp]'" in complaint(answer)
+
+
 # Tools
 
 

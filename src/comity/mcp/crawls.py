@@ -233,7 +233,7 @@ class Crawls:
             stats = await crawler.run()
         except asyncio.CancelledError:
             crawl.state, crawl.ended = "cancelled", "It was cancelled."
-        except ComityError as error:
+        except (ComityError, Unanswerable) as error:
             crawl.state, crawl.ended, crawl.why = "failed", "It failed.", short(str(error))
         except Exception as error:  # a defect of ours must not leave a crawl without an end
             crawl.state, crawl.ended = "failed", f"It failed inside: {type(error).__name__}."

@@ -10,7 +10,7 @@ from comity import ComityError, Decision, Response, UnwantedType, urls
 from comity.errors import UnsupportedContent
 from comity.mcp.answers import Unanswerable, answer, as_text, short, when
 from comity.mcp.budget import cut, tokens
-from comity.mcp.kept import Page
+from comity.mcp.kept import Page, hash_of
 from comity.mcp.service import Service
 from comity.mcp.untrusted import clean, clean_markdown
 from comity.retrieve import Retrieved, retrieve
@@ -53,7 +53,7 @@ async def fetch(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any
         told(retrieved.decision.delay)
     service.remember_robots(retrieved.url)
     page = page_of(retrieved)
-    key = retrieved.evidence.markdown_sha256
+    key = hash_of(page.markdown)
     service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
     return _part(page, key, 0, most)
 

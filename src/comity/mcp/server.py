@@ -204,7 +204,7 @@ class _Handlers:
             modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
             raise MCPError(code=code, message="Resource not found", data={"uri": uri[:2048]}) from None
-        except ComityError as error:
+        except (ComityError, Unanswerable) as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=failure(error)["error"]["message"]) from None
 
     # Prompts
@@ -221,7 +221,7 @@ class _Handlers:
             raise MCPError(code=types.INVALID_PARAMS, message="The prompt needs a url.")
         try:
             return {"resultType": "complete", **await getter(self._service, arguments)}
-        except ComityError as error:
+        except (ComityError, Unanswerable) as error:
             told = failure(error)
             raise MCPError(code=types.INVALID_PARAMS, message=told["error"]["message"], data=told) from None
 

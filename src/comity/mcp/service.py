@@ -14,7 +14,7 @@ from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
 from comity.mcp.crawls import Crawls, Limits
 from comity.mcp.kept import RobotsFile, Store
-from comity.mcp.sites import Sites
+from comity.mcp.sites import LONGEST_WAIT, Sites
 
 
 class Service:
@@ -26,10 +26,9 @@ class Service:
 
     def __init__(self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path | None = None) -> None:
         self.policy = policy
-        # A page is read by somebody who waits for it: nobody waits ten minutes for an answer.
-        self.settings = (
-            settings if settings.max_wait is None else replace(settings, max_wait=min(settings.max_wait, 60))
-        )
+        self._crawling = settings
+        # A page is read by somebody who waits for it; the settings' own ten minutes are for programs.
+        self.settings = replace(settings, max_wait=min(settings.max_wait or LONGEST_WAIT, LONGEST_WAIT))
         self.limits = limits
         self.store = Store()
         self.sites = Sites(policy.min_interval)
@@ -49,7 +48,7 @@ class Service:
                 raise StorageError(f"{self._given} cannot be used: {error.strerror}") from error
             self.folder = self._given.resolve()
         self.client = await self._stack.enter_async_context(AsyncClient(self.policy, self.settings))
-        self.crawls = Crawls(self.policy, self.settings, self.limits, self.folder, self.store, self.sites)
+        self.crawls = Crawls(self.policy, self._crawling, self.limits, self.folder, self.store, self.sites)
         self._stack.push_async_callback(self.crawls.close)
         return self
 

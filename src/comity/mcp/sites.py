@@ -13,7 +13,9 @@ from typing import Final
 
 from comity import Crawler, urls
 from comity.domains import registrable
+from comity.mcp.answers import Unanswerable
 
+LONGEST_WAIT: Final = 60.0  # seconds that an answer waits for its turn
 _MOST: Final = 10_000  # sites remembered
 _LOOK: Final = 0.02  # seconds between two looks at a crawl that finishes what is under way
 
@@ -51,12 +53,13 @@ class Sites:
         Args:
             client: who asks, where it is not the client that all tools share.
         """
-        site = self._of(site_of(url))
+        name = site_of(url)
+        site = self._of(name)
         async with site.lock:
             crawler = site.crawler
             try:
                 if crawler is not None:
-                    await self._hold(crawler, site)
+                    await self._hold(crawler, site, name)
                 else:
                     await self._interval(site, client)
                 yield lambda delay: setattr(site, "delay", max(delay, self._delay))
@@ -89,16 +92,17 @@ class Sites:
         """What lies between requests of two clients that know nothing of each other."""
         if site.asked is not None and site.by is not client:
             passed = asyncio.get_running_loop().time() - site.asked
-            await asyncio.sleep(max(max(site.delay, self._delay) - passed, 0))
+            await _wait(max(site.delay, self._delay) - passed)
 
-    async def _hold(self, crawler: Crawler, site: _Site) -> None:
+    async def _hold(self, crawler: Crawler, site: _Site, name: str) -> None:
         if site.resuming is not None:
             site.resuming.cancel()
         crawler.hold()
         while (now := crawler.snapshot(hosts=1_000)).under_way:
             await asyncio.sleep(_LOOK)
-        site.delay = max([site.delay, self._delay, *(host.interval for host in now.hosts)])
-        await asyncio.sleep(max([site.delay, *(host.wait for host in now.hosts)]))
+        ours = [host for host in now.hosts if name in host.name]
+        site.delay = max([site.delay, self._delay, *(host.interval for host in ours)])
+        await _wait(max([site.delay, *(host.wait for host in ours)]))
 
     def _of(self, name: str) -> _Site:
         site = self._sites.get(name)
@@ -111,3 +115,15 @@ class Sites:
             site = self._sites[name] = _Site()
         self._sites.move_to_end(name)
         return site
+
+
+async def _wait(seconds: float) -> None:
+    """
+    Raises:
+        Unanswerable: it would be longer than anybody waits for an answer.
+    """
+    if seconds > LONGEST_WAIT:
+        raise Unanswerable(
+            "postponed", f"The site is not to be asked for {seconds:.0f} s yet.", "Try again after that time."
+        )
+    await asyncio.sleep(max(seconds, 0))
