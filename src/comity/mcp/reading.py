@@ -1,5 +1,6 @@
 """The tools that ask about one URL: check, fetch, usage, robots."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ async def fetch(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any
                 "The cursor is none of this server's, or the page is not kept any more.",
                 "Fetch the URL again, without a cursor.",
             )
-        return _part(page, match[1], int(match[2]), most)
+        return await asyncio.to_thread(_part, page, match[1], int(match[2]), most)
     if "url" not in arguments:
         raise Unanswerable("invalid_arguments", "Neither a url nor a cursor is given.", "Give one of them.")
     url = urls.normalise(arguments["url"])
@@ -52,10 +53,10 @@ async def fetch(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any
         retrieved = await retrieve(service.client, url, strategy=arguments["strategy"], content=arguments["content"])
         told(retrieved.decision.delay)
     service.remember_robots(retrieved.url)
-    page = page_of(retrieved)
+    page = await asyncio.to_thread(page_of, retrieved)
     key = hash_of(page.markdown)
     service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
-    return _part(page, key, 0, most)
+    return await asyncio.to_thread(_part, page, key, 0, most)
 
 
 async def usage(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,7 +174,8 @@ async def _made(service: Service, crawled: CrawledPage) -> Page:
         return SimpleNamespace(url=crawled.url, status=crawled.status, headers=said, body=crawled.body)
 
     async with service.sites.turn(crawled.url):  # robots.txt may have to be asked again
-        return page_of(await retrieve(service.client, crawled.url, strategy="disabled", fetcher=fetcher))
+        retrieved = await retrieve(service.client, crawled.url, strategy="disabled", fetcher=fetcher)
+    return await asyncio.to_thread(page_of, retrieved)
 
 
 def _report(uri: str, crawl: Crawl) -> dict[str, Any]:

@@ -35,8 +35,8 @@ _HIDDEN_MARKDOWN: Final = (
     (
         "hidden elements",
         re.compile(
-            r"<(\w+)\b[^>]*?(?:\shidden\b|(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])))"
-            r"[^>]*>.*?(?:</\1\s*>|\Z)",
+            r"<(\w+)\b[^<>]*?(?:\shidden\b|(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])))"
+            r"[^<>]*>.*?(?:</\1\s*>|\Z)",
             re.DOTALL | re.IGNORECASE,
         ),
     ),
