@@ -15,9 +15,10 @@ import comity
 ROOT = Path(comity.__file__).parent
 FLOORS = {
     "errors": 0,
+    "fields": 0,
     "urls": 0,
     "domains": 0,
-    "http_date": 0,
+    "http": 0,
     "_compiled": 0,
     "_cython": 0,
     "_extras": 0,

@@ -87,6 +87,7 @@ PIECES = st.lists(st.sampled_from([*PARTS, "/a", "%2e", "b", "é", "#"]), max_si
 
 @given(PIECES, st.lists(PIECES, max_size=4))
 @example("/..;jsessionid=/(S(lit3py55t21z5v55vlm25s55))/..", [])
+@example("?&utm_", [])
 def test_cleaning_is_idempotent_and_keeps_the_normal_form(path: str, values: list[str]) -> None:
     try:
         url = urls.normalise("http://a.example/" + path)

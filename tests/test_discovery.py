@@ -252,11 +252,14 @@ INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</s
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_sitemap_given_to_start_from_is_read_as_one(named: bool, site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content_type", ["application/xml", "text/html"])
+def test_a_sitemap_given_to_start_from_is_read_as_one(
+    named: bool, content_type: str, site: Site, tmp_path: Path
+) -> None:
     index, parts = site.url("/lists/all.xml"), [site.url("/lists/1.xml"), site.url("/lists/2.xml.gz")]
     site.set("/robots.txt", f"Sitemap: {index}\n" if named else "User-agent: *\nDisallow:\n")
     locs = "".join(f"<sitemap><loc>{part}</loc></sitemap>" for part in parts)
-    site.set("/lists/all.xml", INDEX.format(locs), content_type="application/xml")
+    site.set("/lists/all.xml", INDEX.format(locs), content_type=content_type)
     site.set("/lists/1.xml", urlset(site, "/a"), content_type="text/plain")
     packed = gzip.compress(urlset(site, "/b").encode())
     site.set("/lists/2.xml.gz", packed, content_type="application/gzip")

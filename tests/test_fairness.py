@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +12,12 @@ import pytest
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
+from comity._compiled import engine
 from comity.audit.prove import prove
 from comity.crawler import reading, waking
 from comity.crawler.outcome import Outcome
 from comity.frontier import Batch, Frontier
-from comity.policy import RobotsResult, Ruling, ruling
+from comity.policy import OriginPolicy, RobotsResult, origin_policy
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'
@@ -106,17 +110,17 @@ def test_a_rule_set_that_takes_long_is_known_as_slow_and_asked_once_about_a_url(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers: list[str] = []
-    brief = ruling.brief
+    brief = origin_policy.brief
 
     def noting(robots: Any, url: str, agent: str) -> Any:
         answers.append(url)
         return brief(robots, url, agent)
 
-    monkeypatch.setattr(ruling, "brief", noting)
+    monkeypatch.setattr(origin_policy, "brief", noting)
     result = RobotsResult.from_response(
         "http://a.example", "http://a.example/robots.txt", 200, rules(5_000).encode(), policy=QUICK, fetched_at=0.0
     )
-    slow = Ruling(QUICK, result)
+    slow = OriginPolicy(QUICK, result)
     long, short = "http://a.example/" + "123a" * 400, "http://a.example/x"
     assert slow.is_slow(long)
     assert not slow.is_slow(short)
@@ -126,6 +130,62 @@ def test_a_rule_set_that_takes_long_is_known_as_slow_and_asked_once_about_a_url(
     assert slow.decide(long).may_fetch is allowed
     assert slow.allows(long) is allowed
     assert answers == [long]
+
+
+def test_others_have_their_turn_while_one_answer_takes_long(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/9{'x' * 300}"
+    site.set("/robots.txt", rules(400))
+    site.link("/", path)
+    site.link(path)
+    turns, passed = Turns(), []
+    answer = Ruling._answer
+
+    def noting(self: Ruling, robots: Any, url: str) -> Any:
+        if self.is_slow(url):
+            before, end = turns.number, time.monotonic() + HANGS
+            while turns.number < before + 2 and time.monotonic() < end and threading.current_thread() != loops_own:
+                time.sleep(0.001)
+            passed.append(turns.number - before)
+        return answer(self, robots, url)
+
+    loops_own = threading.current_thread()
+    monkeypatch.setattr(ruling, "SLOW", 100_000)
+    monkeypatch.setattr(Ruling, "_answer", noting)
+    asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
+    assert {record["url"] for record in records(tmp_path, "pages")} == {site.url("/"), site.url(path)}
+    assert len(passed) == 1
+    assert passed[0] >= 2
+
+
+def test_other_threads_go_on_while_the_compiled_engine_answers_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine() != "compiled":
+        pytest.skip("the interpreter itself lets other threads go on")
+    robots, url = parse(rules(40_000)), "http://a.example/" + "0123456789a" * 180
+    robots.allowed("http://a.example/", "comity")
+    ticks, during = 0, 0
+
+    def ask() -> None:
+        nonlocal during
+        before = ticks
+        robots.allowed(url, "comity")
+        during = ticks - before
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(HANGS)  # from now on a thread gives way only where it says so
+    try:
+        for _ in range(50):
+            asking = threading.Thread(target=ask)
+            asking.start()
+            while asking.is_alive():
+                time.sleep(0.001)
+                ticks += 1
+            if during:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    assert during > 0
 
 
 def test_urls_that_rules_take_long_to_answer_about_are_asked_about_when_they_have_their_turn(
@@ -138,15 +198,15 @@ def test_urls_that_rules_take_long_to_answer_about_are_asked_about_when_they_hav
     for path in good:
         site.link(path)
     turns, at = Turns(), []
-    answer = Ruling._answer
+    answer = OriginPolicy._answer
 
-    def noting(self: Ruling, robots: Any, url: str) -> Any:
+    def noting(self: OriginPolicy, robots: Any, url: str) -> Any:
         if self.is_slow(url):
             at.append((turns.number, url))
         return answer(self, robots, url)
 
-    monkeypatch.setattr(ruling, "SLOW", 100_000)
-    monkeypatch.setattr(Ruling, "_answer", noting)
+    monkeypatch.setattr(origin_policy, "SLOW", 100_000)
+    monkeypatch.setattr(OriginPolicy, "_answer", noting)
     crawler = asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url(path) for path in ("/", *good)}
     assert {record["url"] for record in records(tmp_path, "refusals")} == {site.url(path) for path in bad}

@@ -28,7 +28,7 @@ from comity.audit.report.figures import gather
 from comity.audit.report.page import html
 from comity.errors import Timeout
 from comity.frontier.database import lock
-from comity.net.exchange import Exchange
+from comity.net.request_record import RequestRecord
 
 LOOPBACK = ("127.0.0.0/8",)
 ROBOTS = "User-agent: *\nCrawl-delay: 0.04\nDisallow: /no\nAllow: /no/but-yes\n"
@@ -1125,21 +1125,21 @@ def test_hosts_that_share_a_pace_while_one_body_takes_its_time_are_proved(tmp_pa
 # What the client tells of
 
 
-def told(work: Callable[[AsyncClient], Any], **settings: Any) -> list[Exchange]:
+def told(work: Callable[[AsyncClient], Any], **settings: Any) -> list[RequestRecord]:
     """The exchanges that a client tells of while it does some work."""
-    exchanges: list[Exchange] = []
+    exchanges: list[RequestRecord] = []
 
     async def run() -> None:
         policy = Policy(min_interval=0, backoff=0, allow_addresses=LOOPBACK)
         async with AsyncClient(policy, ClientSettings(**settings)) as client:
-            client.on_exchange = exchanges.append
+            client._session.on_request = exchanges.append
             await work(client)
 
     asyncio.run(run())
     return exchanges
 
 
-def brief(exchanges: list[Exchange], site: Site) -> list[tuple[str, int | None, str | None]]:
+def brief(exchanges: list[RequestRecord], site: Site) -> list[tuple[str, int | None, str | None]]:
     return [(exchange.url.removeprefix(site.url("")), exchange.status, exchange.error) for exchange in exchanges]
 
 
@@ -1174,8 +1174,8 @@ def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
 
     async def work(client: AsyncClient) -> None:
         with pytest.raises(Timeout):
-            await client.fetch(site.url("/slow"))
-        task = asyncio.ensure_future(client.fetch(site.url("/slow")))
+            await client._session.fetch(site.url("/slow"))
+        task = asyncio.ensure_future(client._session.fetch(site.url("/slow")))
         while site.paths().count("/slow") < 2:
             await asyncio.sleep(0.01)
         task.cancel()

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import web
+from libraries import chromium
 from sites import HANGS, Handler, Site
-from wrapped import chromium
 
 import comity
 from comity.audit.prove import prove

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,34 @@ def test_columns_get_wider_with_the_crawl_and_lose_no_request() -> None:
     assert len(line.bins["2xx"]) == BINS
     line.add(1e11, "304")
     assert sum(map(sum, line.bins.values())) == 100_001
+
+
+def test_what_a_site_or_a_file_says_is_text_in_the_report(tmp_path: Path, site: Site) -> None:
+    furnish(site)
+    folder = tmp_path / "crawl"
+    crawl(folder, site.url("/"))
+    hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7 * 7 }}{% raw %}\u202e\x00"
+    lines = []
+    for line in (folder / "ledger.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        for name in ("agent", "version", "host", "rule", "error", "hash", "verdict"):
+            if isinstance(record.get(name), str):
+                record[name] = hostile + record[name]
+        if "seeds" in record:
+            record["seeds"] = [hostile] * 5
+        if record["kind"] == "robots":
+            record |= {"outcome": "unreachable", "origin": f"http://{hostile}.example"}
+        lines.append(json.dumps(record))
+    (folder / "ledger.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "failures.jsonl").write_text(json.dumps({"url": "u", "why": hostile}) + "\n")
+    text = text_of(folder)
+    assert text.count("&lt;script&gt;alert(1)") >= 6
+    assert "{{ 7 * 7 }}" in text
+    assert "onerror" in text
+    for never in ("<script", "<img", "\u202e", "\x00", "49"):
+        assert never not in text.partition("</style>")[2]
+    assert re.findall(
+        r"<(?!/?(?:h[12]|p|span|div|b|section|table|thead|tbody|tr|t[dh]|code|wbr|footer|svg|rect|line|text|"
+        r"small|br|main|body|html)\b)",
+        text.partition("</style>")[2],
+    ) == ["<"], "the end of the head"

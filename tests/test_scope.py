@@ -158,7 +158,7 @@ def test_whatever_the_patterns_and_urls_are_both_questions_agree(
     "wrong",
     [
         {"scope": "everything"},
-        {"include": "/blog"},
+        {"include": "blog"},
         {"include": ("blog",)},
         {"exclude": ("ftp://x/",)},
         {"max_bytes": 0},

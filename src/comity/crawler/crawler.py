@@ -43,8 +43,8 @@ from comity.crawler.watch.watching import UNREACHABLE, Watch
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
-from comity.net import AsyncClient, ClientSettings, Clock
-from comity.policy import Policy, Ruling
+from comity.net import ClientSettings, Clock, Session
+from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
@@ -124,7 +124,7 @@ class Crawler:
         self._frontier: Frontier
         self._sink: GuardedSink
         self._ledger: Ledger
-        self._client: AsyncClient
+        self._client: Session
         self._admission: Admission
         self._spending: Spending
         self._duplicates: Duplicates
@@ -200,13 +200,14 @@ class Crawler:
             self._sink.opened(self._writer),
             ExitStack() as resources,
         ):
-            async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
+            async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._waits = resources.enter_context(
                     Waits(self.folder / "frontier.waits", self._client, self._clock, self._recall)
                 )
                 self._start()
-                self._waits.then, self._client.on_report = self._client.on_report, self._waits.heard
-                self._client.on_exchange = self._outcome.request
+                driver = self._client.driver
+                self._waits.then, driver.on_report = driver.on_report, self._waits.heard
+                self._client.on_request = self._outcome.request
                 await self._commit()
                 self._begin()
                 if self.on_begin is not None:
@@ -258,7 +259,7 @@ class Crawler:
         remember("seeds", self.seeds)
         remember("plugins", self._plugins.names)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._watch.began(self._frontier, self._client.pause)
+        self._watch.began(self._frontier, self._client.driver.pause)
         requests = max(settings.concurrency, self._client_settings.connections)
         self._memory = Memory(settings.body_memory, requests, self._wake.set)
         self._outcome = Outcome(self._watch, self._ledger, self._memory, refresh=refresh.number if refresh else 0)
@@ -396,9 +397,9 @@ class Crawler:
         for name in commit.hosts:
             self._schedule.found(name)
 
-    def _ruling_at_once(self, url: str) -> Ruling | None:
+    def _ruling_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""
-        ruling = self._client.ruling_now(url)
+        ruling = self._client.origin_policy(url)
         return None if ruling is None or ruling.is_slow(url) else ruling
 
     def _waiting(self) -> int:

@@ -20,7 +20,7 @@ from comity.crawler.again import policies
 from comity.crawler.digest import digest
 from comity.crawler.sinks.appended import AppendedFile
 from comity.net import Clock, Response
-from comity.net.exchange import Exchange
+from comity.net.request_record import RequestRecord
 from comity.policy import Decision, Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
@@ -105,7 +105,7 @@ class Ledger:
             }
         )
 
-    def request(self, exchange: Exchange) -> None:
+    def request(self, exchange: RequestRecord) -> None:
         """A request that is over, whatever came of it."""
         origin, interval = exchange.origin, exchange.interval
         kept: float | None = None

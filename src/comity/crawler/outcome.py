@@ -26,7 +26,7 @@ from comity.crawler.watch.watching import Watch
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, Found, Frontier, Kind, State, Visit
 from comity.net import Response
-from comity.net.exchange import Exchange
+from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
 
 RECORD = 1000  # bytes of a record beside its body, about
@@ -168,7 +168,7 @@ class Outcome:
         self.stats.redirects += 1
         self.done(entry)
 
-    def request(self, exchange: Exchange) -> None:
+    def request(self, exchange: RequestRecord) -> None:
         """A request is over, whatever came of it."""
         self._ledger.request(exchange)
         self._watch.request(exchange)

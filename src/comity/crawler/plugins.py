@@ -9,13 +9,15 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from comity import urls
 from comity.crawler.sinks import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError
-from comity.net import Response
 from comity.signals.links import Link, Page
+
+if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
+    from comity.net import Response
 
 
 @runtime_checkable
@@ -47,7 +49,7 @@ class Expanded:
 class Expander(Protocol):
     """What is made of a page."""
 
-    def expand(self, response: Response) -> Expanded:
+    def expand(self, response: "Response") -> Expanded:
         """Records and further URLs from one page. A page on which this raises is recorded as a failure."""
         ...
 
@@ -200,7 +202,7 @@ class Plugins:
         except (Exception, SystemExit) as error:
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
-    def expand(self, response: Response) -> Expanded:
+    def expand(self, response: "Response") -> Expanded:
         """What the expander makes of a page.
 
         Raises:

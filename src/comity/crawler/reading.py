@@ -145,9 +145,9 @@ class Reader:
     def lists(self, entry: Entry, response: Response) -> bool:
         """Whether an answer is a sitemap or a feed to be read: it was found as one, a robots.txt names it, or it was
         given by hand and is one."""
-        if entry.kind is Kind.SITEMAP or not self._settings.sitemaps or response.content_type in HTML:
+        if entry.kind is Kind.SITEMAP or not self._settings.sitemaps:
             return entry.kind is Kind.SITEMAP
-        if self._admission.names(entry.url):
+        if self._admission.names(entry.url) and response.content_type not in HTML:
             return True
         return entry.depth == 0 and discovery.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 

@@ -17,7 +17,7 @@ from comity.crawler.sparing import needed
 from comity.crawler.stats import Stats
 from comity.crawler.visiting import Visitor
 from comity.frontier import Entry, Frontier, Kind
-from comity.net import AsyncClient, Clock
+from comity.net import Clock, Session
 
 REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
@@ -48,7 +48,7 @@ class Schedule:
         self._wake = wake
         # Known when the crawl starts:
         self._frontier: Frontier
-        self._client: AsyncClient
+        self._client: Session
         self._visitor: Visitor
         self._spending: Spending
         self._outcome: Outcome
@@ -58,7 +58,7 @@ class Schedule:
     def began(
         self,
         frontier: Frontier,
-        client: AsyncClient,
+        client: Session,
         visitor: Visitor,
         spending: Spending,
         outcome: Outcome,
@@ -75,7 +75,7 @@ class Schedule:
         self._refresh = refresh
         self._is_shared = client.policy.pace_by != "host"
         if self._is_shared:
-            client.on_report = self._release
+            client.driver.on_report = self._release
 
     def is_full(self, now: float) -> bool:
         """Whether no visit may be started now.
@@ -115,14 +115,14 @@ class Schedule:
 
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
-        ready_at = max(host.not_before, self._client.ready_at(host.name))
+        ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             self.hosts.push(host, ready_at)
             return
         used_up = self._spending.used_up_on(host.name, now, under_way=len(host.under_way))
         if used_up or (not host.queue and not self._refill(host)):
             if self._parked:
-                self._next(self._client.pace_of(host.name) or host.name)
+                self._next(self._client.driver.gate.pace_of(host.name) or host.name)
             return
         if self._is_shared and not self._takes_pace(host):
             return
@@ -163,7 +163,7 @@ class Schedule:
 
     def _takes_pace(self, host: Host) -> bool:
         """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
-        pace = self._client.pace_of(host.name)
+        pace = self._client.driver.gate.pace_of(host.name)
         if pace is None or not _is_paced(host):
             return True
         if self._holders.setdefault(pace, host) is host:
@@ -198,18 +198,21 @@ class Schedule:
         if _is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
                 return
-            ready_at = max(host.not_before, self._client.ready_at(host.name))
+            ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             self._stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
             self.hosts.push(host, ready_at)
         elif len(host.under_way) < self._settings.per_host:
-            self.hosts.push(host, max(host.not_before, self._client.ready_at(host.name)))
+            self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
 
     def _visited(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
         self._quick.pop(task, None)
         host.under_way.discard(entry.id)
         host.sitemaps -= entry.kind is Kind.SITEMAP
-        if self._holders and self._holders.get(pace := self._client.pace_of(host.name) or host.name) is host:
+        if (
+            self._holders
+            and self._holders.get(pace := self._client.driver.gate.pace_of(host.name) or host.name) is host
+        ):
             self._release(pace)
         self._wake()
         if task.cancelled():

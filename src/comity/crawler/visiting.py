@@ -33,7 +33,7 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.frontier import Entry, Kind, Visit
-from comity.net import AsyncClient, Response
+from comity.net import Response, Session
 from comity.policy import Decision
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Visitor:
 
     def __init__(
         self,
-        client: AsyncClient,
+        client: Session,
         reader: Reader,
         spending: Spending,
         outcome: Outcome,
@@ -90,7 +90,7 @@ class Visitor:
         """Cancel the visits that wait for their turn or for the browser: their URLs wait in the frontier."""
         for task in self._rendering:
             task.cancel()
-        self._client.give_up_waiting()
+        self._client.driver.give_up_waiting()
 
     async def close(self) -> None:
         """End the browser, if there is one; no visit may be under way."""
@@ -105,8 +105,10 @@ class Visitor:
             return None
         claim = self._memory.claim()
         try:
-            if self._client.pace_of(host.name) is None:  # its turn comes again once it is known whose pace it shares
-                await self._client.find_pace(host.name)
+            if (
+                self._client.driver.gate.pace_of(host.name) is None
+            ):  # its turn comes again once it is known whose pace it shares
+                await self._client.driver.find_pace(host.name)
                 return entry
             # robots.txt first, origin by origin; the URL has its turn when the host is ready again
             if host.delay is None or origin not in self._origins:
@@ -164,11 +166,11 @@ class Visitor:
 
         Such a URL was not asked about when it was found: a page may name thousands.
         """
-        ruling = self._client.ruling_now(url)
+        ruling = self._client.origin_policy(url)
         if ruling is not None and ruling.is_slow(url):
             async with self._scales:
                 begun = perf_counter()
-                ruling.allows(url)
+                await asyncio.get_running_loop().run_in_executor(None, ruling.allows, url)
                 await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
     async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":
@@ -235,7 +237,7 @@ class Visitor:
         if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
             self._outcome.refused(entry, decision)
             return
-        until = self._client.robots_until(entry.url)
+        until = self._client.driver.gate.robots.of(urls.origin(entry.url)).fresh_until
         self._unreachable.postpone(entry, host.name, urls.origin(entry.url), decision, until=until)
         host.delay = None  # robots.txt comes first again
 

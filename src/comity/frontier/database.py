@@ -154,11 +154,18 @@ def explained_files(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise no_room(path) from error
-        if error.errno in LACKING:
-            raise _lacking(path, error) from error
-        raise StorageError(f"{path}: {error.strerror or error}", hint="check the folder and its permissions") from error
+        raise system_error(error, path) from error
+
+
+def system_error(error: OSError, path: Path) -> StorageError:
+    """What the system says about a file or folder of ours, in words for people."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return no_room(path)
+    if error.errno in LACKING:
+        return _lacking(path, error)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StorageError(f"{path} cannot be written: {error.strerror}", hint="choose another folder with -o")
+    return StorageError(f"{path}: {error.strerror or error}", hint="check the folder and its permissions")
 
 
 def no_room(path: Path) -> StorageError:

@@ -32,4 +32,4 @@ cdef class Matcher:
 cdef class Asked:
     cdef readonly dict _matchers
 
-cdef unsigned int spread(unsigned int key) noexcept
+cdef unsigned int spread(unsigned int key) noexcept nogil

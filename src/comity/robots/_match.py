@@ -27,6 +27,7 @@ if not cython.compiled:  # compiled, it comes from the .pxd file, without Python
 
 FEW = 12  # wildcard patterns that are simply tried one after the other
 _SEEN = cython.declare(cython.uint, 1 << 13)  # bits of the filter before the hash table
+_LONG = cython.declare(cython.longlong, 1_000_000)  # wildcard patterns times octets: an answer may take milliseconds
 
 
 class Tables:
@@ -116,8 +117,17 @@ class Matcher:
 @cython.cfunc
 @cython.inline
 def _best(self: Matcher, path: bytes) -> cython.ulonglong:
+    octets: cython.p_const_char
+    length: cython.Py_ssize_t
+    best: cython.ulonglong
     if cython.compiled:
-        return _best_packed(self, path, len(path))
+        octets = path
+        length = len(path)
+        if self._wild_count * length <= _LONG:
+            return _best_packed(self, octets, length)
+        with cython.nogil:  # other threads go on meanwhile
+            best = _best_packed(self, octets, length)
+        return best
     return _best_of(self._tables, path)
 
 
@@ -211,6 +221,7 @@ def _answer(matcher: Matcher, url: object, agent: object) -> cython.bint:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def spread(key: cython.uint) -> cython.uint:
@@ -221,6 +232,7 @@ def spread(key: cython.uint) -> cython.uint:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _best_packed(self: Matcher, path: cython.p_const_char, length: cython.Py_ssize_t) -> cython.ulonglong:
     best: cython.ulonglong = 0
@@ -263,6 +275,7 @@ def _best_packed(self: Matcher, path: cython.p_const_char, length: cython.Py_ssi
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _matches_wild(
@@ -273,6 +286,7 @@ def _matches_wild(
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _best_filed(
     self: Matcher, path: cython.p_const_char, length: cython.Py_ssize_t, best: cython.ulonglong

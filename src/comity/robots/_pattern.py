@@ -34,6 +34,7 @@ def matches(pattern: bytes, path: bytes) -> bool:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def matches_octets(
     pattern: cython.p_const_char, size: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t
@@ -69,6 +70,7 @@ def matches_octets(
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _find(
     path: cython.p_const_char,

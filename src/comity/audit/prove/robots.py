@@ -14,10 +14,10 @@ from typing import BinaryIO, Self
 from comity.audit.prove.pace import TOLERANCE
 from comity.crawler.lines import Line, Record, load
 from comity.errors import ComityError, InputError
-from comity.policy import Decision, Policy, RobotsResult, Ruling
+from comity.http import REDIRECTS
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.presets import DAY
 
-REDIRECTS = (301, 302, 303, 307, 308)
 _RULINGS = 16 * 1024 * 1024  # bytes of robots.txt files held parsed
 _OVERHEAD = 2048  # bytes that one costs beside its text
 _COPIES = 64  # answers of one origin held
@@ -83,7 +83,9 @@ class Evidence:
     def __init__(self, bodies: Bodies) -> None:
         self.cached = 0
         self._bodies = bodies
-        self._rulings: OrderedDict[int, tuple[Ruling, int]] = OrderedDict()  # by the number of the record; with bytes
+        self._rulings: OrderedDict[int, tuple[OriginPolicy, int]] = (
+            OrderedDict()
+        )  # by the number of the record; with bytes
         self._held = 0
         self._copies: dict[str, list[_Copy]] = {}
         self._asked: dict[str, Record] = {}  # origin -> the last request for its robots.txt, until its answer is met
@@ -167,7 +169,7 @@ class Evidence:
         """Decide about the URL of a request or refusal again; the decision, and what is wrong with its evidence."""
         problems: list[str] = []
         if policy.mode == "ignore":
-            ruling = Ruling(policy, None)
+            ruling = OriginPolicy(policy, None)
         else:
             copies = self._copies.get(origin, [])
             place = _cited(copies, record)
@@ -203,10 +205,10 @@ class Evidence:
             for number, _ in late:
                 yield number, "the robots.txt it cites was too old"
 
-    def _ruling(self, copy: _Copy, policy: Policy) -> Ruling:
+    def _ruling(self, copy: _Copy, policy: Policy) -> OriginPolicy:
         if copy.number not in self._rulings:
             result = self._result(copy.record, policy)
-            self._rulings[copy.number] = Ruling(policy, result), len(result.body) + _OVERHEAD
+            self._rulings[copy.number] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD
             self._held += self._rulings[copy.number][1]
             while self._held > _RULINGS and len(self._rulings) > 1:
                 self._held -= self._rulings.popitem(last=False)[1][1]

@@ -80,7 +80,8 @@ class Cleaning:
         kept = [parameter for parameter in parameters if not _is_noise(parameter, idle)]
         if len(kept) == len(parameters):
             return url
-        return f"{path}?{'&'.join(kept)}" if kept else path
+        left = "&".join(kept)
+        return f"{path}?{left}" if left else path
 
     def _idle(self, url: str) -> frozenset[str]:
         """The parameters that mean nothing to the site on this path."""

@@ -12,7 +12,7 @@ from comity.crawler.admit.discovery import Candidate
 from comity.crawler.outcome import Outcome
 from comity.errors import InvalidURL
 from comity.frontier import Found, Kind, State
-from comity.policy import Ruling
+from comity.policy import OriginPolicy
 
 RECENT = 100_000  # URLs remembered in memory to spare the frontier most repeats
 
@@ -24,7 +24,7 @@ class Intake:
         ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
     """
 
-    def __init__(self, admission: Admission, ruling: Callable[[str], Ruling | None], outcome: Outcome) -> None:
+    def __init__(self, admission: Admission, ruling: Callable[[str], OriginPolicy | None], outcome: Outcome) -> None:
         self._admission = admission
         self._ruling = ruling
         self._outcome = outcome

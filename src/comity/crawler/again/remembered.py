@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from comity.crawler.settings import CrawlSettings
 from comity.errors import InvalidSetting
+from comity.fields import settings_of
 from comity.frontier import View
 
 FACT: Final = "settings"
@@ -69,7 +70,7 @@ def in_force(
     before = dict(begun)
     if refresh:
         before.pop("trust_lastmod", None)
-    if (more := now.get("exclude")) and isinstance(more, tuple):
+    if more := settings_of(CrawlSettings)["exclude"].checked(now.get("exclude", ())):
         now["exclude"] = tuple(dict.fromkeys((*before.get("exclude", ()), *more)))
     return CrawlSettings(**{**before, **now})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity.frontier.database import explained_files
-from comity.net import AsyncClient, Clock
+from comity.net import Clock, Session
 
 
 class Waits:
@@ -30,7 +30,7 @@ class Waits:
         StorageError: the file cannot be opened or read.
     """
 
-    def __init__(self, path: Path, client: AsyncClient, clock: Clock, recall: Callable[[str, Any], Any]) -> None:
+    def __init__(self, path: Path, client: Session, clock: Clock, recall: Callable[[str, Any], Any]) -> None:
         self.then: Callable[[str], None] | None = None
         self._path = path
         self._client = client
@@ -52,7 +52,7 @@ class Waits:
 
     def heard(self, pace: str) -> None:
         """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
-        seconds, interval = self._client.wait_of(pace)
+        seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
         known = max(self._intervals.get(pace, 0.0), self._least)
         if interval > known or seconds > max(known, interval):
             line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval]) + "\n"
@@ -77,9 +77,12 @@ class Waits:
             if self._trouble is not None:
                 raise self._trouble
         wall = self._clock.wall()
-        waits = {key: (wall + seconds, seconds) for key, seconds in self._client.waits().items()}
+        waits = {
+            key: (wall + seconds, seconds)
+            for key, seconds in self._client.driver.gate.throttles.delays(self._clock.monotonic()).items()
+        }
         self._taken = self._written
-        return {"waits": waits, "intervals": self._client.intervals(), "at_rest": at_rest}
+        return {"waits": waits, "intervals": self._client.driver.gate.throttles.intervals(), "at_rest": at_rest}
 
     def committed(self) -> None:
         """What `facts` gave last is durable."""
@@ -105,7 +108,9 @@ class Waits:
             others = self._least
             for key in waits.keys() | intervals.keys():
                 waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))
-        self._client.left_alone(waits, intervals=intervals, others=others)
+        self._client.driver.gate.throttles.restore_delays(
+            waits, self._clock.monotonic(), intervals=intervals, others=others
+        )
 
     def _lines(self) -> list[tuple[str, float, float, float]]:
         """What was heard in the run before; a line that a crash cut short is none."""

@@ -13,7 +13,7 @@ from comity import urls
 from comity.crawler.rendering import sharing
 from comity.crawler.rendering.scripts import KINDS, Scripts
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
-from comity.net import AsyncClient, Response
+from comity.net import Response, Session
 from comity.net.settings import OURS, SHARED
 from comity.policy import Decision
 
@@ -61,7 +61,7 @@ class Parts:
         response: Response,
         *,
         most: int,
-        client: AsyncClient,
+        client: Session,
         scripts: Scripts,
         refused: Callable[[Decision], None],
         copied: Callable[[Response], None],

@@ -21,7 +21,7 @@ from comity.crawler.rendering.scripts import Scripts
 from comity.crawler.settings import CrawlSettings
 from comity.errors import ComityError, RenderingFailed
 from comity.frontier import Entry
-from comity.net import AsyncClient, Response
+from comity.net import Response, Session
 from comity.policy import Decision
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Renderer:
         MissingExtra, InvalidSetting: see Browser.
     """
 
-    def __init__(self, client: AsyncClient, settings: CrawlSettings, outcome: Outcome, ledger: Ledger) -> None:
+    def __init__(self, client: Session, settings: CrawlSettings, outcome: Outcome, ledger: Ledger) -> None:
         self.pages = 0
         self._client = client
         self._settings = settings

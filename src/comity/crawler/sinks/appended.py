@@ -3,12 +3,12 @@
 The ground on which every sink with plain files stands. It never reads what it wrote.
 """
 
-import errno
 import os
 from contextlib import suppress
 from pathlib import Path
 
 from comity.errors import StorageError
+from comity.frontier.database import system_error
 from comity.frontier.durable import sync_folder
 
 MOST_HELD = 1024 * 1024  # bytes held in memory, about
@@ -36,7 +36,7 @@ class AppendedFile:
         try:
             self._file = path.open("ab", buffering=0)
         except OSError as error:
-            raise explained(error, path.parent) from error
+            raise system_error(error, path.parent) from error
         try:
             self.length = self._file.tell()
             if self.length < committed:
@@ -50,7 +50,7 @@ class AppendedFile:
             sync_folder(path.parent)
         except OSError as error:
             self._file.close()
-            raise explained(error, path.parent) from error
+            raise system_error(error, path.parent) from error
         except StorageError:
             self._file.close()
             raise
@@ -64,7 +64,7 @@ class AppendedFile:
             try:
                 self._write()
             except OSError as error:
-                raise explained(error, self.path.parent) from error
+                raise system_error(error, self.path.parent) from error
 
     def flush(self) -> int:
         """Write what was added, have the disk keep it, and return the length reached."""
@@ -73,7 +73,7 @@ class AppendedFile:
                 self._write()
                 os.fsync(self._file.fileno())
             except OSError as error:
-                raise explained(error, self.path.parent) from error
+                raise system_error(error, self.path.parent) from error
             self.length += self.pending
             self.pending = 0
         return self.length
@@ -93,12 +93,3 @@ class AppendedFile:
         self._held = 0
         while rest:
             rest = rest[self._file.write(rest) :]
-
-
-def explained(error: OSError, folder: Path) -> StorageError:
-    """The operating system's error in words for people."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return StorageError(f"no room left in {folder}", hint="free some, then run again with --resume")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StorageError(f"{folder} cannot be written: {error.strerror}", hint="choose another folder with -o")
-    return StorageError(f"{folder}: {error.strerror or error}")

@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from comity.crawler import plugins
 from comity.crawler.sinks import CHANNELS, Answer, Channel, Sink
-from comity.crawler.sinks.appended import explained
 from comity.crawler.sinks.stored import Stored
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Frontier
+from comity.frontier.database import system_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class GuardedSink:
         except StorageError:
             raise
         except OSError as error:
-            raise explained(error, self._folder) from error
+            raise system_error(error, self._folder) from error
         except Exception as error:
             raise StorageError(
                 f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",

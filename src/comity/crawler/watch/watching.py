@@ -16,9 +16,9 @@ from comity.crawler.stats import Stats
 from comity.crawler.watch.shown import shown
 from comity.crawler.watch.tally import Commits, Tally
 from comity.frontier import Frontier, State
-from comity.gate.pacing import Pause
+from comity.gate.throttle import Pause
 from comity.net import Clock
-from comity.net.exchange import Exchange
+from comity.net.request_record import RequestRecord
 from comity.policy import RobotsResult
 
 RECENT: Final = 10.0  # seconds that the current pace is measured over
@@ -98,7 +98,7 @@ class Watch:
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))
 
-    def request(self, exchange: Exchange) -> None:
+    def request(self, exchange: RequestRecord) -> None:
         """A request is over, whatever came of it."""
         status = exchange.status
         counts = self.tally.content if exchange.origin is None else self.tally.robots
@@ -161,7 +161,7 @@ class Watch:
             since, before = at, pages
         return (self.stats.pages - before) / max(now - since, 1.0)
 
-    def _trouble(self, exchange: Exchange) -> None:
+    def _trouble(self, exchange: RequestRecord) -> None:
         if exchange.origin is not None or exchange.error == "given up" or not log.isEnabledFor(logging.WARNING):
             return  # of a robots.txt the crawl is told what it means
         host = urls.host(exchange.url)
