@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from comity import CrawledPage
-from comity.audit import report
 from comity.mcp.answers import Unanswerable, short, when
 from comity.mcp.crawls import Crawl
 from comity.mcp.kept import Page
@@ -179,6 +178,8 @@ async def _made(service: Service, crawled: CrawledPage) -> Page:
 
 
 def _report(uri: str, crawl: Crawl) -> dict[str, Any]:
+    from comity.audit import report  # late: few ask for one
+
     target: Path = crawl.folder / "report.html"
     report.write(crawl.folder, target)
     text = target.read_text("utf-8")
