@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -72,6 +72,9 @@ test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT
 
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
 	$(BIN)/python benchmarks/tampering.py
+
+conformance: $(VENV)/tested ## the protocol's own suite on comity mcp; installs it and Node 22 into .conformance with npm
+	$(BIN)/python benchmarks/conformance.py
 
 SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour

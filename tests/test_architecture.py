@@ -38,11 +38,11 @@ FLOORS = {
     "crawler": 8,
     "audit": 9,
     "configuration": 9,
-    "cli": 10,
-    "web": 10,
     "mcp": 10,
+    "cli": 11,
+    "web": 11,
     "demo": 9,
-    "__main__": 11,
+    "__main__": 12,
 }
 IMPURE = {"socket", "asyncio", "aiohttp", "time", "sqlite3", "subprocess", "threading", "http", "requests"}
 

@@ -11,7 +11,18 @@ from typing import Any
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import AGENT, ALLOW_ADDRESS, DIALECT, LIMITS, PURPOSE, WATCHING, loaded, option_for, together
+from comity.cli.options import (
+    AGENT,
+    ALLOW_ADDRESS,
+    DIALECT,
+    LIMITS,
+    PURPOSE,
+    SERVING,
+    WATCHING,
+    loaded,
+    option_for,
+    together,
+)
 from comity.cli.terminal import complain, say
 from comity.errors import ComityError
 
@@ -331,6 +342,37 @@ def report(folder: Path, output: Path) -> Exit:
         complain(f"{folder}: {damage}; comity prove says more")
     say(f"report in {output}")
     return Exit.DONE
+
+
+@app.command()
+@SERVING
+@AGENT
+@_preset
+@_config
+@ALLOW_ADDRESS
+def mcp(
+    http: str | None,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    folder: Path | None,
+    crawl_pages: int,
+    crawl_seconds: float,
+    **options: Any,
+) -> Exit:
+    """Serve tools for agents by the Model Context Protocol: on standard input and output, or over HTTP."""
+    from comity.cli import mcp as command
+
+    return command.serve(
+        loaded(**options),
+        http=http,
+        token_file=token_file,
+        allowed_hosts=allow_host,
+        allowed_origins=allow_origin,
+        folder=folder,
+        pages=crawl_pages,
+        seconds=crawl_seconds,
+    )
 
 
 def main() -> None:

@@ -133,3 +133,37 @@ WATCHING: Final = together(
         "otherwise.",
     ),
 )
+
+SERVING: Final = together(
+    click.option(
+        "--http", metavar="ADDRESS:PORT", help="Serve over HTTP at /mcp there, such as 127.0.0.1:8766.  [stdio]"
+    ),
+    click.option(
+        "--token-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A bearer token that clients must show; needed for any ADDRESS but loopback.",
+    ),
+    click.option("--allow-host", metavar="NAME", multiple=True, help="A name that clients may call this server by."),
+    click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="An origin of web pages that may ask."),
+    click.option(
+        "--folder",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Where crawls are written.  [removed at the end]",
+    ),
+    click.option(
+        "--crawl-pages",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=100,
+        help="Ask a person beyond N pages.  [100]",
+    ),
+    click.option(
+        "--crawl-seconds",
+        metavar="S",
+        type=click.FloatRange(min=1),
+        default=600.0,
+        help="Ask a person beyond S seconds of a crawl.  [600]",
+    ),
+)
