@@ -1,9 +1,9 @@
-"""Real pages on many hosts over TLS, beside Scrapy: what crawling the web costs, not what crawling one small site does.
+"""Real pages on many hosts over TLS, beside Scrapy: what crawling the web costs, not one small site.
 
-Run by `make bench-broad HOSTS=200 COPIES=2`; needs nginx and ../shared/corpus. nginx serves the corpus' pages, packed by
-gzip, with TLS 1.3 and one certificate for all of `*.bench.test`; each host has a real robots.txt, its Crawl-delay taken
-out unless DELAY is given. Every crawler is given the same list of URLs, reads the links of each page and follows none, and
-is a process of its own, which says what it used. What it fetched is counted in its output and in nginx's log.
+Run by `make bench-broad HOSTS=200 COPIES=2`; needs nginx and ../shared/corpus. nginx serves the corpus' pages, packed
+by gzip, with TLS 1.3 and one certificate for all of `*.bench.test`; each host has a real robots.txt, its Crawl-delay
+taken out unless DELAY is given. Every crawler is given the same list of URLs, reads the links of each page and follows
+none, and is a process of its own, which says what it used. What it fetched is counted in its output and in nginx's log.
 """
 
 import argparse
@@ -46,7 +46,8 @@ class Site:
 
 def make_site(folder: Path, hosts: int, copies: int, delay: bool) -> Site:
     names = [f"host{number}.bench.test" for number in range(hosts)]
-    known = [json.loads(line) for line in gzip.open(CORPUS / "pages" / "truth.jsonl.gz", "rt", encoding="utf-8")]
+    with gzip.open(CORPUS / "pages" / "truth.jsonl.gz", "rt", encoding="utf-8") as file:
+        known = [json.loads(line) for line in file]
     files = sorted((CORPUS / "robots").glob("*.txt"))
     robots = {}
     for number, name in enumerate(names):
