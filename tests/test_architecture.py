@@ -23,6 +23,7 @@ FLOORS = {
     "_cython": 0,
     "_extras": 0,
     "_late": 0,
+    "_utf8": 0,
     "usage": 1,
     "robots": 2,
     "signals": 3,
