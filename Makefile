@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl profile-crawl bench-politeness bench-frontier test-kills test-tampering fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl bench-broad profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -50,6 +50,11 @@ bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and h
 bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, on nginx
 	$(BIN)/python benchmarks/crawl.py
 
+HOSTS ?= 200
+COPIES ?= 2
+bench-broad: $(VENV)/benched ## real pages on HOSTS=200 hosts over TLS, beside Scrapy; needs nginx and the corpus
+	$(BIN)/python benchmarks/broad.py --hosts $(HOSTS) --copies $(COPIES) $(if $(DELAY),--delay) $(ARGS)
+
 profile-crawl: $(VENV)/installed ## where the time of a page goes in a crawl
 	$(BIN)/python benchmarks/crawl_profile.py
 
@@ -60,6 +65,14 @@ URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/frontier.py $(URLS)
 
+PAGES ?= ../shared/corpus/pages
+bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages
+	$(BIN)/python benchmarks/extraction_model.py $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py documentation --pages 100
+	$(BIN)/python benchmarks/extraction.py hostile
+	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)
+
 KILLS ?= 100
 FORMAT ?= jsonl
 test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet or files
@@ -67,6 +80,9 @@ test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT
 
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
 	$(BIN)/python benchmarks/tampering.py
+
+conformance: $(VENV)/tested ## the protocol's own suite on comity mcp; installs it and Node 22 into .conformance with npm
+	$(BIN)/python benchmarks/conformance.py
 
 SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour

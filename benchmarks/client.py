@@ -122,7 +122,7 @@ def checks() -> None:
 def origins(count: int = 1_000) -> None:
     bodies = [ROBOTS.encode() + b"# %d\n" % number for number in range(count)]
     gate = Gate(POLICY)
-    gate.known("http://warm.example/", 0.0)
+    gate.origin_policy("http://warm.example/", 0.0)
     tracemalloc.start()
     for number, body in enumerate(bodies):
         origin = f"http://host{number}.example"

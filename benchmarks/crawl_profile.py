@@ -18,18 +18,21 @@ import uvloop
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.outcome import Commit
+from comity.crawler.commit import Commit
 from comity.policy import Policy
 
 PARTS = (
     ("reading the page: tags, links, encoding", ("comity.signals",)),
     (
         "discovery: scope, traps, robots.txt for each new link",
-        ("comity.crawler.admit", "comity.policy", "comity.robots"),
+        (
+            *(f"comity.crawler.{name}" for name in ("admission", "canonicalize", "scope", "traps")),
+            *("comity.policy", "comity.robots"),
+        ),
     ),
     (
         "records and ledger",
-        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "outcome", "digest", "duplicates", "page")),
+        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "commit", "duplicates")),
     ),
     ("the queue and what was met before", ("comity.frontier",)),
     ("the gate and the client", ("comity.gate", "comity.net")),

@@ -1,6 +1,6 @@
 """Fit the trees that tell content from the rest (src/comity/retrieve/content.json), and say how well they do.
 
-    python benchmarks/extraction_model.py PAGES [--folds 4] [--write]
+    python benchmarks/extraction_model.py PAGES [--folds FOLDER] [--write]
 
 PAGES is a folder with `truth.jsonl.gz` and `html/ID.html.gz` (see its README). The figure that counts is the one of
 the folds: each page is judged by trees that saw neither it nor any other page of its domain. Of the pages, only the
@@ -12,8 +12,8 @@ import gzip
 import json
 import re
 import statistics
-import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ from comity.retrieve import blocks, features, hidden, tree
 WORD = re.compile(r"\w+")
 RUN = 4
 """Words in a row by which a block's text is found in the content."""
+FOLDS = 4
+MOST_BLOCKS = 200
+"""Blocks of a page that trees are fitted to, about; of more, the long ones and a sample of the short ones."""
 TREES = 150
 PARAMETERS = {
     "objective": "cross_entropy",
@@ -44,6 +47,7 @@ PARAMETERS = {
     "seed": 1,
     "num_threads": 1,
     "deterministic": True,
+    "force_col_wise": True,
     "verbose": -1,
 }
 
@@ -52,6 +56,7 @@ PARAMETERS = {
 class Example:
     """A page: its blocks' words and numbers, and how much of each is content."""
 
+    id: str
     type: str
     domain: str
     truth: Counter[str]
@@ -59,11 +64,13 @@ class Example:
     numbers: Any
     labels: Any
     weights: Any
+    fitted: Any
+    """The blocks that trees are fitted to."""
 
 
 def examples(folder: Path) -> list[Example]:
     found = []
-    for line in gzip.decompress((folder / "truth.jsonl.gz").read_bytes()).decode().splitlines():
+    for line in gzip.decompress((folder / "truth.jsonl.gz").read_bytes()).decode().rstrip("\n").split("\n"):
         row = json.loads(line)
         html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes()).decode("utf-8", "replace")
         url = row["url"] or ""
@@ -75,24 +82,26 @@ def examples(folder: Path) -> list[Example]:
         cut = blocks.cut(page, hidden.in_page(page)[1])
         words = [WORD.findall(block.text.lower()) for block in cut]
         truth = WORD.findall(row["content"].lower())
-        if cut:
-            measured = features.measure(cut, page, url)
-            numbers = np.frombuffer(measured.numbers).reshape(len(cut), measured.width).astype(np.float32)
-        else:
-            numbers = np.zeros((0, 1), np.float32)
-        lengths = np.array([len(each) for each in words])
-        found.append(
-            Example(
-                row["type"],
-                urlsplit(url).netloc.removeprefix("www.") or row["id"],
-                Counter(truth),
-                words,
-                numbers,
-                np.array(labels(words, truth, row["content"])),
-                np.minimum(lengths, 200) / max(len(truth), 100) + 0.02 / max(1, len(words)) ** 0.5,
-            )
-        )
+        rows = features.measure(cut, page, url) if cut else None
+        found.append(example(row, words, truth, rows, labels(words, truth, row["content"])))
     return found
+
+
+def example(
+    row: dict[str, Any], words: list[list[str]], truth: list[str], rows: features.Rows | None, shares: list[float]
+) -> Example:
+    count = len(words)
+    lengths = np.array([len(each) for each in words], float)
+    weights = np.minimum(lengths, 200) / max(len(truth), 100) + 0.02 / max(1, count) ** 0.5
+    fitted = np.arange(count)
+    if count > MOST_BLOCKS:
+        chosen = np.minimum(1, MOST_BLOCKS / count * np.maximum(0.6, lengths / 12))
+        taken = np.random.default_rng(int(row["id"])).random(count) < chosen
+        weights = weights / chosen
+        fitted = np.flatnonzero(taken)
+    domain = urlsplit(row["url"] or "").netloc.removeprefix("www.") or row["id"]
+    numbers = np.frombuffer(rows.numbers).reshape(count, -1).astype(np.float32) if rows is not None else None
+    return Example(row["id"], row["type"], domain, Counter(truth), words, numbers, np.array(shares), weights, fitted)
 
 
 def labels(words: list[list[str]], truth: list[str], content: str) -> list[float]:
@@ -123,13 +132,19 @@ def labels(words: list[list[str]], truth: list[str], content: str) -> list[float
 
 
 def fit(pages: list[Example]) -> Any:
+    with_blocks = [page for page in pages if page.words]
     data = lightgbm.Dataset(
-        np.concatenate([page.numbers for page in pages if len(page.words)]),
-        np.concatenate([page.labels for page in pages if len(page.words)]),
-        weight=np.concatenate([page.weights for page in pages if len(page.words)]),
+        np.concatenate([page.numbers[page.fitted] for page in with_blocks]),
+        np.concatenate([page.labels[page.fitted] for page in with_blocks]),
+        weight=np.concatenate([page.weights[page.fitted] for page in with_blocks]),
         params=PARAMETERS,
     )
     return lightgbm.train(PARAMETERS, data, TREES)
+
+
+def asked(model: Any, pages: list[Example]) -> list[Any]:
+    """The chances of all blocks of some pages."""
+    return [model.predict(page.numbers, num_threads=1) if page.words else np.zeros(0) for page in pages]
 
 
 def agreement(page: Example, chances: Any) -> tuple[float, float]:
@@ -147,7 +162,7 @@ def agreement(page: Example, chances: Any) -> tuple[float, float]:
     return (2 * common / total if total else 1.0), float(expected[best])
 
 
-def table(model: Any, width: int) -> dict[str, Any]:
+def table(model: Any) -> dict[str, Any]:
     """The trees as columns (see comity.retrieve._forest), each node followed by the one for smaller values."""
     columns: dict[str, list[Any]] = {"features": [], "values": [], "others": []}
 
@@ -164,42 +179,50 @@ def table(model: Any, width: int) -> dict[str, Any]:
         return place
 
     roots = [add(each["tree_structure"]) for each in model.dump_model()["tree_info"]]
-    return {"width": width, "roots": roots, **columns}
+    return {"width": model.num_feature(), "roots": roots, **columns}
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("pages", type=Path)
-    arguments.add_argument("--folds", type=int, default=4, help="0 for none")
+    arguments.add_argument("--folds", type=Path, help="where to write the trees of each fold, for extraction.py web")
     arguments.add_argument("--write", action="store_true", help="fit to all pages and write content.json")
     options = arguments.parse_args()
-    started = time.monotonic()
-    pages = examples(options.pages)
-    width = max(page.numbers.shape[1] for page in pages)
-    print(f"{len(pages)} pages, {width} numbers a block, {time.monotonic() - started:.0f} s", flush=True)
-    if options.folds:
-        found: dict[str, list[float]] = defaultdict(list)
-        expected = []
-        domains = [page.domain for page in pages]
-        for seen, unseen in GroupKFold(options.folds).split(pages, groups=domains):
-            model = fit([pages[number] for number in seen])
-            for number in unseen:
-                page = pages[number]
-                if page.words:
-                    real, hoped = agreement(page, model.predict(page.numbers, num_threads=1))
-                else:
-                    real, hoped = float(not page.truth), 0.0
-                found[page.type].append(real)
-                found["all"].append(real)
-                expected.append(hoped)
-            print(f"a fold, {time.monotonic() - started:.0f} s", flush=True)
-        print("unseen pages, F1:", ", ".join(f"{name} {statistics.mean(found[name]):.3f}" for name in sorted(found)))
-        ranks = [np.argsort(np.argsort(values)) for values in (expected, found["all"])]
-        print(f"rank correlation of expected and real: {np.corrcoef(*ranks)[0, 1]:.3f}", flush=True)
-    if options.write:
-        target = Path(comity.retrieve.__path__[0]) / "content.json"
-        target.write_text(json.dumps(table(fit(pages), width), separators=(",", ":")) + "\n", encoding="utf-8")
-        print(f"{target}: {target.stat().st_size} bytes")
+    learn(examples(options.pages), options.folds, write=options.write)
+
+
+def learn(pages: list[Example], target: Path | None, *, write: bool) -> None:
+    if write:
+        place = Path(comity.retrieve.__path__[0]) / "content.json"
+        place.write_text(json.dumps(table(fit(pages)), separators=(",", ":")) + "\n", encoding="utf-8")
+        print(f"{place}: {place.stat().st_size} bytes", flush=True)
+    if target is None:
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    judged = []
+    split = GroupKFold(FOLDS).split(pages, groups=[page.domain for page in pages])
+    for number, (seen, unseen) in enumerate(split):
+        model = fit([pages[each] for each in seen])
+        fold = [pages[each] for each in unseen]
+        judged.append((fold, asked(model, fold)))
+        saved = {"unseen": [page.id for page in fold], "table": table(model)}
+        (target / f"fold-{number}.json").write_text(json.dumps(saved), encoding="utf-8")
+    said("blocks of pages unseen", judged)
+
+
+def said(name: str, judged: Iterable[tuple[list[Example], list[Any]]]) -> None:
+    """Print how well blocks were judged."""
+    found: dict[str, list[float]] = defaultdict(list)
+    expected = []
+    for pages, chances in judged:
+        for page, given in zip(pages, chances, strict=True):
+            real, hoped = agreement(page, given) if page.words else (float(not page.truth), 0.0)
+            found[page.type].append(real)
+            found["all"].append(real)
+            expected.append(hoped)
+    ranks = [np.argsort(np.argsort(values)) for values in (expected, found["all"])]
+    print(f"{name}, F1:", ", ".join(f"{kind} {statistics.mean(found[kind]):.4f}" for kind in sorted(found)))
+    print(f"  rank correlation of expected and real: {np.corrcoef(*ranks)[0, 1]:.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from comity.frontier import Batch, Found, Frontier, Kind, State
+from comity.frontier import Batch, EntryKind, Found, Frontier, State
 
 BATCH = 1_000
 PER_PAGE = 50
@@ -34,7 +34,7 @@ def found(number: int, hosts: int) -> Found:
         f"https://{host}/{first}/{second}/{third}-{number:x}/page.html?id={number * 37}",
         host,
         5,
-        Kind.PAGE,
+        EntryKind.PAGE,
         State.QUEUED,
     )
 

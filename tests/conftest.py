@@ -42,8 +42,8 @@ def site() -> Iterator[Site]:
 def _browsers() -> Iterator[None]:
     """Ends those that tests share."""
     yield
-    if "wrapped" in sys.modules:
-        sys.modules["wrapped"].close()
+    if "libraries" in sys.modules:
+        sys.modules["libraries"].close()
 
 
 @pytest.fixture

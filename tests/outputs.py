@@ -13,9 +13,9 @@ import pytest
 
 from comity import Policy, Response
 from comity.gate import Go
-from comity.policy import Ruling
+from comity.policy import OriginPolicy
 
-_GO = Go("http://a.example/", "a.example", Ruling(Policy(mode="ignore"), None), 0.0)
+_GO = Go("http://a.example/", "a.example", OriginPolicy(Policy(mode="ignore"), None), 0.0)
 
 
 def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *, reason: str = "OK") -> Response:

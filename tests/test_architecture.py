@@ -15,13 +15,15 @@ import comity
 ROOT = Path(comity.__file__).parent
 FLOORS = {
     "errors": 0,
+    "fields": 0,
     "urls": 0,
     "domains": 0,
-    "http_date": 0,
+    "http": 0,
     "_compiled": 0,
     "_cython": 0,
     "_extras": 0,
     "_late": 0,
+    "_utf8": 0,
     "usage": 1,
     "robots": 2,
     "signals": 3,
@@ -37,11 +39,11 @@ FLOORS = {
     "crawler": 8,
     "audit": 9,
     "configuration": 9,
-    "cli": 10,
-    "web": 10,
     "mcp": 10,
+    "cli": 11,
+    "web": 11,
     "demo": 9,
-    "__main__": 11,
+    "__main__": 12,
 }
 IMPURE = {"socket", "asyncio", "aiohttp", "time", "sqlite3", "subprocess", "threading", "http", "requests"}
 

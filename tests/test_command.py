@@ -410,7 +410,7 @@ def test_a_folder_that_holds_a_crawl_is_told_from_a_missing_url(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--delay", "-1"), "--delay (min_interval): -1.0"),
+        (("--delay", "-1"), "--delay (min_interval): -1 is"),
         (("--max-pages", "0"), "--max-pages (max_pages): 0"),
         (("--allow-address", "here"), "--allow-address (allow_addresses): 'here'"),
         (("--agent", ""), "--agent: "),

@@ -7,14 +7,16 @@ import pytest
 from commands import ALLOW, comity, complaint, process
 from sites import Site
 
-from comity.frontier import Batch, Found, Frontier, Kind, State
+from comity.frontier import Batch, EntryKind, Found, Frontier, State
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    found = [Found(f"https://a.example/{n}", "a.example", 1, Kind.PAGE, State.QUEUED, priority=-n) for n in range(4)]
-    found.append(Found("https://b.example/map.xml", "b.example", 0, Kind.SITEMAP, State.UNASKED))
-    found.append(Found("https://b.example/no", "b.example", 0, Kind.PAGE, State.REFUSED, refusal={}))
+    found = [
+        Found(f"https://a.example/{n}", "a.example", 1, EntryKind.PAGE, State.QUEUED, priority=-n) for n in range(4)
+    ]
+    found.append(Found("https://b.example/map.xml", "b.example", 0, EntryKind.SITEMAP, State.UNASKED))
+    found.append(Found("https://b.example/no", "b.example", 0, EntryKind.PAGE, State.REFUSED, refusal={}))
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         frontier.commit(Batch(found=found), lambda _new, _refusals: {})
         frontier.commit(Batch(settled=[(State.FAILED, 1)], retried=[2]), lambda _new, _refusals: {})

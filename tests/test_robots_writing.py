@@ -1,5 +1,6 @@
 """Writing, changing and comparing robots.txt files: what is not meant to change does not."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity import InvalidSetting
-from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, parse, remove_rule
+from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, differences, parse, remove_rule
 from comity.robots.agents import Chooser, choose
 
 pytestmark = pytest.mark.both_forms
@@ -234,6 +235,28 @@ def test_a_change_of_licence_is_a_difference() -> None:
     found = diff(parse("License: https://h/1\n"), parse("License: https://h/2\n"))
     assert (found.licences_added, found.licences_removed) == (("https://h/2",), ("https://h/1",))
     assert found
+
+
+def test_a_change_of_clean_param_is_a_difference() -> None:
+    found = diff(parse("Clean-param: sid /a\n"), parse("Clean-param: ref /a\n"))
+    assert (found.parameters_added, found.parameters_removed) == (("ref /a",), ("sid /a",))
+    assert found
+
+
+def test_a_group_of_very_many_agents_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+    paths = differences._paths
+
+    def noting(pattern: bytes, *args: Any) -> Iterator[bytes]:
+        compared.append(pattern)
+        return paths(pattern, *args)
+
+    monkeypatch.setattr(differences, "_paths", noting)
+    agents = "".join(f"User-agent: bot{n}\n" for n in range(500))
+    old = agents + "".join(f"Disallow: /{n}*z\n" for n in range(500))
+    found = diff(parse(old), parse(old.replace("/7*z", "/7*y")))
+    assert len({change.agent for change in found.changes}) == 500
+    assert len(compared) <= 2 * 500
 
 
 def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None:

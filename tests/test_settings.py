@@ -1,19 +1,25 @@
 """Settings come from arguments, then variables, then comity.toml, then a preset, and say where they came from."""
 
 import dataclasses
+import inspect
 import json
 import re
+import runpy
 import subprocess
+from collections.abc import Mapping
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import commands
 import pytest
+from comity.crawler.again.remembered import in_force
 
-from comity import InvalidSetting, Policy
-from comity.configuration import DEFAULTS, KINDS, PREFIX, load
+from comity import CrawlSettings, InvalidSetting, Policy
+from comity.configuration import KINDS, PREFIX, SETTINGS, load
+from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
-from comity.robots import DIALECTS
+from comity.robots import DIALECTS, Dialect
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "settings.md"
 
@@ -135,7 +141,7 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     told: dict[str, Any] = json.loads(
         comity("settings", "--json", "--preset", "yoink", COMITY_AGENT="Bot/2", COMITY_AGNET="Bot/3").stdout
     )
-    assert set(told) == set(DEFAULTS)
+    assert set(told) == set(SETTINGS)
     assert told["agent"] == {"value": "Bot/2", "origin": "COMITY_AGENT", "variable": "COMITY_AGENT"}
     assert told["min_interval"]["origin"] == "comity.toml"
     assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
@@ -181,12 +187,30 @@ def test_a_preset_or_field_that_does_not_exist_is_named() -> None:
         Policy.preset("google", agnet="x")
 
 
-def test_the_document_lists_every_setting_with_its_variable_and_every_preset() -> None:
+def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
+    script = runpy.run_path(str(DOCUMENT.with_name("settings_tables.py")))
     text = DOCUMENT.read_text("utf-8")
-    for name in DEFAULTS:
-        assert f"`{name}`" in text, name
+    assert text == script["tables"](text), "run: python docs/settings_tables.py"
+    assert all(f"\n| `{name}`" in text for name in SETTINGS if name != "preset")
     assert all(f"`{name}`" in text for name in PRESETS)
-    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in DEFAULTS}
+    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in SETTINGS}
+
+
+def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
+    told = " ".join(comity("crawl", "--help").stdout.split())
+    for words in (
+        "--max-bytes SIZE Bytes of bodies after which no request is started; 'none' for no limit.",
+        "--delay TIME Seconds between two requests to one host; a larger wish of the site wins. [1]",
+        "--concurrency N Requests under way at the same time, over all hosts. [16]",
+        "-A, --agent AGENT The User-Agent header we send, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
+    ):
+        assert words in told
+
+
+def test_the_command_takes_sizes_and_times_as_people_write_them() -> None:
+    ran = comity("crawl", "http://127.0.0.1:9/", "--max-bytes", "50XB")
+    assert (ran.returncode, ran.stderr.count("\n")) == (64, 1)
+    assert "--max-bytes (max_bytes): '50XB' is not a whole number of bytes of at least 1 (write for exam" in ran.stderr
 
 
 @pytest.mark.parametrize("variable", ["HEADERS", "PURPOSES", "HONOUR", "ALLOW_ADDRESSES", "RESOLVE", "AUTH"])
@@ -264,3 +288,128 @@ def test_no_password_is_shown_in_what_is_wrong_with_a_proxy(proxy: str) -> None:
 def test_a_wrong_type_is_a_clear_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidSetting, match=next(iter(wrong))):
         load(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("50MB", "max_bytes", 50_000_000),
+        ("50 mb", "max_bytes", 50_000_000),
+        ("50M", "max_bytes", 50_000_000),
+        ("1.5GB", "max_bytes", 1_500_000_000),
+        ("64MiB", "max_bytes", 64 * 1024 * 1024),
+        ("700", "max_bytes", 700),
+        ("10m", "max_seconds", 600),
+        ("1h30m", "max_seconds", 5_400),
+        ("1.5 h", "max_seconds", 5_400),
+        ("250ms", "min_interval", 0.25),
+        ("30d", "stale_life", 30 * 86_400),
+        ("90", "timeout", 90),
+        ("none", "max_bytes", None),
+    ],
+)
+def test_sizes_and_times_are_read_as_people_write_them(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, text: str, field: str, value: float | None
+) -> None:
+    assert load(**{field: text}).settings[field].value == value
+    (nowhere / "comity.toml").write_text(f'{field} = "{text}"\n')
+    assert load().settings[field].value == value
+    (nowhere / "comity.toml").unlink()
+    monkeypatch.setenv(PREFIX + field.upper(), text)
+    loaded = load().settings[field]
+    assert (loaded.value, loaded.origin) == (value, PREFIX + field.upper())
+    assert SETTINGS[field].read(SETTINGS[field].written(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("max_bytes", "50XB", r"max_bytes: '50XB' is not a whole number of bytes of at least 1 \(write .*50MB\)"),
+        ("max_bytes", "MB", "max_bytes: 'MB' is not"),
+        ("max_bytes", "0.5B", "max_bytes: 0.5 is not a whole number"),
+        ("max_bytes", "1MB 2", "max_bytes: '1MB 2' is not"),
+        ("max_seconds", "10 minutes ago", r"max_seconds: '10 minutes ago' is not .*\(write .*10m"),
+        ("max_seconds", "0s", "max_seconds: 0 is not a number of seconds above zero"),
+        ("max_seconds", "nan", "max_seconds: nan is not"),
+        ("max_pages", "10m", "max_pages: '10m' is not a whole number of at least 1$"),
+        ("max_pages", "2.5", "max_pages: 2.5 is not a whole number"),
+        ("min_interval", "1e13", "min_interval: 10000000000000.0 is not"),
+    ],
+)
+def test_what_is_neither_a_size_nor_a_time_is_named(field: str, text: str, message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message):
+        load(**{field: text})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_setting_is_checked_against_its_type(kind: type) -> None:
+    for name, field in settings_of(kind).items():
+        wrong: list[Any] = [object()]
+        if field.hint is not str and get_origin(field.hint) is not tuple:
+            wrong.append("\0")
+        if not field.optional:
+            wrong.append(None)
+        if field.hint is not bool:
+            wrong.append(True)
+        for value in wrong:
+            with pytest.raises(InvalidSetting, match=f"^{name}: "):
+                kind(**{name: value})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_signature(kind: type) -> None:
+    assert list(words_of(kind)) == list(settings_of(kind))
+    for name, parameter in inspect.signature(kind).parameters.items():
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        assert parameter.annotation == kind.__annotations__[name]
+        default = settings_of(kind)[name].default
+        assert parameter.default == default or default == {}
+
+
+def test_one_text_is_a_list_of_one(nowhere: Path) -> None:
+    begun = {"exclude": ("/old",)}
+    for given in ("/blog", ["/blog"], ("/blog",)):
+        assert in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
+    for text in ("'/blog'", "['/blog']"):
+        (nowhere / "comity.toml").write_text(f"include = {text}\n")
+        assert load().crawl.include == ("/blog",)
+    assert CrawlSettings(include="/blog").include == ("/blog",)  # type: ignore[arg-type]
+    assert Policy(allow_hosts="intranet.example").allow_hosts == ("intranet.example",)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "expected"),
+    [
+        ([1, 2], tuple[int, ...], (1, 2)),
+        (None, float | None, None),
+        (3, float, 3),
+        ({"a": ["b", "c"]}, Mapping[str, tuple[str, str]], {"a": ("b", "c")}),
+        ("x", Literal["x", "y"], "x"),
+    ],
+)
+def test_a_value_is_brought_to_an_annotated_type(value: Any, hint: Any, expected: object) -> None:
+    assert typed(value, hint) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "why"),
+    [
+        (True, int, "a whole number"),
+        (1, bool, "true or false"),
+        (1.0, int, "a whole number"),
+        ("z", Literal["x", "y"], "not one of x, y"),
+        (["x"], Literal["x", "y"], "not one of x, y"),
+        ([1, "2"], tuple[int, ...], "a whole number"),
+        ({1: "a"}, Mapping[str, str], "text"),
+        ("ab", tuple[str, str], "a list of 2"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(value: Any, hint: Any, why: str) -> None:
+    with pytest.raises(Misfit, match=why):
+        typed(value, hint)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, Dialect])
+def test_every_default_is_allowed_and_in_its_normal_form(kind: type) -> None:
+    for field in settings_of(kind).values():
+        assert field.default is MISSING or field.checked(field.default) == field.default

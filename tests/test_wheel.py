@@ -129,7 +129,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "parquet": crawl_as("parquet"),
     "playwright": "import comity.middleware.playwright",
     "requests": "import comity.middleware.requests",
-    "scrapy": "import comity.middleware.scrapy, comity.middleware._scrapy_robots",
+    "scrapy": "import comity.middleware.scrapy",
     "speed": "import orjson, uvloop",
     "warc": crawl_as("warc"),
 }

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from comity import _compiled
+from comity._late import late
 
 _compiled.obey_environment()
 
@@ -46,64 +47,6 @@ if TYPE_CHECKING:
     from comity.net import ClientSettings, Response
     from comity.policy import Decision, Policy
     from comity.robots import Dialect, Match, Robots, parse
-
-# Module -> the public names it defines. Loaded on first use, so that `import comity` stays cheap.
-_PUBLIC = {
-    "comity.errors": (
-        "AddressBlocked",
-        "BadStatus",
-        "CircuitOpen",
-        "ComityError",
-        "FetchError",
-        "InvalidJSON",
-        "InvalidRecord",
-        "InvalidSetting",
-        "InvalidURL",
-        "PluginError",
-        "Postponed",
-        "RenderingFailed",
-        "RobotsDisallowed",
-        "RobotsUnreachable",
-        "StorageError",
-        "Timeout",
-        "TooLarge",
-        "TooManyRedirects",
-        "UnwantedType",
-    ),
-    "comity.robots": (
-        "Dialect",
-        "Match",
-        "Robots",
-        "parse",
-    ),
-    "comity.policy": (
-        "Decision",
-        "Policy",
-    ),
-    "comity.clients": (
-        "AsyncClient",
-        "Client",
-    ),
-    "comity.net": (
-        "ClientSettings",
-        "Response",
-    ),
-    "comity.crawler": (
-        "crawl",
-        "CrawlSettings",
-        "CrawledPage",
-        "Crawler",
-        "Expanded",
-        "Expander",
-        "Sink",
-        "Source",
-        "crawl_index_page",
-        "crawl_page",
-        "crawl_pages",
-    ),
-}
-_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
-_RENAMED = {"load_settings": ("comity.configuration", "load")}
 
 __all__ = [
     "AddressBlocked",
@@ -149,6 +92,24 @@ __all__ = [
     "parse",
 ]
 
+# Module -> the public names it defines.
+_HOMES = {
+    "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"
+    " InvalidSetting InvalidURL PluginError Postponed RenderingFailed RobotsDisallowed RobotsUnreachable StorageError"
+    " Timeout TooLarge TooManyRedirects UnwantedType",
+    "comity.robots": "Dialect Match Robots parse",
+    "comity.policy": "Decision Policy",
+    "comity.clients": "AsyncClient Client",
+    "comity.net": "ClientSettings Response",
+    "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander Sink Source crawl_index_page"
+    " crawl_page crawl_pages",
+}
+_late = late(
+    __name__,
+    {name: module for module, names in _HOMES.items() for name in names.split()}
+    | {"load_settings": "comity.configuration:load"},
+)
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
@@ -159,14 +120,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("comity.bulk")
-    home, own = _RENAMED.get(name, (_HOMES.get(name), name))
-    if home is None:
-        raise AttributeError(f"module 'comity' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(home), own)
-    globals()[name] = value
-    return value
+    return _late(name)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ else:
     MetaPathFinder = object
 
 MODULES: tuple[str, ...] = (
+    "_utf8",
     "urls",
     "signals._tags",
     "signals._reader",

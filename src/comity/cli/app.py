@@ -6,33 +6,31 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import AGENT, LIMITS, NONE, WATCHING, option_of, together
-from comity.cli.terminal import complain
-from comity.errors import ComityError, InvalidSetting
-
-if TYPE_CHECKING:
-    from comity.configuration import Configuration
+from comity.cli.options import (
+    AGENT,
+    ALLOW_ADDRESS,
+    DIALECT,
+    LIMITS,
+    PURPOSE,
+    SERVING,
+    WATCHING,
+    loaded,
+    option_for,
+    together,
+)
+from comity.cli.terminal import complain, say
+from comity.errors import ComityError
 
 _config = click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
 )
 _preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
-_allow_address = click.option(
-    "--allow-address", metavar="CIDR", multiple=True, help="A network that may be reached although it is not public."
-)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_dialect = click.option("--dialect", metavar="NAME", help="How robots.txt is read.  [rfc9309]")
-_purpose = click.option(
-    "--purpose",
-    metavar="NAME",
-    multiple=True,
-    help="Say what the site states about a use: search, ai-input or train-ai.",
-)
 _question = together(
     click.argument("url", metavar="URL...", nargs=-1, required=True),
     AGENT,
@@ -43,10 +41,10 @@ _question = together(
         help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
     ),
     _preset,
-    _dialect,
-    _purpose,
+    DIALECT,
+    PURPOSE,
     _config,
-    _allow_address,
+    ALLOW_ADDRESS,
     _json,
 )
 
@@ -73,12 +71,6 @@ def app() -> None:
     """What a program asks before it touches a web site: may I fetch this, how fast, and who said so?"""
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """The settings that were named on the command line; what was not is left to environment, file and defaults."""
-    said = {name: value for name, value in options.items() if value is not None and value != ()}
-    return {name: None if value is NONE else () if value == ("none",) else value for name, value in said.items()}
-
-
 @app.command()
 @_question
 def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
@@ -88,8 +80,8 @@ def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: A
     """
     from comity.cli import check as command
 
-    loaded = _loaded(**options)
-    return command.check(url, loaded.policy, loaded.client, robots, as_json=as_json)
+    configuration = loaded(**options)
+    return command.check(url, configuration.policy, configuration.client, robots, as_json=as_json)
 
 
 @app.command()
@@ -98,8 +90,8 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     """Why may these URLs be fetched, or not? Names the line that decides and the rules it beat."""
     from comity.cli import check as command
 
-    loaded = _loaded(**options)
-    return command.explain(url, loaded.policy, loaded.client, robots, as_json=as_json)
+    configuration = loaded(**options)
+    return command.explain(url, configuration.policy, configuration.client, robots, as_json=as_json)
 
 
 @app.command()
@@ -121,9 +113,9 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 )
 @AGENT
 @_preset
-@_purpose
+@PURPOSE
 @_config
-@_allow_address
+@ALLOW_ADDRESS
 @_json
 def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
     """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
@@ -132,9 +124,15 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
     """
     from comity.cli import fetch as command
 
-    loaded = _loaded(**options)
+    configuration = loaded(**options)
     return command.fetch(
-        url, loaded.policy, loaded.client, strategy=strategy, content=content, output=output, as_json=as_json
+        url,
+        configuration.policy,
+        configuration.client,
+        strategy=strategy,
+        content=content,
+        output=output,
+        as_json=as_json,
     )
 
 
@@ -142,9 +140,9 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 @click.argument("url", metavar="URL...", nargs=-1, required=True)
 @AGENT
 @_preset
-@_dialect
+@DIALECT
 @_config
-@_allow_address
+@ALLOW_ADDRESS
 @_json
 def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
     """What the sites of these URLs say: robots.txt, llms.txt, sitemaps, how their content may be used.
@@ -153,28 +151,8 @@ def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
     """
     from comity.cli import inspect as command
 
-    loaded = _loaded(**options)
-    return command.inspect(url, loaded.policy, loaded.client, as_json=as_json)
-
-
-def _loaded(
-    *,
-    config: Path | None,
-    allow_address: tuple[str, ...],
-    purpose: tuple[str, ...] = (),
-    **options: Any,
-) -> "Configuration":
-    from comity.configuration import load
-
-    given = _given(allow_addresses=allow_address, purposes=purpose, **options)
-    try:
-        return load(config, **given)
-    except InvalidSetting as error:
-        name, _, what = error.args[0].partition(": ")
-        if name not in given or (option := option_of(name)) is None:
-            raise
-        named = option if option == f"--{name}" else f"{option} ({name})"
-        raise InvalidSetting(f"{named}: {what}", hint=error.hint) from None
+    configuration = loaded(**options)
+    return command.inspect(url, configuration.policy, configuration.client, as_json=as_json)
 
 
 @app.command()
@@ -184,9 +162,8 @@ def _loaded(
 def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
     """The settings in force and where each came from: a variable, comity.toml, a preset or the default."""
     from comity.cli import settings as command
-    from comity.configuration import load
 
-    return command.show(load(config, **_given(preset=preset)), as_json=as_json)
+    return command.show(loaded(config, preset=preset), as_json=as_json)
 
 
 _file = click.Path(path_type=Path, allow_dash=True)
@@ -194,7 +171,7 @@ _file = click.Path(path_type=Path, allow_dash=True)
 
 @app.command()
 @click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_file)
-@_dialect
+@DIALECT
 @_json
 def lint(file: tuple[Path, ...], dialect: str | None, as_json: bool) -> Exit:
     """What is wrong, useless or surprising in robots.txt files ('-' reads standard input).
@@ -209,7 +186,7 @@ def lint(file: tuple[Path, ...], dialect: str | None, as_json: bool) -> Exit:
 @app.command()
 @click.argument("old", metavar="OLD", type=_file)
 @click.argument("new", metavar="NEW", type=_file)
-@_dialect
+@DIALECT
 @_json
 def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     """Which agents gained or lost which paths between two robots.txt files.
@@ -244,30 +221,20 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
 @click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
 @LIMITS
-@click.option("--concurrency", metavar="N", type=int, help="Requests under way at once, over all hosts.  [16]")
-@click.option(
-    "--delay",
-    "min_interval",
-    metavar="S",
-    type=float,
-    help="Seconds between requests to one host; a larger Crawl-delay wins.  [1]",
-)
-@click.option("--render", is_flag=True, default=None, help="Run the scripts of pages in a Chromium.")
 @AGENT
 @_preset
-@_dialect
+@DIALECT
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
-@click.option(
-    "--no-lastmod",
+@option_for(
     "trust_lastmod",
+    "--no-lastmod",
     is_flag=True,
     flag_value=False,
-    default=None,
     help="Refresh pages too that have not changed by their sitemap.",
 )
-@click.option("--no-robots", is_flag=True, help="Do not ask robots.txt at all.")
-@_allow_address
+@option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not ask robots.txt at all.")
+@ALLOW_ADDRESS
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
 @WATCHING
@@ -283,7 +250,6 @@ def crawl(
     expander: str | None,
     resume: bool,
     refresh: bool,
-    no_robots: bool,
     report: Path | None,
     demo: bool,
     quiet: bool,
@@ -303,15 +269,15 @@ def crawl(
         raise click.UsageError("--format and --sink exclude each other")
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
-    loaded = _loaded(**options, mode="ignore" if no_robots else None)
+    configuration = loaded(**options)
     if urls is not None:
-        from comity.cli.listed import read
+        from comity.cli.given import urls_in
 
-        url = (*url, *read(urls))
+        url = (*url, *urls_in(urls))
     return command.crawl(
         url,
         folder=output,
-        configuration=loaded,
+        configuration=configuration,
         resume=resume,
         refresh=refresh,
         report=report,
@@ -370,9 +336,43 @@ def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
 )
 def report(folder: Path, output: Path) -> Exit:
     """Make one HTML page that shows how a crawl went: for people, on screen and on paper."""
-    from comity.cli import report as command
+    from comity.audit.report import write
 
-    return command.report(folder, output)
+    if damage := write(folder, output):
+        complain(f"{folder}: {damage}; comity prove says more")
+    say(f"report in {output}")
+    return Exit.DONE
+
+
+@app.command()
+@SERVING
+@AGENT
+@_preset
+@_config
+@ALLOW_ADDRESS
+def mcp(
+    http: str | None,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    folder: Path | None,
+    crawl_pages: int,
+    crawl_seconds: float,
+    **options: Any,
+) -> Exit:
+    """Serve tools for agents by the Model Context Protocol: on standard input and output, or over HTTP."""
+    from comity.cli import mcp as command
+
+    return command.serve(
+        loaded(**options),
+        http=http,
+        token_file=token_file,
+        allowed_hosts=allow_host,
+        allowed_origins=allow_origin,
+        folder=folder,
+        pages=crawl_pages,
+        seconds=crawl_seconds,
+    )
 
 
 @app.command()

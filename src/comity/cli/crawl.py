@@ -25,9 +25,8 @@ from comity.cli.progress import watch
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
-from comity.crawler import Crawler, CrawlSettings, Stats
-from comity.crawler.again import policies, remembered
-from comity.crawler.watch.shown import shown
+from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
+from comity.crawler.stats import shown
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
 from comity.policy import Policy
@@ -129,7 +128,7 @@ def crawl(
 def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
     """The policy that a crawl was begun with, but for what the command line says now; and what is to be said of it."""
     now = configuration.policy
-    begun = policies.begun_with(folder)
+    begun = checkpoint.begun_policy(folder)
     if begun is None:
         return now, ""
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
@@ -147,10 +146,10 @@ def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, An
     now = configuration.crawl
     typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
     given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
-    begun = remembered.stated(CrawlSettings(**remembered.begun_with(folder)))
+    begun = checkpoint.stated_settings(CrawlSettings(**checkpoint.begun_settings(folder)))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
-    anew = {name: value for name, value in given.items() if name in typed | remembered.OF_THE_RUN}
+    anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
     return anew, f"limits as they were: {shown(words)}" if kept else ""
 
 

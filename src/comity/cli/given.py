@@ -1,12 +1,14 @@
-"""Files that a command is given to read, `-` for standard input."""
+"""Files that a command is given to read, `-` for standard input; also lists of URLs in them."""
 
 import re
 import sys
 from pathlib import Path
 from typing import Final
 
-from comity.errors import InputError
+from comity import urls
+from comity.errors import InputError, InvalidURL
 
+MOST_NAMED: Final = 3  # wrong lines of a list
 _URL: Final = re.compile(r"https?:/", re.IGNORECASE)
 
 
@@ -30,3 +32,26 @@ def read(file: Path) -> bytes:
 def named(file: Path) -> str:
     """What a file is called in a sentence."""
     return "standard input" if str(file) == "-" else str(file)
+
+
+def urls_in(file: Path) -> list[str]:
+    """The URLs of a file, or of standard input for `-`; empty lines, and those that begin with #, are skipped.
+
+    Raises:
+        InvalidURL: lines hold no URL; the first of them are named.
+        InputError: the file cannot be read.
+    """
+    name, data = named(file), read(file)
+    found, wrong = [], []
+    for number, line in enumerate(data.decode("utf-8-sig", "replace").split("\n"), 1):
+        url = line.strip()
+        if not url or url.startswith("#"):
+            continue
+        try:
+            found.append(urls.normalise(url))
+        except InvalidURL as error:
+            wrong.append(f"line {number}: {error}")
+    if wrong:
+        more = f"; and {len(wrong) - MOST_NAMED:,} more" if len(wrong) > MOST_NAMED else ""
+        raise InvalidURL(f"{name}: {'; '.join(wrong[:MOST_NAMED])}{more}")
+    return found

@@ -12,7 +12,7 @@ from comity.cli.exits import Exit
 from comity.cli.terminal import say
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Decision, Policy
-from comity.policy.outcome import RobotsResult
+from comity.policy.robots_result import RobotsResult
 from comity.retrieve import Manifest, llms_txt
 from comity.robots import Robots
 from comity.signals.llms import LlmsTxt

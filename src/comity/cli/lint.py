@@ -63,6 +63,10 @@ def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
         say(f"licence added: {url}")
     for url in changes.licences_removed:
         say(f"licence removed: {url}")
+    for value in changes.parameters_added:
+        say(f"Clean-param added: {value}")
+    for value in changes.parameters_removed:
+        say(f"Clean-param removed: {value}")
     for url in changes.sitemaps_added:
         say(f"sitemap added: {url}")
     for url in changes.sitemaps_removed:

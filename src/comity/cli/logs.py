@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.cli.terminal import complain
-from comity.crawler.watch.shown import shown
+from comity.crawler.stats import shown
 from comity.errors import StorageError
 
 LONGEST = 2000  # characters of a line

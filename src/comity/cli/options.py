@@ -1,10 +1,15 @@
-"""Options that belong together: the limits of a crawl, and how it is watched."""
+"""Options that several commands have, or that belong together. Those of settings come from their table."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from comity.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
 
 Command = Callable[..., Any]
 
@@ -20,84 +25,99 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
-OTHERWISE_NAMED: Final = {"allow_addresses": "allow_address", "purposes": "purpose", "mode": "no_robots"}
-"""Settings of which the parameter of a command has another name."""
+class _SettingOption(click.Option):
+    """An option that sets a setting. What help says of it comes from the table, which is read only then."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from comity.configuration import SETTINGS, words_of_setting
+
+        field = SETTINGS[str(self.name)]
+        if self.metavar is None and not self.is_flag:
+            self.metavar = {int: "N", float: "N"}.get(field.hint, "NAME")
+            self.metavar = {"seconds": "TIME", "bytes": "SIZE"}.get(field.unit, self.metavar)
+        if self.help is None:
+            words = words_of_setting(field.name).partition(". ")[0].removesuffix(".")
+            words = words.replace("`none`", "'none'").replace("`", "")
+            default = "" if self.is_flag or not field.default else f"  [{field.written(field.default)}]"
+            self.help = f"{words[0].upper()}{words[1:]}.{default}" if words else default
+        return super().get_help_record(ctx)
+
+
+def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Command]:
+    """The option of a command that sets a setting; its value is text, which the setting reads and checks.
+
+    Args:
+        names: of the option, where they are not the setting's with dashes.
+        more: as `click.option` takes it.
+    """
+    if more.get("is_flag"):
+        more.setdefault("default", None)
+    return click.option(*(names or (f"--{setting.replace('_', '-')}",)), setting, cls=_SettingOption, **more)
 
 
 def option_of(setting: str) -> str | None:
     """The option of the command under way that sets a setting, as it is typed; None where there is none."""
-    wanted = OTHERWISE_NAMED.get(setting, setting)
     parameters = click.get_current_context().command.params
-    return next((max(each.opts, key=len) for each in parameters if each.name == wanted), None)
-
-
-AGENT: Final = together(
-    click.option("-A", "--agent", metavar="AGENT", help="Who we are, for example 'MyBot/1.0 (+URL)'."),
-    click.option(
-        "--product-token", metavar="NAME", help="Our name in AGENT, where it is not at its beginning.  [from AGENT]"
-    ),
-)
+    return next((max(each.opts, key=len) for each in parameters if each.name == setting), None)
 
 
 def as_typed(setting: str, value: Any) -> list[str]:
     """A setting and its value as one types them; where there is no option for it, as comity.toml has it."""
-    option = option_of(setting)
+    from comity.configuration import SETTINGS
+
+    option, written = option_of(setting), SETTINGS[setting].written
     if option is None:
         return [f"{setting} = {value}"]
     if isinstance(value, bool):
         return [option]
-    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, written(each))]
 
 
-class Nothing:
-    """What `none` stands for on the command line: a limit that is lifted."""
+def loaded(config: Path | None, **options: Any) -> "Configuration":
+    """The settings in force. What was not named on the command line is left to environment, file and defaults.
+
+    Raises:
+        InvalidSetting: a value is not allowed; the message names the option, variable or file.
+    """
+    from comity.configuration import load
+
+    said = {name: value for name, value in options.items() if value is not None and value != ()}
+    given = {name: () if value == ("none",) else value for name, value in said.items()}
+    try:
+        return load(config, **given)
+    except InvalidSetting as error:
+        name, _, what = error.args[0].partition(": ")
+        if name not in given or (option := option_of(name)) is None:
+            raise
+        named = option if option == f"--{name}" else f"{option} ({name})"
+        hint = error.hint or f"try: comity {click.get_current_context().info_name} --help"
+        raise InvalidSetting(f"{named}: {what}", hint=hint) from None
 
 
-NONE: Final = Nothing()
-
-
-class _Limit(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions of click
-    """A number, or `none`."""
-
-    def __init__(self, number: Any) -> None:
-        self._number = number
-        self.name = f"{number.name} or none"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return NONE if value == "none" else self._number.convert(value, param, ctx)
-
-
-_COUNT: Final = _Limit(click.INT)
-_SECONDS: Final = _Limit(click.FLOAT)
+AGENT: Final = together(
+    option_for("agent", "-A", "--agent", metavar="AGENT"),
+    option_for("product_token"),
+)
+DIALECT: Final = option_for("dialect")
+ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
+PURPOSE: Final = option_for("purposes", "--purpose", multiple=True)
 
 LIMITS: Final = together(
-    click.option(
-        "--max-pages", metavar="N", type=_COUNT, help="Keep at most N pages ('none', here and below: no limit)."
-    ),
-    click.option("--max-bytes", metavar="N", type=_COUNT, help="Start nothing after N bytes of pages."),
-    click.option("--max-seconds", metavar="S", type=_SECONDS, help="Start nothing after S seconds."),
-    click.option("--max-pages-per-host", metavar="N", type=_COUNT, help="Keep at most N pages of each host."),
-    click.option("--max-bytes-per-host", metavar="N", type=_COUNT, help="As --max-bytes, for each host by itself."),
-    click.option(
-        "--max-seconds-per-host", metavar="S", type=_SECONDS, help="As --max-seconds, for each host by itself."
-    ),
-    click.option("--max-depth", metavar="N", type=_COUNT, help="Follow at most N links from where the crawl starts."),
-    click.option(
-        "--scope", metavar="NAME", help="How far to go around the URLs: host, domain, prefix (folder) or any.  [host]"
-    ),
-    click.option(
-        "--include", metavar="PATTERN", multiple=True, help="Crawl only what matches, such as '/blog/*.html$'."
-    ),
-    click.option(
-        "--exclude",
-        metavar="PATTERN",
-        multiple=True,
-        help="Leave out what matches, such as '*?print='; with --resume, that too ('none': nothing any more).",
-    ),
-    click.option("--follow-nofollow", is_flag=True, default=None, help="Follow links marked nofollow too."),
-    click.option(
-        "--duplicates", metavar="NAME", help="Mark pages that repeat others: exact, near (text too) or off.  [exact]"
-    ),
+    option_for("max_pages"),
+    option_for("max_bytes"),
+    option_for("max_seconds"),
+    option_for("max_pages_per_host"),
+    option_for("max_bytes_per_host"),
+    option_for("max_seconds_per_host"),
+    option_for("max_depth"),
+    option_for("scope"),
+    option_for("include", metavar="PATTERN", multiple=True),
+    option_for("exclude", metavar="PATTERN", multiple=True),
+    option_for("follow_nofollow", is_flag=True, help="Follow links marked nofollow too."),
+    option_for("duplicates"),
+    option_for("concurrency"),
+    option_for("min_interval", "--delay"),
+    option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
 )
 
 WATCHING: Final = together(
@@ -111,5 +131,39 @@ WATCHING: Final = together(
         metavar="[ADDRESS:]PORT",
         help="Serve metrics for Prometheus there while the crawl runs, to this machine only unless ADDRESS says "
         "otherwise.",
+    ),
+)
+
+SERVING: Final = together(
+    click.option(
+        "--http", metavar="ADDRESS:PORT", help="Serve over HTTP at /mcp there, such as 127.0.0.1:8766.  [stdio]"
+    ),
+    click.option(
+        "--token-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A bearer token that clients must show; needed for any ADDRESS but loopback.",
+    ),
+    click.option("--allow-host", metavar="NAME", multiple=True, help="A name that clients may call this server by."),
+    click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="An origin of web pages that may ask."),
+    click.option(
+        "--folder",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Where crawls are written.  [removed at the end]",
+    ),
+    click.option(
+        "--crawl-pages",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=100,
+        help="Ask a person beyond N pages.  [100]",
+    ),
+    click.option(
+        "--crawl-seconds",
+        metavar="S",
+        type=click.FloatRange(min=1),
+        default=600.0,
+        help="Ask a person beyond S seconds of a crawl.  [600]",
     ),
 )

@@ -13,9 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.crawler import Crawler, HostNow, HostState, Snapshot
-from comity.crawler.watch.shown import shown
-from comity.crawler.watch.tally import Rule
-from comity.crawler.watch.watching import WAITS
+from comity.crawler.stats import WAITS, RefusingRule, shown
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal
@@ -133,7 +131,7 @@ def _totals(now: Snapshot) -> Text:
     )
 
 
-def _rules(rules: Sequence[tuple[Rule, int]], width: int) -> Iterator[Text]:
+def _rules(rules: Sequence[tuple[RefusingRule, int]], width: int) -> Iterator[Text]:
     yield Text("refused  by", "dim")
     for rule, count in rules:
         host = cut(rule.host, max(width // 3, 8), end=True)

@@ -9,7 +9,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
-from comity.configuration import PREFIX, Configuration, Setting, meant
+from comity.configuration import PREFIX, SETTINGS, Configuration, Setting, meant
 from comity.net.settings import concealed
 from comity.robots import Dialect
 
@@ -32,10 +32,11 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
             )
         )
     else:
-        width = max(len(_shown(_concealed(each))) for each in settings)
+        written = {each.name: SETTINGS[each.name].written(_concealed(each)) for each in settings}
+        width = min(max(map(len, written.values())), 44)
         for each in settings:
             changed = each.origin != "default"
-            line = safe(f"{each.name:20}  {_shown(_concealed(each)):{min(width, 44)}}  {each.origin}")
+            line = safe(f"{each.name:20}  {written[each.name]:{width}}  {each.origin}")
             click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
         complain(f"{name} is no setting, so it changes nothing{meant(name)}")
@@ -45,18 +46,6 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
 def _concealed(setting: Setting) -> Any:
     """The value as it may be seen by others."""
     return concealed(setting.name, setting.value)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {each}" for key, each in value.items()) or "none"
-    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -7,15 +7,14 @@ from rich.console import Console
 from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
-from comity.crawler import Crawler, Stats
-from comity.crawler.again import remembered
-from comity.crawler.sinks.guarded import FORMATS
+from comity.crawler import Crawler, Stats, checkpoint
+from comity.crawler.sinks.runner import FORMATS
 
 
 def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:
     """Print the summary; `resumable` says whether the site is there for a later run."""
     if as_json:
-        limits = remembered.changed(crawler.settings)
+        limits = checkpoint.changed_settings(crawler.settings)
         print(
             json.dumps(
                 {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}

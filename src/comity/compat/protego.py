@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import time
 from typing import NamedTuple, Self
 
-from comity.compat._any_text import allowed
+from comity.compat import allowed
 from comity.robots import Dialect, Robots, parse
 
 DIALECT = Dialect(name="protego", typos=True)  # RFC 9309, 2.2.4: misspelt records may be accepted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import comity
-from comity.compat._any_text import allowed
+from comity.compat import allowed
 from comity.robots import Dialect
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.robotparser import RequestRate
 
-from comity.compat._any_text import allowed
+from comity.compat import allowed
 from comity.robots import Dialect, Group, Robots, parse
 
 if TYPE_CHECKING:

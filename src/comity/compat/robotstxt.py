@@ -12,7 +12,7 @@ from urllib.parse import quote
 import webencodings
 
 import comity
-from comity.compat._any_text import allowed
+from comity.compat import allowed
 
 _ASCII = "".join(map(chr, range(33, 127)))
 

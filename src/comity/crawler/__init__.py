@@ -6,13 +6,13 @@ from comity._late import late
 
 if TYPE_CHECKING:
     from comity.crawler.crawler import Crawler
-    from comity.crawler.page import CrawledPage
     from comity.crawler.plugins import Expanded, Expander, Source
+    from comity.crawler.records import CrawledPage
     from comity.crawler.settings import CrawlSettings
     from comity.crawler.simple import crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
+    from comity.crawler.snapshot import HostNow, HostState, Snapshot
     from comity.crawler.stats import Stats
-    from comity.crawler.watch.snapshot import HostNow, HostState, Snapshot
 
 __all__ = [
     "CrawlSettings",
@@ -36,14 +36,14 @@ __getattr__ = late(
     __name__,
     {
         "CrawlSettings": "comity.crawler.settings",
-        "CrawledPage": "comity.crawler.page",
+        "CrawledPage": "comity.crawler.records",
         "Crawler": "comity.crawler.crawler",
         "Expanded": "comity.crawler.plugins",
         "Expander": "comity.crawler.plugins",
-        "HostNow": "comity.crawler.watch.snapshot",
-        "HostState": "comity.crawler.watch.snapshot",
+        "HostNow": "comity.crawler.snapshot",
+        "HostState": "comity.crawler.snapshot",
         "Sink": "comity.crawler.sinks",
-        "Snapshot": "comity.crawler.watch.snapshot",
+        "Snapshot": "comity.crawler.snapshot",
         "Source": "comity.crawler.plugins",
         "Stats": "comity.crawler.stats",
         "crawl": "comity.crawler.simple",

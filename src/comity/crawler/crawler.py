@@ -7,47 +7,40 @@ frontier committed together. What may be fetched and when is decided below, in t
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.admit.admission import Admission
-from comity.crawler.admit.intake import Intake
-from comity.crawler.again import policies, remembered
-from comity.crawler.again.feeding import feed
-from comity.crawler.again.judging import judge_again
-from comity.crawler.again.refreshing import ENDED, FINISHED, check_begun, refresh_of
-from comity.crawler.again.revisits import Refresh
-from comity.crawler.again.unreachable import Unreachable
-from comity.crawler.again.waits import Waits
-from comity.crawler.budget import Spending
+from comity.crawler import checkpoint
+from comity.crawler.admission import URLFilter
+from comity.crawler.checkpoint import Unreachable, Waits, judge_again
+from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
+from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
-from comity.crawler.memory import Memory
-from comity.crawler.outcome import Outcome
-from comity.crawler.page import CrawledPage
+from comity.crawler.limits import Memory, Quota
+from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
-from comity.crawler.reading import Reader
-from comity.crawler.schedule import Schedule
+from comity.crawler.records import CrawledPage
+from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
+from comity.crawler.scheduler import Alarm, Scheduler
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.sinks import Sink
-from comity.crawler.sinks.guarded import DEFAULT, LEDGER, GuardedSink, check_free, named
-from comity.crawler.stats import Stats
-from comity.crawler.visiting import Visitor
-from comity.crawler.waking import Alarm
-from comity.crawler.watch.snapshot import Phase, Snapshot, take
-from comity.crawler.watch.watching import UNREACHABLE, Watch
+from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
+from comity.crawler.snapshot import Phase, Snapshot, take
+from comity.crawler.stats import UNREACHABLE, Stats, StatsCollector
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
-from comity.net import AsyncClient, ClientSettings, Clock
-from comity.policy import Policy, Ruling
+from comity.net import ClientSettings, Clock, Session
+from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
+FEED_AT_ONCE = 64  # pages visited before that are taken up before others have their turn
 
 
 class Crawler:
@@ -92,8 +85,8 @@ class Crawler:
         check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
-        self.policy = policy or policies.begun_with(self.folder) or Policy()
-        self.settings = remembered.in_force(settings, remembered.begun_with(self.folder), refresh=refresh)
+        self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
+        self.settings = checkpoint.settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
@@ -105,10 +98,10 @@ class Crawler:
         self.on_begin: Callable[[], None] | None = None  # set before `run`; told when nothing refuses it any more
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
-        self._watch = Watch(self._clock)
-        self.stats = self._watch.stats
+        self._collector = StatsCollector(self._clock)
+        self.stats = self._collector.stats
         self._wake = Alarm(self._clock)
-        self._schedule = Schedule(self.settings, self._clock, self._wake.set)
+        self._scheduler = Scheduler(self.settings, self._clock, self._wake.set)
         self._stopping = False
         self._held = False
         self._given_sink = sink
@@ -117,21 +110,20 @@ class Crawler:
         self._plugins = Plugins(source, expander)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
-        self._on_their_way: dict[str, Any] = {}  # facts that the commit under way is to remember
+        self._on_their_way: dict[str, Any] = {}  # state that the commit under way is to remember
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
         self._beside: ThreadPoolExecutor  # has no thread until something is given to it
         self._frontier: Frontier
-        self._sink: GuardedSink
+        self._sink: SinkRunner
         self._ledger: Ledger
-        self._client: AsyncClient
-        self._admission: Admission
-        self._spending: Spending
+        self._client: Session
+        self._quota: Quota
         self._duplicates: Duplicates
         self._memory: Memory
-        self._outcome: Outcome
-        self._intake: Intake
-        self._visitor: Visitor
+        self._buffer: CommitBuffer
+        self._filter: URLFilter
+        self._fetcher: Fetcher
         self._refresh: Refresh | None
         self._unreachable: Unreachable
         self._waits: Waits
@@ -145,10 +137,10 @@ class Crawler:
         """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
         phase: Phase = "stopping" if self._stopping else "held" if self._held else "running"
         return take(
-            self._watch,
-            self._schedule.hosts.all(),
+            self._collector,
+            self._scheduler.hosts.all(),
             phase,
-            len(self._schedule.tasks),
+            len(self._scheduler.tasks),
             most_hosts=hosts,
             most_rules=rules,
         )
@@ -191,22 +183,22 @@ class Crawler:
             check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)
         with (
-            self._watch.running(self.folder),
+            self._collector.running(self.folder),
             Frontier(self.folder / "frontier.sqlite") as self._frontier,
-            nullcontext(GuardedSink(sink, self.folder, self._frontier)) as self._sink,
-            Ledger(self.folder / LEDGER, self._frontier.recall("ledger"), self._clock) as self._ledger,
+            nullcontext(SinkRunner(sink, self.folder, self._frontier)) as self._sink,
+            Ledger(self.folder / LEDGER, self._frontier.load_state("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-read") as self._beside,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
             self._sink.opened(self._writer),
             ExitStack() as resources,
         ):
-            async with AsyncClient(self.policy, self._client_settings, clock=self._clock) as self._client:
+            async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._waits = resources.enter_context(
-                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._recall)
+                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._load_state)
                 )
                 self._start()
-                self._waits.then, self._client.on_report = self._client.on_report, self._waits.heard
-                self._client.on_exchange = self._outcome.request
+                self._waits.then, self._client.driver.on_report = self._client.driver.on_report, self._waits.heard
+                self._client.on_request = self._buffer.request
                 await self._commit()
                 self._begin()
                 if self.on_begin is not None:
@@ -215,22 +207,22 @@ class Crawler:
                     await self._loop()
                     now = self._clock.monotonic()
                     if not self._stopping and self._waiting():
-                        self.put_off = self._schedule.put_off(now)
-                    self.limit_reached = self._watch.limit = self._spending.used_up(now) or self.put_off
+                        self.put_off = self._scheduler.put_off(now)
+                    self.limit_reached = self._collector.limit = self._quota.used_up(now) or self.put_off
                 finally:
-                    self.trouble, self.passing = self._outcome.trouble, not self._outcome.lasting
-                    self.refusal = self._outcome.refusal
-                    under_way = [*self._schedule.tasks, *([self._feeding] if self._feeding else ())]
+                    self.trouble, self.passing = self._buffer.trouble, not self._buffer.lasting
+                    self.refusal = self._buffer.refusal
+                    under_way = [*self._scheduler.tasks, *([self._feeding] if self._feeding else ())]
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
-                    await self._visitor.close()
+                    await self._fetcher.close()
                     if self._committing is not None:
                         await asyncio.wait([self._committing])
                 if self._committing is not None:
                     self._committing.result()
                 self._ledger.seal(stopped=self._stopping)
-                self._ended = self._watch.how = "stopped" if self._stopping else FINISHED
+                self._ended = self._collector.how = "stopped" if self._stopping else FINISHED
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
                 self.left = 0 if self._stopping else self._waiting()
@@ -241,15 +233,15 @@ class Crawler:
     # The loop
 
     def _start(self) -> None:
-        recall, remember, settings = self._recall, self._frontier.remember, self.settings
+        load_state, remember, settings = self._load_state, self._frontier.save_state, self.settings
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
             self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
         )
-        begun: list[str] = recall("seeds", [])
+        begun: list[str] = load_state("seeds", [])
         new = [seed for seed in self.seeds if seed not in begun]
         self.seeds = [*begun, *new]
-        self._plugins.go_on(recall("plugins", {}))
+        self._plugins.go_on(load_state("plugins", {}))
         if not self.seeds and self._plugins.source is None:
             raise StorageError(
                 f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
@@ -258,66 +250,68 @@ class Crawler:
         remember("seeds", self.seeds)
         remember("plugins", self._plugins.names)
         today = datetime.fromtimestamp(self._clock.wall(), UTC).date()
-        self._watch.began(self._frontier, self._client.pause)
+        self._collector.began(self._frontier, self._client.driver.pause)
         requests = max(settings.concurrency, self._client_settings.connections)
         self._memory = Memory(settings.body_memory, requests, self._wake.set)
-        self._outcome = Outcome(self._watch, self._ledger, self._memory, refresh=refresh.number if refresh else 0)
-        self.stats = self._watch.stats
+        self._buffer = CommitBuffer(
+            self._collector, self._ledger, self._memory, refresh=refresh.number if refresh else 0
+        )
+        self.stats = self._collector.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name)
-        self._admission = Admission(settings, new, today=today, recall=recall)
-        self._spending = Spending(settings.budget, settings.host_budget, recall)
-        self._duplicates = Duplicates(recall, near=settings.duplicates == "near")
-        self._intake = Intake(self._admission, self._ruling_at_once, self._outcome)
-        reader = Reader(
+        self._quota = Quota(settings.budget, settings.host_budget, load_state)
+        self._duplicates = Duplicates(load_state, near=settings.duplicates == "near")
+        self._filter = URLFilter(
+            settings, new, self._buffer, today=today, load_state=load_state, ruling=self._ruling_at_once
+        )
+        pages = PageProcessor(
             settings,
             self.policy.asked_as,
             plugins=self._plugins,
             duplicates=self._duplicates,
-            admission=self._admission,
-            intake=self._intake,
-            outcome=self._outcome,
+            url_filter=self._filter,
+            buffer=self._buffer,
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
             wake=self._wake.set,
             beside=self._beside,
         )
-        self._client.on_robots = reader.robots
-        known = self._frontier.recall_all(UNREACHABLE)
-        silent = self._unreachable = Unreachable(self._outcome, self._clock, self.policy.failure_life, known)
-        self._visitor = Visitor(
+        self._client.on_robots = pages.robots
+        known = self._frontier.load_states(UNREACHABLE)
+        silent = self._unreachable = Unreachable(self._buffer, self._clock, self.policy.failure_life, known)
+        self._fetcher = Fetcher(
             self._client,
-            reader,
-            self._spending,
-            self._outcome,
+            pages,
+            self._quota,
+            self._buffer,
             self._ledger,
-            self._watch,
+            self._collector,
             settings,
             refresh,
             silent,
             self._memory,
         )
-        self._schedule.began(
-            self._frontier, self._client, self._visitor, self._spending, self._outcome, self.stats, refresh
+        self._scheduler.began(
+            self._frontier, self._client, self._fetcher, self._quota, self._buffer, self.stats, refresh
         )
         for seed in self.seeds:
-            self._intake.discover(seed, depth=0, given=True)
+            self._filter.discover(seed, depth=0, given=True)
 
     def _begin(self) -> None:
         if self._plugins.source is not None or self._refresh is not None:
             self._feeding = asyncio.get_running_loop().create_task(self._feed())
-        self._schedule.go_on()
+        self._scheduler.go_on()
 
     async def _loop(self) -> None:
         next_commit = self._clock.monotonic() + COMMIT_EVERY
         while True:
-            if self._schedule.broken is not None:
-                raise self._schedule.broken
+            if self._scheduler.broken is not None:
+                raise self._scheduler.broken
             if self._stopping:
-                self._visitor.give_up()
-            asked_again = self._unreachable.recall_due() if self._unreachable else None
+                self._fetcher.give_up()
+            asked_again = self._unreachable.resume_due() if self._unreachable else None
             now = self._clock.monotonic()
-            while not self._full() and (host := self._schedule.hosts.pop_ready(now)) is not None:
-                self._schedule.serve(host, now)
+            while not self._full() and (host := self._scheduler.hosts.pop_ready(now)) is not None:
+                self._scheduler.serve(host, now)
             if self._committing is not None and self._committing.done():
                 self._committing.result()
                 self._committing = None
@@ -335,12 +329,12 @@ class Crawler:
                 await asyncio.wait([self._committing])
                 continue
             times = []
-            if self._committing is None and (self._outcome.waiting or self._schedule.tasks):
+            if self._committing is None and (self._buffer.waiting or self._scheduler.tasks):
                 times.append(next_commit)
-            ready = self._schedule.hosts.next_time()
+            ready = self._scheduler.hosts.next_time()
             if ready is not None and not self._full():
                 times.append(ready)
-            if (deadline := self._spending.deadline()) is not None and not self._enough():
+            if (deadline := self._quota.deadline()) is not None and not self._enough():
                 times.append(deadline)
             if asked_again is not None:
                 times.append(now + asked_again)
@@ -348,14 +342,14 @@ class Crawler:
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
-        nothing_left = self._feeding is None and self._schedule.is_idle(self._clock.monotonic())
-        return not self._schedule.tasks and (self._stopping or self._enough() or nothing_left)
+        nothing_left = self._feeding is None and self._scheduler.is_idle(self._clock.monotonic())
+        return not self._scheduler.tasks and (self._stopping or self._enough() or nothing_left)
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
         memory = self._memory
-        is_much = self._outcome.size >= COMMIT_SIZE or self._outcome.pending >= memory.limit // 8
-        return is_much or self._is_held_up() or (memory.is_short and self._outcome.pending > 0)
+        is_much = self._buffer.size >= COMMIT_SIZE or self._buffer.pending >= memory.limit // 8
+        return is_much or self._is_held_up() or (memory.is_short and self._buffer.pending > 0)
 
     def _is_held_up(self) -> bool:
         """Whether so much waits to be written that no request may be started."""
@@ -363,42 +357,56 @@ class Crawler:
 
     def _full(self) -> bool:
         idle = self._stopping or self._held or self._is_held_up()
-        return idle or self._schedule.is_full(self._clock.monotonic()) or self._enough(len(self._schedule.tasks))
+        return idle or self._scheduler.is_full(self._clock.monotonic()) or self._enough(len(self._scheduler.tasks))
 
     def _enough(self, more: int = 0) -> bool:
-        return self._spending.used_up(self._clock.monotonic(), under_way=more) is not None
+        return self._quota.used_up(self._clock.monotonic(), under_way=more) is not None
 
     # From one commit to the next
 
     async def _feed(self) -> None:
-        """Take up what is fed, no faster than the frontier takes it."""
+        """Take up what was visited before a refresh and what a source names, no faster than the frontier takes it.
+
+        Each run begins at the beginning: what was taken up already, the frontier knows.
+        """
         try:
-            until_room = partial(self._outcome.until_below, COMMIT_SIZE, self._wake.set)
-            await feed(self._intake, self._refresh, self._plugins, until_room)
+            if self._refresh is not None:
+                for number, (url, depth) in enumerate(self._refresh.visits.until(self._refresh.last)):
+                    self._filter.again(url, depth=depth)
+                    if number % FEED_AT_ONCE == 0:
+                        await self._until_room()
+            async with aclosing(self._plugins.urls()) as named:
+                async for url in named:
+                    self._filter.from_source(url)
+                    await self._until_room()
         except Exception as error:
-            self._schedule.broken = self._schedule.broken or error
+            self._scheduler.broken = self._scheduler.broken or error
         finally:
             self._feeding = None
             self._wake.set()
 
+    async def _until_room(self) -> None:
+        await asyncio.sleep(0)
+        await self._buffer.until_below(COMMIT_SIZE, self._wake.set)
+
     async def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
-        facts = self._on_their_way = self._facts()
-        commit = self._outcome.take(facts)
+        state = self._on_their_way = self._state_to_save()
+        commit = self._buffer.take(state)
         carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
-        self._outcome.committed(commit)
+        self._buffer.committed(commit)
         self._on_their_way = {}
         self._waits.committed()
         if self.on_page is not None:
             for page in commit.pages:
                 self.on_page(page)
         for name in commit.hosts:
-            self._schedule.found(name)
+            self._scheduler.found(name)
 
-    def _ruling_at_once(self, url: str) -> Ruling | None:
+    def _ruling_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""
-        ruling = self._client.ruling_now(url)
+        ruling = self._client.origin_policy(url)
         return None if ruling is None or ruling.is_slow(url) else ruling
 
     def _waiting(self) -> int:
@@ -406,13 +414,13 @@ class Crawler:
         counts = self._frontier.counts()
         return counts[State.UNASKED] + counts[State.QUEUED] - self.stats.postponed
 
-    def _recall(self, name: str, default: Any = None) -> Any:
+    def _load_state(self, name: str, default: Any = None) -> Any:
         """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""
-        return self._on_their_way[name] if name in self._on_their_way else self._frontier.recall(name, default)
+        return self._on_their_way[name] if name in self._on_their_way else self._frontier.load_state(name, default)
 
-    def _facts(self) -> dict[str, Any]:
+    def _state_to_save(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
-        facts = {ENDED: self._ended} | self._waits.facts(at_rest=self._ended is not None)
-        facts |= self._unreachable.facts()
-        return facts | self._spending.facts(now) | self._admission.facts() | self._duplicates.facts()
+        state = {ENDED: self._ended} | self._waits.save_state(at_rest=self._ended is not None)
+        state |= self._unreachable.save_state()
+        return state | self._quota.save_state(now) | self._filter.save_state() | self._duplicates.save_state()

@@ -16,12 +16,11 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import urls
-from comity.crawler.again import policies
-from comity.crawler.digest import digest
-from comity.crawler.sinks.appended import AppendedFile
+from comity.crawler.records import digest, evidence
+from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
-from comity.net.exchange import Exchange
-from comity.policy import Decision, Policy, RobotsResult
+from comity.net.request_record import RequestRecord
+from comity.policy import Policy, RobotsResult
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
@@ -30,7 +29,7 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 DIGITS = 6  # of times in seconds
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
-Record = dict[str, Any]
+LedgerRecord = dict[str, Any]
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -48,7 +47,7 @@ class Collected:
         ended: how the run ended, where this is the end of it.
     """
 
-    waiting: list[Record]
+    waiting: list[LedgerRecord]
     at: float
     ended: str | None
 
@@ -76,7 +75,7 @@ class Ledger:
         self._offset = clock.wall() - clock.monotonic()
         self._clock = clock
         self._policy = Policy()
-        self._waiting: list[Record] = []
+        self._waiting: list[LedgerRecord] = []
         self._ended: str | None = None
         self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
@@ -99,13 +98,13 @@ class Ledger:
                 "at": self._now(),
                 "version": version("comity"),
                 "agent": policy.agent,
-                "policy": policies.to_dict(policy),
+                "policy": policy_to_dict(policy),
                 "seeds": list(seeds),
                 "sink": sink,
             }
         )
 
-    def request(self, exchange: Exchange) -> None:
+    def request(self, exchange: RequestRecord) -> None:
         """A request that is over, whatever came of it."""
         origin, interval = exchange.origin, exchange.interval
         kept: float | None = None
@@ -224,7 +223,7 @@ class Ledger:
             self._write(record)
         for refused in refusals:
             self._write(_refusal(refused, collected.at))
-        counts: Record = {}
+        counts: LedgerRecord = {}
         if self._written is not None:
             self._written = {name: count + written.get(name, 0) for name, count in self._written.items()}
             counts = {"written": self._written}
@@ -233,14 +232,14 @@ class Ledger:
             self._write({"kind": "seal", "at": collected.at, **last, **counts})
         return {"length": self._file.flush(), "count": self._count, "hash": self._hash, **counts}
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: LedgerRecord) -> None:
         self._count += 1
         record |= {"n": self._count, "prev": self._hash}
         data = canonical(record)
         self._hash = hashlib.sha256(data).hexdigest()
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: LedgerRecord) -> None:
         self._waiting.append(record)
 
     def _source(self, result: RobotsResult) -> tuple[str, float]:
@@ -260,25 +259,18 @@ class Ledger:
         return round(monotonic + self._offset, DIGITS)
 
 
-def _refusal(record: Mapping[str, Any], at: float) -> Record:
+def policy_to_dict(policy: Policy) -> dict[str, Any]:
+    """A policy as JSON can hold it: infinity is the text "inf"."""
+    values = dataclasses.asdict(policy)
+    return {name: "inf" if value == math.inf else value for name, value in values.items()}
+
+
+def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
     brief = record["decision"]
     found = {name: brief[name] for name in ("verdict", "line", "rule", "robots_sha256", "robots_at")}
     return {"kind": "refusal", "at": at, "url": record["url"], "host": urls.host(record["url"]), **found}
 
 
-def _location(location: str | None) -> Record:
+def _location(location: str | None) -> LedgerRecord:
     """A redirect's target; nothing, as of old, where there is none."""
     return {} if location is None else {"location": location}
-
-
-def evidence(decision: Decision | None) -> Record:
-    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
-    source = decision.source if decision else None
-    rule = decision.rule if decision else None
-    return {
-        "verdict": decision.verdict if decision else None,
-        "line": rule.line if rule else None,
-        "rule": rule.text if rule else None,
-        "robots_sha256": source.sha256 if source else None,
-        "robots_at": round(source.fetched_at, 3) if source else None,
-    }

@@ -10,8 +10,8 @@ from typing import Any
 
 from comity._extras import need
 from comity.crawler.crawler import Crawler
-from comity.crawler.watch.snapshot import HostState, Snapshot
-from comity.crawler.watch.tally import COMMIT_BOUNDS
+from comity.crawler.snapshot import HostState, Snapshot
+from comity.crawler.stats import COMMIT_BOUNDS
 from comity.frontier import State
 
 _COUNTERS = (

@@ -9,13 +9,15 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from comity import urls
 from comity.crawler.sinks import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError
-from comity.net import Response
 from comity.signals.links import Link, Page
+
+if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
+    from comity.net import Response
 
 
 @runtime_checkable
@@ -47,15 +49,15 @@ class Expanded:
 class Expander(Protocol):
     """What is made of a page."""
 
-    def expand(self, response: Response) -> Expanded:
+    def expand(self, response: "Response") -> Expanded:
         """Records and further URLs from one page. A page on which this raises is recorded as a failure."""
         ...
 
 
-Kind = Literal["source", "expander", "sink"]
+PluginKind = Literal["source", "expander", "sink"]
 
 # The calls the crawler makes, for telling early what a plug-in lacks: method -> arguments, keywords.
-_CALLS: dict[Kind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+_CALLS: dict[PluginKind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "source": {"urls": ((), ())},
     "expander": {"expand": (("response",), ())},
     "sink": {
@@ -65,10 +67,10 @@ _CALLS: dict[Kind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         "close": ((), ()),
     },
 }
-_SHAPES: dict[Kind, type] = {"source": Source, "expander": Expander, "sink": Sink}
+_SHAPES: dict[PluginKind, type] = {"source": Source, "expander": Expander, "sink": Sink}
 
 
-def load(name: str, kind: Kind) -> Any:
+def load(name: str, kind: PluginKind) -> Any:
     """The plug-in that `MODULE:NAME` names.
 
     Raises:
@@ -108,7 +110,7 @@ def load(name: str, kind: Kind) -> Any:
 _NONE: Final = object()
 
 
-def checked(plugin: Any, kind: Kind, name: str) -> Any:
+def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     """The plug-in, if it has the shape of its kind.
 
     Raises:
@@ -140,7 +142,7 @@ def _lack(plugin: Any, method: str, arguments: tuple[str, ...], keywords: tuple[
     return None
 
 
-def _home(kind: Kind) -> str:
+def _home(kind: PluginKind) -> str:
     shape = _SHAPES[kind]
     return f"{shape.__module__.removeprefix('comity.crawler.')}.{shape.__name__}"
 
@@ -200,7 +202,7 @@ class Plugins:
         except (Exception, SystemExit) as error:
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
-    def expand(self, response: Response) -> Expanded:
+    def expand(self, response: "Response") -> Expanded:
         """What the expander makes of a page.
 
         Raises:
@@ -222,7 +224,7 @@ class Plugins:
             raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
         return expanded
 
-    def _take(self, given: Any, kind: Kind) -> Any:
+    def _take(self, given: Any, kind: PluginKind) -> Any:
         if given is None:
             return None
         if isinstance(given, str):

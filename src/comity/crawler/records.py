@@ -1,17 +1,138 @@
-"""What a crawl writes down, as plain values: one function for each kind of record."""
+"""What a crawl makes of an answer, as plain values: the page handed to a program, and the records written down.
+
+SHA-256 of a body is worked out once however many records name it.
+"""
 
 import base64
-from typing import Any, Literal
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Literal, Self
 
-from comity.crawler.admit.traps import Trap
-from comity.crawler.digest import digest
-from comity.crawler.duplicates import Duplicate
+from comity.crawler.traps import Trap
 from comity.errors import UnwantedType
 from comity.frontier import Visit
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings
-from comity.signals.links import Page
+from comity.signals.links import Page, read_page
+from comity.signals.robots_meta import RobotsMeta
+from comity.signals.robots_meta import read as read_robots_meta
+
+_last: tuple[bytes, str] = (b"", sha256(b"").hexdigest())
+
+
+def digest(body: bytes) -> str:
+    """SHA-256 in hex."""
+    global _last
+    known, value = _last
+    if body is not known:
+        value = sha256(body).hexdigest()
+        _last = (body, value)
+    return value
+
+
+HTML: Final = ("text/html", "application/xhtml+xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """What a page repeats.
+
+    Attributes:
+        kind: `canonical` where it names that page its canonical URL, `content` where the octets are the same, `near`
+            where its text differs in a few words.
+        of: the URL of the page kept before.
+    """
+
+    kind: Literal["canonical", "content", "near"]
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawledPage:
+    """One page.
+
+    Attributes:
+        url: the URL that answered, in normal form.
+        status: of HTTP, 200 to 299.
+        content_type: the media type in lower case, without parameters.
+        body: as it came, decoded from any content coding; of a rendered page the document after its scripts ran.
+        encoding: character encoding of the body, by the name of Python's codec: `body.decode(encoding, "replace")` is
+            what `text` gives.
+        title, canonical, links: of an HTML page; links are in document order, those that ask not to be followed
+            included.
+        noindex: whether the page asks to be kept out of indexes.
+        duplicate: the page kept before that this one repeats, where that was looked for.
+        depth: links from the URL that was given.
+        decision: why it could be fetched, with rule and evidence.
+        fetched_at: Unix time in seconds.
+    """
+
+    url: str
+    status: int
+    content_type: str
+    body: bytes
+    encoding: str
+    title: str | None
+    canonical: str | None
+    links: tuple[str, ...]
+    noindex: bool
+    depth: int
+    decision: Decision
+    fetched_at: float
+    duplicate: Duplicate | None = None
+
+    @property
+    def text(self) -> str:
+        """The body as text, markup included; octets that mean nothing in its encoding become U+FFFD."""
+        return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
+
+    @classmethod
+    def of(
+        cls,
+        response: Response,
+        read: Page | None,
+        meta: RobotsMeta,
+        *,
+        depth: int = 0,
+        duplicate: Duplicate | None = None,
+    ) -> Self:
+        """Of a response and what was read in it (`read_response`, `read_meta`)."""
+        kind = response.headers.get("Content-Type")
+        return cls(
+            url=response.url,
+            status=response.status,
+            content_type=response.content_type,
+            body=response.body,
+            encoding=encodings.python_codec(
+                read.encoding if read is not None else encodings.detect(response.body, kind)
+            ),
+            title=read.title if read is not None else None,
+            canonical=read.canonical if read is not None else None,
+            links=tuple(link.url for link in read.links) if read is not None else (),
+            noindex=meta.noindex,
+            depth=depth,
+            decision=response.decision,
+            fetched_at=response.fetched_at,
+            duplicate=duplicate,
+        )
+
+
+def read_response(response: Response) -> Page | None:
+    """What an HTML page says; None where the response is something else."""
+    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
+        return None
+    links = response.header_values("Link")
+    refresh = response.headers.get("Refresh")
+    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
+
+
+def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:
+    """The directives for robots in a response's headers and metas."""
+    tags = response.header_values("X-Robots-Tag")
+    metas = read.metas if read is not None else ()
+    return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
+
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
 
@@ -141,14 +262,19 @@ def robots(result: RobotsResult) -> dict[str, Any]:
     }
 
 
-def brief(decision: Decision) -> dict[str, Any]:
-    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
-    source = decision.source
+def evidence(decision: Decision | None) -> dict[str, Any]:
+    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
+    source = decision.source if decision else None
+    rule = decision.rule if decision else None
     return {
-        "verdict": decision.verdict,
-        "line": decision.rule.line if decision.rule else None,
-        "rule": decision.rule.text if decision.rule else None,
+        "verdict": decision.verdict if decision else None,
+        "line": rule.line if rule else None,
+        "rule": rule.text if rule else None,
         "robots_sha256": source.sha256 if source else None,
         "robots_at": round(source.fetched_at, 3) if source else None,
-        "delay": decision.delay,
     }
+
+
+def brief(decision: Decision) -> dict[str, Any]:
+    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
+    return {**evidence(decision), "delay": decision.delay}

@@ -2,30 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from comity.crawler.admit import scope as scopes
-from comity.crawler.budget import Budget
-from comity.errors import InvalidSetting
+from comity.crawler import scope as scopes
+from comity.crawler.limits import Budget
+from comity.fields import check, seconds, setting, size
 
 DuplicateSearch = Literal["off", "exact", "near"]
-
-# Smallest value of each whole number, and whether it may be None.
-_WHOLE = (
-    ("max_pages", 1, True),
-    ("max_depth", 0, True),
-    ("max_bytes", 1, True),
-    ("body_memory", 1024 * 1024, False),
-    ("max_pages_per_host", 1, True),
-    ("max_bytes_per_host", 1, True),
-    ("concurrency", 1, False),
-    ("per_host", 1, False),
-    ("retries", 0, False),
-    ("max_url_length", 16, True),
-    ("max_path_segments", 1, True),
-    ("render_requests", 0, False),
-    ("render_pages", 1, False),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +24,24 @@ class CrawlSettings:
         sitemaps: whether sitemaps are read: those that robots.txt names, else those in the well-known places.
         feeds: whether the RSS and Atom feeds are read that a seed page names.
         scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any` (see Scope).
-        include, exclude: patterns as in robots.txt; a URL must match one of the first, if there are any, and none of
-            the second.
+        include: patterns as in robots.txt, such as `/blog/*.html$`; where there are any, a URL must match one.
+        exclude: patterns of URLs that are left out, such as `*?print=`; they add to those of an earlier run.
         max_bytes: bytes of bodies after which no request is started; None for no limit.
-        max_seconds: the same in seconds, the time between two runs not counted.
-        max_pages_per_host, max_bytes_per_host, max_seconds_per_host: the same for each host by itself.
+        max_seconds: seconds after which no request is started, the time between two runs not counted; None for no
+            limit.
+        max_pages_per_host: pages to keep of each host at most; None for all.
+        max_bytes_per_host: as `max_bytes`, for each host by itself.
+        max_seconds_per_host: as `max_seconds`, for each host by itself.
         follow_nofollow: whether links are followed that a page asks not to follow.
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).
         traps: whether URLs that never end (calendars, facets, repeated segments) are left out.
-        max_url_length, max_path_segments: longer and deeper URLs are taken for traps; None for no limit.
+        max_url_length: characters; a longer URL is taken for a trap. None for no limit.
+        max_path_segments: parts of a path; a deeper URL is taken for a trap. None for no limit.
         body_memory: bytes of bodies held at a time: those that arrive, and those that wait to be written. A larger one
             passes alone.
-        duplicates: `exact` marks pages whose content or canonical URL is that of a page already kept, `near` also
-            those that differ in a few words, `off` marks none. A duplicate is marked, not dropped.
+        duplicates: which pages are marked as duplicates: `exact` those whose content or canonical URL is that of a
+            page already kept, `near` also those that differ in a few words, `off` no page. They are not dropped.
         longest_wait: seconds that a run waits for a host to be asked again (Crawl-delay, Visit-time, Retry-After) when
             nothing else is left to do; what waits longer is left for a later run. None: for ever.
         trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
@@ -67,55 +54,38 @@ class CrawlSettings:
         render_pages: pages rendered at the same time.
     """
 
-    max_pages: int | None = None
-    max_depth: int | None = None
-    concurrency: int = 16
-    per_host: int = 8
-    retries: int = 2
+    max_pages: int | None = setting(None, least=1)
+    max_depth: int | None = setting(None, least=0)
+    concurrency: int = setting(16, least=1)
+    per_host: int = setting(8, least=1)
+    retries: int = setting(2, least=0)
     sitemaps: bool = True
     feeds: bool = True
     scope: scopes.Breadth = "host"
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    max_bytes: int | None = None
-    max_seconds: float | None = None
-    max_pages_per_host: int | None = None
-    max_bytes_per_host: int | None = None
-    max_seconds_per_host: float | None = None
+    max_bytes: int | None = size(None)
+    max_seconds: float | None = seconds(None)
+    max_pages_per_host: int | None = setting(None, least=1)
+    max_bytes_per_host: int | None = size(None)
+    max_seconds_per_host: float | None = seconds(None)
     follow_nofollow: bool = False
     clean_urls: bool = True
     traps: bool = True
-    max_url_length: int | None = 2048  # sitemaps.org: "less than 2,048 characters"
-    max_path_segments: int | None = 24
-    body_memory: int = 32 * 1024 * 1024
+    max_url_length: int | None = setting(2048, least=16)  # sitemaps.org: "less than 2,048 characters"
+    max_path_segments: int | None = setting(24, least=1)
+    body_memory: int = size(32 * 1024 * 1024, least=1024 * 1024)
     duplicates: DuplicateSearch = "exact"
-    longest_wait: float | None = 3600.0
+    longest_wait: float | None = seconds(3600.0)
     trust_lastmod: bool = True
     render: bool = False
     render_browser: str | None = None
-    render_seconds: float = 15.0
-    render_requests: int = 100
-    render_pages: int = 2
+    render_seconds: float = seconds(15.0)
+    render_requests: int = setting(100, least=0)
+    render_pages: int = setting(2, least=1)
 
     def __post_init__(self) -> None:
-        for name, least, optional in _WHOLE:
-            value = getattr(self, name)
-            if value is None and optional:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name in ("max_seconds", "max_seconds_per_host", "longest_wait", "render_seconds"):
-            value = getattr(self, name)
-            if value is None and name != "render_seconds":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise InvalidSetting(f"{name}: {value!r} is not a number of seconds above zero")
-        if not isinstance(self.render, bool):
-            raise InvalidSetting(f"render: {self.render!r} is neither true nor false")
-        if self.duplicates not in get_args(DuplicateSearch):
-            raise InvalidSetting(
-                f"duplicates: {self.duplicates!r} is not one of {', '.join(get_args(DuplicateSearch))}"
-            )
+        check(self)
         scopes.check(self.scope, self.include, self.exclude)
 
     @property

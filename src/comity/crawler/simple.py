@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls as addresses
-from comity.crawler.admit.scope import Scope
-from comity.crawler.again import remembered
+from comity.crawler import checkpoint
 from comity.crawler.crawler import Crawler
-from comity.crawler.page import CrawledPage, read_meta, read_response
+from comity.crawler.records import CrawledPage, read_meta, read_response
+from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
@@ -193,7 +193,7 @@ def crawl(
     if not start and folder is None:
         raise InvalidSetting("seeds: no URL given to start from, and no folder of a crawl to go on with")
     changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
-    given = settings if isinstance(settings, Mapping) else remembered.stated(settings)
+    given = settings if isinstance(settings, Mapping) else checkpoint.stated_settings(settings)
     given = {**given, **{name: value for name, value in changes.items() if value is not None}}
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:

@@ -1,7 +1,28 @@
-"""What a crawl has done so far, for a progress display and the summary."""
+"""What a crawl has done so far: its counts, its speed over the last seconds, and its log.
 
+Counts are bounded, whatever sites send: kinds of answers and verdicts are few, rules are counted up to a number. The
+logger is `comity.crawl.run`, silent unless a program gives it somewhere to write. Text from sites goes there only
+through `shown`, so that nothing a site sends can end a line or begin one. Nothing is decided here.
+"""
+
+import logging
+import unicodedata
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from comity import urls
+from comity.frontier import Frontier, State
+from comity.gate.throttle import Pause
+
+if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.net import Clock
+    from comity.net.request_record import RequestRecord
+    from comity.policy import RobotsResult
 
 
 @dataclass(slots=True)
@@ -11,7 +32,7 @@ class Stats:
     Attributes:
         pages: pages kept.
         refused: URLs that robots.txt or the policy forbids; none was fetched.
-        trapped: URLs left out because they lead nowhere (see admit/traps.py).
+        trapped: URLs left out because they lead nowhere (see traps.py).
         unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
@@ -49,3 +70,262 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+MOST_SHOWN = 200  # characters
+
+
+def shown(text: str, most: int = MOST_SHOWN) -> str:
+    """A text with line ends, control characters and what turns the direction of writing escaped, and cut short.
+
+    Marks that pile up over a letter are left out.
+    """
+    if len(text) > most:
+        text = f"{text[: most - 3]}..."
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in unicodedata.normalize("NFC", text)
+        if not unicodedata.combining(char)
+    )
+
+
+ANSWERS: Final = 10  # hundreds of an HTTP status
+MOST_RULES: Final = 1000  # counted one by one
+MOST_TEXT: Final = 300  # characters of a rule
+COMMIT_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class RefusingRule(NamedTuple):
+    """A rule that refused: a line of a host's robots.txt, or where no line did, the verdict."""
+
+    host: str
+    line: int | None
+    text: str
+
+
+OTHERS: Final = RefusingRule("others", None, "")
+
+
+class Tally:
+    """Counts of one crawl over all its runs, except `rules`, which are those of this run.
+
+    Attributes:
+        content, robots: requests by the hundred of their status, 0 for no answer.
+        refused: URLs by verdict.
+        rules: URLs by rule; those of further rules are counted for OTHERS.
+    """
+
+    __slots__ = ("content", "refused", "robots", "rules")
+
+    def __init__(self, kept: Sequence[Any] = ()) -> None:
+        """The counts of an earlier run, if there was one, go on: `kept` is what `to_list` gave."""
+        content, robots, refused = kept or ((), (), {})
+        self.content: list[int] = list(content) or [0] * ANSWERS
+        self.robots: list[int] = list(robots) or [0] * ANSWERS
+        self.refused: Counter[str] = Counter(refused)
+        self.rules: dict[tuple[str, int | None, str], int] = {}
+
+    def refusal(self, record: Mapping[str, Any]) -> None:
+        """A URL was refused; `record` as it goes to the output."""
+        decision = record["decision"]
+        verdict, text = decision["verdict"], decision["rule"]
+        self.refused[verdict] += 1
+        rules = self.rules
+        rule: tuple[str, int | None, str]
+        rule = (urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MOST_TEXT])
+        before = rules.get(rule)
+        if before is None and len(rules) >= MOST_RULES:
+            rule = OTHERS
+            before = rules.get(rule)
+        rules[rule] = 1 + (before or 0)
+
+    def requests(self) -> dict[tuple[str, str], int]:
+        """Requests by what was asked for, `content` or `robots`, and the answer: `2xx` and so on, `none` for none."""
+        return {
+            (purpose, f"{hundred}xx" if hundred else "none"): count
+            for purpose, counts in (("content", self.content), ("robots", self.robots))
+            for hundred, count in enumerate(counts)
+            if count
+        }
+
+    def to_list(self, refusals: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """What is to be remembered, as JSON can hold it, with refusals that are counted only later."""
+        more = Counter(record["decision"]["verdict"] for record in refusals)
+        return [self.content, self.robots, self.refused + more]
+
+    def copy(self) -> "Tally":
+        """The counts that are remembered, as they are now."""
+        return Tally((self.content, self.robots, self.refused))
+
+
+class Commits:
+    """How long commits took: how many up to each of COMMIT_BOUNDS from the one before, or longer; seconds in all."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(COMMIT_BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(COMMIT_BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+RECENT: Final = 10.0  # seconds that the current pace is measured over
+FIRST: Final = 1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
+SLOW: Final = 1.0  # seconds of a commit that are worth a line
+WAITS: Final = {
+    "interval": "interval",
+    "retry_after": "Retry-After",
+    "back_off": "back-off",
+    "circuit_open": "circuit open",
+    "visiting_hours": "visiting hours",
+}
+
+UNREACHABLE: Final = "unreachable "
+"""How the names begin under which is saved of a host: `[URLs that wait, {origin: until}]`, until in Unix time."""
+log = logging.getLogger("comity.crawl.run")
+log.addHandler(logging.NullHandler())
+
+
+class StatsCollector:
+    """Counts what one crawl does, and logs it.
+
+    Attributes:
+        started, ended: when this run began and ended, on the clock's monotonic time; None before.
+        earlier: pages that were kept before this run.
+        stats, tally, commits: the counts.
+        pause: says how a host is treated now.
+        unreachable: by host, the origins whose robots.txt could not be reached, and until when (Unix time) each is
+            left alone.
+        how: how this run ended; `limit`: because of which limit, if one was reached. In words.
+    """
+
+    def __init__(self, clock: "Clock") -> None:
+        self.clock = clock
+        self.started: float | None = None
+        self.ended: float | None = None
+        self.earlier = 0
+        self.stats = Stats()
+        self.tally = Tally()
+        self.commits = Commits()
+        self.pause: Callable[[str], Pause] = lambda _: Pause()
+        self.unreachable: dict[str, Mapping[str, float]] = {}
+        self.how = ""
+        self.limit: str | None = None
+        self._frontier: Frontier | None = None
+        self._samples: deque[tuple[float, int]] = deque(maxlen=int(RECENT) + 1)  # time, pages
+        self._slow = SLOW
+
+    @property
+    def urls(self) -> dict[State, int]:
+        """How many URLs are in each state, as last committed."""
+        return {} if self._frontier is None else self._frontier.totals
+
+    @contextmanager
+    def running(self, folder: Path) -> Iterator[None]:
+        """While the crawl runs."""
+        where = shown(str(folder))
+        self.started, self.ended = self.clock.monotonic(), None
+        log.info("%s: the crawl begins", where)
+        try:
+            yield
+            log.info("%s: the crawl ends: %s; %s", where, self.limit or self.how, _counts(self.stats))
+        except BaseException as error:
+            log.error("%s: the crawl is broken off: %s", where, shown(str(error) or type(error).__name__))
+            raise
+        finally:
+            self.ended = self.clock.monotonic()
+
+    def began(self, frontier: Frontier, pause: Callable[[str], Pause]) -> None:
+        """The counts of earlier runs, if there were any, go on."""
+        self._frontier, self.pause = frontier, pause
+        self.stats = Stats(**frontier.load_state("stats", {}))
+        self.tally = Tally(frontier.load_state("tally", ()))
+        self.earlier = self.stats.pages
+        known = frontier.load_states(UNREACHABLE)
+        self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times) in known.items()}
+        if self.stats.found:
+            log.info("resumed: %s so far", _counts(self.stats))
+
+    def request(self, exchange: "RequestRecord") -> None:
+        """A request is over, whatever came of it."""
+        status = exchange.status
+        counts = self.tally.content if exchange.origin is None else self.tally.robots
+        counts[0 if status is None else status // 100] += 1
+        if status is None or status == 429 or status >= 500:
+            self._trouble(exchange)
+        if log.isEnabledFor(logging.DEBUG):
+            size = "no body" if exchange.body is None else f"{len(exchange.body):,} bytes"
+            took = exchange.end - exchange.sent
+            log.debug("%s %s: %s, %s, %.3f s", exchange.method, shown(exchange.url), status or "no answer", size, took)
+
+    def robots(self, result: "RobotsResult") -> None:
+        """A site was asked for its robots.txt."""
+        answer = shown(result.error) if result.error else f"HTTP status {result.status}"
+        level = logging.INFO
+        host = urls.host(result.origin)
+        if result.kind == "unreachable":
+            level = logging.WARNING
+            # made anew, for another thread may be reading
+            self.unreachable[host] = {**self.unreachable.get(host, {}), result.origin: result.expires_at}
+        elif result.origin in self.unreachable.get(host, ()):
+            left = {origin: until for origin, until in self.unreachable.pop(host).items() if origin != result.origin}
+            if left:
+                self.unreachable[host] = left
+        log.log(level, "%s: %s (%s)", shown(result.url), result.kind, answer)
+
+    def refused(self, record: Mapping[str, Any]) -> None:
+        """A URL was refused; `record` as it goes to the output."""
+        self.tally.refusal(record)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("refused %s: %s", shown(record["url"]), shown(record["why"]))
+
+    def failed(self, url: str, why: str) -> None:
+        """A URL is given up."""
+        if log.isEnabledFor(logging.INFO):
+            log.info("given up %s: %s", shown(url), shown(why))
+
+    def postponed(self, host: str, why: str, seconds: float) -> None:
+        """Nothing is sent to a host for a while, though its turn had come."""
+        log.warning("%s: left alone for %.1f s (%s)", shown(host), seconds, WAITS[why])
+
+    def committed(self, seconds: float) -> None:
+        """What was found is durable; it took so long to make it so."""
+        self.commits.add(seconds)
+        now = self.clock.monotonic()
+        if not self._samples or now - self._samples[-1][0] >= 1.0:
+            self._samples.append((now, self.stats.pages))
+        if seconds >= self._slow:
+            log.warning("a commit took %.1f s: the disk is slow, or the machine is", seconds)
+            self._slow = 2 * seconds  # told again when it gets much worse
+
+    def pages_per_second(self, now: float) -> float:
+        """Over the last ten seconds, or since the run began if that is less."""
+        if self.started is None:
+            return 0.0
+        since, before = self.started, self.earlier
+        for at, pages in list(self._samples):
+            if at > now - RECENT:
+                break
+            since, before = at, pages
+        return (self.stats.pages - before) / max(now - since, 1.0)
+
+    def _trouble(self, exchange: "RequestRecord") -> None:
+        if exchange.origin is not None or exchange.error == "given up" or not log.isEnabledFor(logging.WARNING):
+            return  # of a robots.txt the crawl is told what it means
+        host = urls.host(exchange.url)
+        pause = self.pause(host)
+        what = f"HTTP status {exchange.status}" if exchange.status else shown(exchange.error or "no answer")
+        seconds = max(pause.until - self.clock.monotonic(), 0.0)
+        why = pause.why
+        if why == "interval" and (exchange.interval or 0.0) <= FIRST:
+            why = "back_off"  # no longer than the interval, but the failure is what holds it
+        log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[why])
+
+
+def _counts(stats: Stats) -> str:
+    return f"{stats.pages:,} pages, {stats.refused:,} refused, {stats.failed:,} failed, {stats.found:,} URLs known"

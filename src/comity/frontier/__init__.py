@@ -1,19 +1,18 @@
 """The frontier: every URL the crawl knows, and what became of it. Durable, whatever happens to the process."""
 
-from comity.frontier.aside import Judged
+from comity.frontier.database import HostCounts, View, has_begun
+from comity.frontier.later import Judged, Visits
 from comity.frontier.queue import Frontier
-from comity.frontier.values import Batch, Entry, Found, Kind, State, Visit
-from comity.frontier.view import HostCounts, View, has_begun
-from comity.frontier.visits import Visits
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
 
 __all__ = [
     "Batch",
     "Entry",
+    "EntryKind",
     "Found",
     "Frontier",
     "HostCounts",
     "Judged",
-    "Kind",
     "State",
     "View",
     "Visit",

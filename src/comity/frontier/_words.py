@@ -1,6 +1,6 @@
 """Arrays of 64-bit words in ascending order: which of some words are in a file of them, and two arrays as one.
 
-The hot loops of runs.py, compiled where there is a compiler. Nothing here knows what the words mean.
+The hot loops of seen.py, compiled where there is a compiler. Nothing here knows what the words mean.
 """
 
 from __future__ import annotations

@@ -1,23 +1,29 @@
-"""The frontier's SQLite file: its tables, how it is opened, who may write, and what its errors mean in words."""
+"""The frontier's SQLite file: its tables, how it is opened, who may write, what its errors mean in words.
 
-import errno
+Also the questions that both the crawl and those who look on ask, and the view for the latter.
+"""
+
+import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
-from comity.errors import StorageError
+from comity.errors import InputError, StorageError
+from comity.frontier.durable import no_descriptor, no_room
+from comity.frontier.values import Entry, EntryKind, Found, State
 
-LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 2 if sys.byteorder == "little" else 3
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
-# `waiting` holds only what waits, `aside` what our own wishes keep out of it (aside.py); of the rest a fingerprint and
-# a count remain, and a row in `visit` (visits.py) of each page. A first crawl only appends to that, and needs no index:
-# it visits a URL once.
+# `waiting` holds only what waits, `aside` what scope and policy keep out of it (later.py); of the rest there remain a
+# fingerprint and a count, and a row in `visit` of each page. A first crawl only appends to that, and needs no index: it
+# visits a URL once.
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -113,6 +119,26 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     return db
 
 
+def open_finished(path: Path) -> sqlite3.Connection:
+    """Open any database that nobody should be writing any more, so that no file is left beside it."""
+    journal = path.with_name(f"{path.name}-wal")
+    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process, this one or another, crawls into a folder now: its lock says so. Nothing is written."""
+    path = folder / "frontier.lock"
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.0)) as db:
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.Error as error:
+        return "locked" in str(error)
+    return False
+
+
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == FORMAT:
@@ -148,34 +174,145 @@ def explained(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: {text}") from error
 
 
-@contextmanager
-def explained_files(path: Path) -> Iterator[None]:
-    """The same for what the system says about a file of ours."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise no_room(path) from error
-        if error.errno in LACKING:
-            raise _lacking(path, error) from error
-        raise StorageError(f"{path}: {error.strerror or error}", hint="check the folder and its permissions") from error
+LATER = 1 << 40  # beyond every rank; a postponed URL has twice as much added to its own
+_PREFIXES = ("", "https://", "http://")
 
 
-def no_room(path: Path) -> StorageError:
-    return StorageError(f"no room left for {path}", hint="free some, then run again with --resume")
+def rank(found: Found) -> int:
+    """The place in its host's queue: by priority, then sitemaps before pages. Ids settle the rest."""
+    return found.priority * 2 + (found.kind is not EntryKind.SITEMAP)
 
 
-def no_descriptor(path: Path) -> StorageError | None:
-    """The error where a file cannot be opened because this process may open no more, which SQLite does not tell."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        return _lacking(path, error) if error.errno in LACKING else None
-    return None
+def split(found: Found) -> tuple[int, str]:
+    """A URL without what its host says already: which prefix stood before, and the rest."""
+    for number, scheme in enumerate(_PREFIXES[1:], 1):
+        if found.url.startswith(prefix := scheme + found.host):
+            return number, found.url[len(prefix) :]
+    return 0, found.url  # with a user name, for example
 
 
-def _lacking(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{path} cannot be opened: {error.strerror}",
-        hint="raise this process's limit on open files (ulimit -n), then run again with --resume",
-    )
+def waiting(
+    db: sqlite3.Connection,
+    host: str,
+    most: int,
+    *,
+    but_not: Collection[int] = (),
+    below: int = 4 * LATER,
+    kind: EntryKind | None = None,
+) -> list[Entry]:
+    """The first URLs of a host's queue, of a kind or of all, but for some ids and those with a rank of `below` on."""
+    wanted = "" if kind is None else f"AND kind = {kind:d} "
+    # One row: at each row that SQLite hands over, threads fight for the interpreter.
+    (rows,) = db.execute(
+        "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops)) FROM ("
+        "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
+        f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
+        (host, below, json.dumps(list(but_not)), most),
+    ).fetchone()
+    return [
+        Entry(
+            id_,
+            (_PREFIXES[prefix] + host if prefix else "") + rest,
+            depth,
+            EntryKind(kind),
+            attempts,
+            hops,
+            _priority(rank),
+        )
+        for rank, id_, prefix, rest, depth, kind, attempts, hops in sorted(json.loads(rows))
+    ]
+
+
+def _priority(rank: int) -> int:
+    return (rank - 2 * LATER if rank >= LATER else rank) >> 1
+
+
+def counts(db: sqlite3.Connection) -> dict[State, int]:
+    """How many URLs are in each state."""
+    sums = db.execute("SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM host").fetchone()
+    return dict(zip(State, (number or 0 for number in sums), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class HostCounts:
+    """How many URLs of a host wait, and what became of the others."""
+
+    host: str
+    waiting: int
+    done: int
+    refused: int
+    failed: int
+
+
+_COLUMNS = "name, unasked + queued, done, refused, failed"
+
+
+def has_begun(path: Path) -> bool:
+    """Whether there is a crawl in a frontier: not where it ended before it was written down what to start from.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    if not path.exists():
+        return False
+    with explained(path), closing(open_for_reading(path)) as db:
+        made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
+        return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None
+
+
+class View:
+    """The frontier of a crawl folder as it was committed last when the view was opened.
+
+    Raises:
+        StorageError: there is none, or it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.exists():
+            raise InputError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
+        with explained(path):
+            self._db = open_for_reading(path)
+            try:
+                self._db.execute("BEGIN")
+                self.counts()  # the first question settles which instant all answers are of
+            except BaseException:
+                self._db.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with explained(self._path), closing(self._db):
+            self._db.execute("ROLLBACK")
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        with explained(self._path):
+            return counts(self._db)
+
+    def busiest(self, most: int) -> list[HostCounts]:
+        """The hosts with most URLs waiting; those with none come last."""
+        with explained(self._path):
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM host ORDER BY unasked + queued DESC, id LIMIT ?", (most,)
+            ).fetchall()
+        return [HostCounts(*row) for row in rows]
+
+    def host(self, name: str) -> HostCounts | None:
+        """One host, or None where the crawl has not met it."""
+        with explained(self._path):
+            row = self._db.execute(f"SELECT {_COLUMNS} FROM host WHERE name = ?", (name,)).fetchone()
+        return HostCounts(*row) if row else None
+
+    def load_state(self, key: str) -> Any:
+        """A fact that the crawl remembers, or None."""
+        with explained(self._path):
+            row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def waiting(self, host: str, most: int) -> list[Entry]:
+        """The next URLs of a host, in the order they have their turn."""
+        with explained(self._path):
+            return waiting(self._db, host, most)

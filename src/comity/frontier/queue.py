@@ -11,16 +11,16 @@ crawl, where a statement for each row would have the two threads stop each other
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
-from comity.frontier import aside, reading, visits
+from comity.frontier import database, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
-from comity.frontier.values import Batch, Entry, Found, Kind, State
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
 _MOST_HOST_IDS = 1 << 16  # ids of hosts held in memory
@@ -38,7 +38,7 @@ _Tally = Counter[tuple[int, int]]  # (host, state): change
 
 
 class Frontier:
-    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
+    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (database.View).
 
     `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
 
@@ -61,14 +61,14 @@ class Frontier:
             stack.enter_context(closing(lock(path)))
             self._db = stack.enter_context(closing(open_for_writing(path)))
             self._reader = stack.enter_context(closing(open_for_reading(path)))
-            key = self.recall(_KEY)
+            key = self.load_state(_KEY)
             if key is None:
                 key = token_hex(16)
-                self._remember({_KEY: key})
+                self._save_state({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
-            self._next_id: int = self.recall(_NEXT_ID, 1)
-            self.visits = visits.Visits(self._reader, path)
-            self.totals = reading.counts(self._db)
+            self._next_id: int = self.load_state(_NEXT_ID, 1)
+            self.visits = later.Visits(self._reader, path)
+            self.totals = database.counts(self._db)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class Frontier:
 
         Args:
             write: is given the number of URLs that turned out to be new and the refusals among them, makes all
-                output durable and returns facts to remember in the same transaction (None forgets one), the lengths of
+                output durable and returns what to save in the same transaction (None forgets one), the lengths of
                 the output files above all.
 
         Raises:
@@ -94,91 +94,73 @@ class Frontier:
                 self._reload()
             self._stale = True
             self._seen.tidy()
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._transaction():
                 tally: _Tally = Counter()
-                aside.settled(self._db, batch.by_policy)
+                later.set_aside(self._db, batch.by_policy)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
                 )
                 self._db.executemany(
                     "UPDATE waiting SET rank = rank + ?, attempts = attempts + 1 WHERE id = ? AND rank < ?",
-                    [(2 * reading.LATER, id_, reading.LATER) for id_ in batch.postponed],
+                    [(2 * database.LATER, id_, database.LATER) for id_ in batch.postponed],
                 )
                 self._db.executemany(
                     "UPDATE waiting SET rank = rank - ? "
                     "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
-                    [(2 * reading.LATER, host, reading.LATER) for host in batch.recalled],
+                    [(2 * database.LATER, host, database.LATER) for host in batch.resumed],
                 )
                 new = self._take_up(batch.found, tally)
                 self._count(tally)
-                visits.write(self._db, batch)
+                later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
-                self._remember(write(len(new), refusals) | {_NEXT_ID: self._next_id})
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+                self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id})
             self._stale = False
             self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
 
-    def begin_again(self, *, forget: Iterable[str], facts: Callable[[int], dict[str, Any]]) -> None:
+    def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
 
         What waits is remembered with the visits, as something that is yet to be visited.
 
         Args:
-            forget: patterns (GLOB) of names of facts.
-            facts: is given the id of the last visit and returns what to remember in the same transaction.
+            forget: patterns (GLOB) of names of what is saved.
+            save: is given the id of the last visit and returns what to save in the same transaction.
         """
         with explained(self._path):
             self._stale = True
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                last = visits.begin(self._db)
+            with self._transaction():
+                last = later.begin_refresh(self._db)
                 for statement in _CLEAR:
                     self._db.execute(statement)
                 self._db.executemany("DELETE FROM run WHERE key GLOB ?", [(pattern,) for pattern in forget])
-                self._remember(facts(last))
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+                self._save_state(save(last))
             self._reload()
             self._stale = False
 
     def judge_again(
         self,
-        inside: aside.Inside | None,
+        inside: later.Inside | None,
         *,
         policy: bool,
-        facts: Callable[[aside.Judged, aside.Judged], dict[str, Any]],
+        save: Callable[[later.Judged, later.Judged], dict[str, Any]],
     ) -> None:
-        """Judge anew what our own wishes decided, for they are others now: all or nothing.
+        """Judge anew what scope and policy decided, for they have changed: all or nothing.
 
         Args:
             inside: says whether a URL belongs to the crawl; None where the scope is the same.
             policy: whether the policy is another one. What it had refused, or put off, waits again.
-            facts: is given what came of the policy and of the scope, and returns what to remember in the same
+            save: is given what came of the policy and of the scope, and returns what to save in the same
                 transaction.
         """
         with explained(self._path):
             self._stale = True
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._transaction():
                 tally: _Tally = Counter()
-                by_policy = aside.judge_policy(self._db, tally) if policy else aside.Judged()
-                by_scope = aside.Judged() if inside is None else aside.judge_scope(self._db, inside, tally)
+                by_policy = later.judge_policy(self._db, tally) if policy else later.Judged()
+                by_scope = later.Judged() if inside is None else later.judge_scope(self._db, inside, tally)
                 self._count(tally)
-                self._remember(facts(by_policy, by_scope))
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+                self._save_state(save(by_policy, by_scope))
             self._reload()
             self._stale = False
 
@@ -191,37 +173,48 @@ class Frontier:
             yield from (name for _, name in rows)
             last = rows[-1][0]
 
-    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: Kind | None = None) -> list[Entry]:
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
         with explained(self._path):
-            return reading.waiting(self._reader, host, most, but_not=but_not, below=reading.LATER, kind=kind)
+            return database.waiting(self._reader, host, most, but_not=but_not, below=database.LATER, kind=kind)
 
     def counts(self) -> dict[State, int]:
         """How many URLs are in each state."""
         with explained(self._path):
-            return reading.counts(self._reader)
+            return database.counts(self._reader)
 
-    def remember(self, key: str, value: Any) -> None:
+    def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._path):
-            self._remember({key: value})
+            self._save_state({key: value})
 
-    def recall(self, key: str, default: Any = None) -> Any:
+    def load_state(self, key: str, default: Any = None) -> Any:
         """A fact kept with `remember`."""
         rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else default
 
-    def recall_all(self, start: str) -> dict[str, Any]:
-        """The facts whose names begin with `start`, by name."""
+    def load_states(self, start: str) -> dict[str, Any]:
+        """What is saved whose names begin with `start`, by name."""
         rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
         return {key: json.loads(value) for key, value in rows}
 
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
     def _reload(self) -> None:
         self._host_ids.clear()
-        self._next_id = self.recall(_NEXT_ID, 1)
+        self._next_id = self.load_state(_NEXT_ID, 1)
         self._seen.reload()
-        self.totals = reading.counts(self._db)
+        self.totals = database.counts(self._db)
 
     def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
         states = {id_: state for state, id_ in settled}
@@ -252,8 +245,8 @@ class Frontier:
                     (
                         self._next_id,
                         host,
-                        reading.rank(each),
-                        *reading.split(each),
+                        database.rank(each),
+                        *database.split(each),
                         each.depth,
                         each.kind,
                         each.state,
@@ -263,7 +256,7 @@ class Frontier:
                 self._next_id += 1
         self._insert(rows)
         if others:
-            aside.found(self._db, others)
+            later.add_refused(self._db, others)
         self._seen.add(fingerprints)
         return new
 
@@ -298,10 +291,10 @@ class Frontier:
             [(*changes, host) for host, changes in sorted(hosts.items())],
         )
 
-    def _remember(self, facts: Mapping[str, Any]) -> None:
-        values = json.dumps({key: json.dumps(value) for key, value in facts.items() if value is not None})
+    def _save_state(self, state: Mapping[str, Any]) -> None:
+        values = json.dumps({key: json.dumps(value) for key, value in state.items() if value is not None})
         self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
-        if gone := [key for key, value in facts.items() if value is None]:
+        if gone := [key for key, value in state.items() if value is None]:
             self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:

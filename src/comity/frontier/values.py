@@ -15,7 +15,7 @@ class State(IntEnum):
     FAILED = 4
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """What a URL is fetched for."""
 
     PAGE = 0
@@ -29,7 +29,7 @@ class Entry:
     id: int
     url: str
     depth: int
-    kind: Kind
+    kind: EntryKind
     attempts: int
     hops: int  # redirects passed on the way here
     priority: int = 0
@@ -47,7 +47,7 @@ class Found:
     url: str
     host: str
     depth: int
-    kind: Kind
+    kind: EntryKind
     state: State
     hops: int = 0
     refusal: dict[str, Any] | None = None
@@ -87,7 +87,7 @@ class Batch:
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
         by_policy: state and id of those among `settled` that our own policy refused.
-        postponed: ids of URLs that have no turn until their host is among `recalled`.
+        postponed: ids of URLs that have no turn until their host is among `resumed`.
     """
 
     settled: list[tuple[State, int]] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Batch:
     stated: list[tuple[float, str]] = field(default_factory=list)
     by_policy: list[tuple[State, int]] = field(default_factory=list)
     postponed: list[int] = field(default_factory=list)
-    recalled: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.recalled)
+        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed)

@@ -1,4 +1,4 @@
-"""Floor 3: the order of things as a state machine. Sans-I/O: time and responses are handed in."""
+"""Floor 5: the order of things as a state machine. Sans-I/O: time and responses are handed in."""
 
 from comity.gate.machine import Gate
 from comity.gate.steps import CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait

@@ -1,9 +1,14 @@
-"""The next step, as plain values. Whoever drives the gate carries one out and reports back."""
+"""The next step, as plain values, and the errors that say in words why a step lets a request not pass.
+
+Whoever drives the gate carries a step out and reports back.
+"""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from comity.policy import Decision, RobotsResult, Ruling
+from comity import errors
+from comity.gate.throttle import Throttle
+from comity.policy import Decision, OriginPolicy, RobotsResult
 
 Body = Literal["read", "streamed"]
 
@@ -22,7 +27,7 @@ class FetchRobots:
     Attributes:
         cached: the copy at hand, whose `validators` spare its transfer if it is still current (then report
             `cached.renewed(...)`); None where there is none.
-        key: what shares a pace with the origin's host.
+        key: what shares a pace with the host of the URL.
         interval: seconds that were kept to the answer before; None where the request takes no part in the pacing.
     """
 
@@ -60,28 +65,35 @@ class CircuitOpen:
 
 
 class Go:
-    """Send the request now, then call `Gate.answered` whatever came of it.
+    """Send the request now, then call `Gate.finished` whatever came of it.
 
     Attributes:
         key: what shares a pace with the URL's host.
-        body: how the body of its answer is being read, as `Gate.answered` was told; None where it is not.
+        throttle: that of `key`; only where a request is to be sent.
+        probe: whether the answer decides about an open circuit, so that the call must not be tried again.
+        status: HTTP status of the answer, once `Gate.headers_received` was told.
+        body: how the body of its answer is being read, as `Gate.headers_received` was told; None where it is not.
     """
 
-    __slots__ = ("_decision", "_ruling", "_wall", "body", "key", "url")
+    __slots__ = ("_decision", "_origin_policy", "_wall", "body", "key", "probe", "status", "throttle", "url")
 
-    def __init__(self, url: str, key: str, ruling: Ruling, wall: float) -> None:
+    throttle: Throttle
+
+    def __init__(self, url: str, key: str, origin_policy: OriginPolicy, wall: float) -> None:
         self.url = url
         self.key = key
+        self.probe = False
+        self.status: int | None = None
         self.body: Body | None = None
-        self._ruling = ruling
+        self._origin_policy = origin_policy
         self._wall = wall  # Unix time at which it was permitted
         self._decision: Decision | None = None
 
     @property
     def decision(self) -> Decision:
-        """Why it may be sent: the ruling that was in force, put into words when somebody asks."""
+        """Why it may be sent: the policy that was in force, put into words when somebody asks."""
         if self._decision is None:
-            self._decision = self._ruling.decide(self.url, self._wall)
+            self._decision = self._origin_policy.decide(self.url, self._wall)
         return self._decision
 
 
@@ -94,3 +106,63 @@ class Refuse:
 
 
 Step = Resolve | FetchRobots | Wait | Closed | CircuitOpen | Go | Refuse
+
+
+def refusal(decision: Decision) -> errors.RobotsDisallowed:
+    """The error that says a decision refuses a URL, naming the agent and the rule."""
+    unreachable = decision.verdict == "unknown_unreachable"
+    kind = errors.RobotsUnreachable if unreachable else errors.RobotsDisallowed
+    return kind(
+        f"{decision.url} may not be fetched by {decision.agent}: {decision.why}", url=decision.url, decision=decision
+    )
+
+
+def postponed(url: str, seconds: float) -> errors.Postponed:
+    """The error for a wait that is longer than a call may take."""
+    return errors.Postponed(
+        f"{url} cannot be asked for another {_lasting(seconds)}: its host is to be left alone until then",
+        url=url,
+        seconds=seconds,
+        hint="try again later, or raise max_wait",
+    )
+
+
+def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
+    """The error for a call that waited for other requests to its host as long as it may."""
+    return errors.Postponed(
+        f"{url} had no turn within {_lasting(waited)}: other requests wait for its host too",
+        url=url,
+        seconds=max(seconds, 0.0),
+        hint="try again later, ask for less at once, or raise max_wait",
+    )
+
+
+def granted(url: str, step: Step, now: float) -> Go:
+    """The Go, or the error for a step that ends a call without one.
+
+    Raises:
+        RobotsDisallowed, OutOfHours, CircuitOpen
+    """
+    match step:
+        case Go():
+            return step
+        case Refuse():
+            raise refusal(step.decision)
+        case Closed():
+            kind: type[errors.Postponed] = errors.OutOfHours
+            why = "its site receives no visits now (Visit-time)"
+        case CircuitOpen():
+            kind, why = errors.CircuitOpen, "its host failed too often in a row"
+        case _:
+            raise AssertionError(step)
+    seconds = max(step.until - now, 0.0)
+    raise kind(
+        f"{url} cannot be asked for another {_lasting(seconds)}: {why}",
+        url=url,
+        seconds=seconds,
+        hint="try again later",
+    )
+
+
+def _lasting(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.3g} s"

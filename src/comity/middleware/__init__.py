@@ -1,1 +1,1 @@
-"""Floor 5: the public face inside other people's programs."""
+"""Floor 8: comity inside other libraries' clients: httpx, requests, aiohttp, Scrapy, Playwright."""

@@ -8,9 +8,9 @@ import aiohttp
 
 from comity import Policy, urls
 from comity.gate import FetchRobots
-from comity.middleware._driving import MAX_WAIT, AsyncDriver
-from comity.middleware._robots_request import Answer, Body, asked_with, async_body_of, async_robots_result
 from comity.net.connections import LONGEST_LINE
+from comity.net.driver import MAX_WAIT, AsyncDriver, Hop
+from comity.net.robots import RobotsAnswer, RobotsBody, asked_with, fetch_robots
 from comity.net.transport import exact
 from comity.policy import RobotsResult
 
@@ -18,9 +18,8 @@ from comity.policy import RobotsResult
 class ComityMiddleware:
     """Put it last among the middlewares: then what others send is asked about too. One event loop uses it at a time.
 
-    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
-    asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are the
-    session's.
+    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent.
+    `response.comity` is the decision. The address guard is not part of it: connections are the session's.
 
     Args:
         policy: what may be done.
@@ -41,7 +40,7 @@ class ComityMiddleware:
         """
         policy = self._driver.policy
 
-        async def robots(step: FetchRobots) -> RobotsResult:
+        async def robots(step: FetchRobots, hop: Hop) -> RobotsResult:
             # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
             async with aiohttp.ClientSession(
                 connector=request.session.connector,
@@ -54,26 +53,27 @@ class ComityMiddleware:
                 proxy_auth=request.proxy_auth,
             ) as bare:
 
-                async def get(url: str) -> Answer:
-                    headers = asked_with(policy, url, str(request.url), request.headers.get("Authorization"))
-                    asked = bare.get(exact(url), headers=headers, allow_redirects=False, ssl=request.ssl)
+                async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+                    authorization = request.headers.get("Authorization")
+                    headers = asked_with(policy, step.url, conditions, str(request.url), authorization)
+                    asked = bare.get(exact(step.url), headers=headers, allow_redirects=False, ssl=request.ssl)
                     async with asked as answer:
-                        body = Body(url, answer.status, answer.headers)
-                        content = await async_body_of(body, answer.content.iter_any())
+                        body = RobotsBody(step.url, answer.status, answer.headers)
+                        content = await body.read_async(answer.content.iter_any())
                         if body.full:
                             answer.close()
-                        return Answer(answer.status, answer.headers, content)
+                        return RobotsAnswer(answer.status, answer.headers, content)
 
-                return await async_robots_result(policy, step, get, (aiohttp.ClientError, OSError), self._driver.hop)
+                return await fetch_robots(policy, step, hop, get, (aiohttp.ClientError, OSError))
 
         url = exact(urls.normalise(str(request.url)))
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
             if request.headers.get("Host") == request.url.host_port_subcomponent:
                 request.headers["Host"] = str(url.host_port_subcomponent)
             request.url = url
-        async with self._driver.turn(str(url), robots) as turn:
+        async with self._driver.turn(str(url), robots) as go:
             request.headers["User-Agent"] = policy.agent
             response = await handler(request)
-            turn.heard(response.status, response.headers.get("Retry-After"))
-        response.comity = turn.decision  # type: ignore[attr-defined]
+            self._driver.headers_received(go, response.status, response.headers.get("Retry-After"))
+        response.comity = go.decision  # type: ignore[attr-defined]
         return response

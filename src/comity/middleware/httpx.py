@@ -16,25 +16,17 @@ except ModuleNotFoundError as error:
 from comity import Policy
 from comity.errors import FetchError
 from comity.gate import FetchRobots
-from comity.middleware._driving import MAX_WAIT, AsyncDriver, Driver
-from comity.middleware._robots_request import (
-    TIMEOUT,
-    Answer,
-    Body,
-    asked_with,
-    async_body_of,
-    async_robots_result,
-    body_of,
-    robots_result,
-)
 from comity.middleware._wire import settled
+from comity.net import blocking_driver, driver
+from comity.net.driver import MAX_WAIT
+from comity.net.robots import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots, fetch_robots_blocking
 from comity.policy import RobotsResult
 
 
 class ComityTransport(httpx.BaseTransport):
     """Wraps a transport. A refused request raises `comity.RobotsDisallowed` and is not sent.
 
-    The policy's agent is sent as User-Agent: who asks is who comes. `response.extensions["comity"]` is the decision.
+    The policy's agent is sent as User-Agent. `response.extensions["comity"]` is the decision.
     The address guard is not part of it: connections are the wrapped transport's.
 
     Args:
@@ -52,7 +44,7 @@ class ComityTransport(httpx.BaseTransport):
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
-        self._driver = Driver(policy, max_wait)
+        self._driver = blocking_driver.Driver(policy, max_wait)
         self._wrapped = transport or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -63,24 +55,24 @@ class ComityTransport(httpx.BaseTransport):
         """
         policy = self._driver.policy
 
-        def get(url: str, deadline: float) -> Answer:
-            response = self._wrapped.handle_request(_robots_request(url, policy, request))
+        def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+            response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
             try:
                 if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
                     return _answer(response, response.content)
-                body = Body(url, response.status_code, response.headers)
-                return _answer(response, body_of(body, response.iter_raw(), deadline))
+                body = RobotsBody(step.url, response.status_code, response.headers)
+                return _answer(response, body.read(response.iter_raw(), deadline))
             finally:
                 response.close()
 
-        def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, (httpx.HTTPError,), self._driver.hop)
+        def robots(step: FetchRobots, hop: blocking_driver.Hop) -> RobotsResult:
+            return fetch_robots_blocking(policy, step, hop, get, (httpx.HTTPError,))
 
-        with self._driver.turn(_settled(request), robots) as turn:
+        with self._driver.turn(_settled(request), robots) as go:
             request.headers["User-Agent"] = policy.agent
             response = self._wrapped.handle_request(request)
-            turn.heard(response.status_code, response.headers.get("Retry-After"))
-        response.extensions["comity"] = turn.decision
+            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        response.extensions["comity"] = go.decision
         return response
 
     def __enter__(self) -> Self:
@@ -104,31 +96,31 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
-        self._driver = AsyncDriver(policy, max_wait)
+        self._driver = driver.AsyncDriver(policy, max_wait)
         self._wrapped = transport or httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As `ComityTransport.handle_request`."""
         policy = self._driver.policy
 
-        async def get(url: str) -> Answer:
-            response = await self._wrapped.handle_async_request(_robots_request(url, policy, request))
+        async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+            response = await self._wrapped.handle_async_request(_robots_request(step.url, conditions, policy, request))
             try:
                 if response.is_stream_consumed:
                     return _answer(response, response.content)
-                body = Body(url, response.status_code, response.headers)
-                return _answer(response, await async_body_of(body, response.aiter_raw()))
+                body = RobotsBody(step.url, response.status_code, response.headers)
+                return _answer(response, await body.read_async(response.aiter_raw()))
             finally:
                 await response.aclose()
 
-        async def robots(step: FetchRobots) -> RobotsResult:
-            return await async_robots_result(policy, step, get, (httpx.HTTPError,), self._driver.hop)
+        async def robots(step: FetchRobots, hop: driver.Hop) -> RobotsResult:
+            return await fetch_robots(policy, step, hop, get, (httpx.HTTPError,))
 
-        async with self._driver.turn(_settled(request), robots) as turn:
+        async with self._driver.turn(_settled(request), robots) as go:
             request.headers["User-Agent"] = policy.agent
             response = await self._wrapped.handle_async_request(request)
-            turn.heard(response.status_code, response.headers.get("Retry-After"))
-        response.extensions["comity"] = turn.decision
+            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        response.extensions["comity"] = go.decision
         return response
 
     async def __aenter__(self) -> Self:
@@ -164,14 +156,14 @@ def _sent(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode()}{url.raw_path.decode()}"
 
 
-def _robots_request(url: str, policy: Policy, cause: httpx.Request) -> httpx.Request:
+def _robots_request(url: str, conditions: dict[str, str], policy: Policy, cause: httpx.Request) -> httpx.Request:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
-    headers = asked_with(policy, url, str(cause.url), cause.headers.get("Authorization"))
+    headers = asked_with(policy, url, conditions, str(cause.url), cause.headers.get("Authorization"))
     return httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
 
 
-def _answer(response: httpx.Response, body: bytes) -> Answer:
-    return Answer(response.status_code, response.headers, body)
+def _answer(response: httpx.Response, body: bytes) -> RobotsAnswer:
+    return RobotsAnswer(response.status_code, response.headers, body)

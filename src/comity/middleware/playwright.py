@@ -4,6 +4,8 @@ from comity.middleware.playwright import AsyncComityRoutes, ComityRoutes
 await context.route("**/*", AsyncComityRoutes(client))  # client: an open comity.AsyncClient
 """
 
+import html
+import json
 from collections import deque
 from contextlib import suppress
 
@@ -16,12 +18,75 @@ except ModuleNotFoundError as error:
     raise missing(error, "playwright", __name__) from None
 
 import comity
+from comity import urls
 from comity.gate import FetchRobots
-from comity.middleware._driving import MAX_WAIT, AsyncDriver, Driver
-from comity.middleware._trail import Trail
+from comity.http import REDIRECTS
+from comity.middleware._wire import without_empty_query
+from comity.net import blocking_driver, driver
+from comity.net.driver import MAX_WAIT
 from comity.policy import RobotsResult
 
 MOST_KEPT = 16
+MOST_REDIRECTS = 20  # as browsers have it
+# What a page shows but its scripts cannot read: another site's answer may stand in for a redirect to it.
+SHOWN = frozenset({"font", "image", "media", "script", "stylesheet"})
+
+
+class _Redirects:
+    """The redirects of one request that a browser made and Playwright routed.
+
+    Playwright routes only a request's first URL, so redirects are followed out here, hop by hop, and the browser is
+    told where it has arrived. Ask `url` with `headers`; `leads_on` says of each answer whether another hop follows.
+
+    Attributes:
+        document: whether the answer becomes a document, not a part of one.
+        arrived: whether the last answer is that of `url`: not so after a form, whose answer the browser fetches itself.
+
+    Raises:
+        FetchError: the request cannot be answered out here.
+        InvalidURL
+    """
+
+    def __init__(self, request: async_api.Request | sync_api.Request, agent: str) -> None:
+        self.headers = {**request.headers, "user-agent": agent}
+        self.url = self._start = without_empty_query(urls.normalise(request.url))  # as `route.fetch` sends it
+        if request.resource_type == "eventsource":
+            raise comity.FetchError(f"{self.url} is a stream without an end: it cannot be routed", url=self.url)
+        self.arrived = request.method in ("GET", "HEAD")
+        self.document = request.is_navigation_request()
+        self._shown = request.resource_type in SHOWN
+        self._hops = 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the browser has to be told that the document is elsewhere."""
+        return self.document and (self.url != self._start or (self._hops > 0 and not self.arrived))
+
+    def leads_on(self, answer: async_api.APIResponse | sync_api.APIResponse) -> bool:
+        """Whether `url` is to be asked now, after this answer.
+
+        Raises:
+            FetchError: the redirect cannot be followed.
+        """
+        location = answer.headers.get("location")
+        if answer.status not in REDIRECTS or not location:
+            return False
+        target = urls.join(self.url, location)
+        self._hops += 1
+        if target is None or self._hops > MOST_REDIRECTS:
+            raise comity.TooManyRedirects(f"{self.url} redirects to {location!r}: not followed", url=self.url)
+        if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
+            raise comity.FetchError(f"{self.url} wants a request with a body repeated at {target}", url=self.url)
+        if not self.document and not self._shown and urls.origin(target) != urls.origin(self._start):
+            raise comity.FetchError(f"{target} is another site's: scripts may not read it", url=target)
+        self.url = without_empty_query(target)
+        return self.arrived
+
+    def bounce(self) -> str:
+        """A document that leads to `url` at once, so that the page has the right address and origin."""
+        script = json.dumps(self.url).replace("<", "\\u003c")
+        refresh = f'<noscript><meta http-equiv="refresh" content="0;url={html.escape(self.url)}"></noscript>'
+        return f"<!doctype html><script>location.replace({script})</script>{refresh}"
 
 
 class AsyncComityRoutes:
@@ -40,7 +105,7 @@ class AsyncComityRoutes:
 
     def __init__(self, client: comity.AsyncClient, *, max_wait: float | None = MAX_WAIT) -> None:
         self._client = client
-        self._driver = AsyncDriver(client.policy, max_wait)
+        self._driver = driver.AsyncDriver(client.policy, max_wait)
         self._kept: dict[str, async_api.APIResponse] = {}  # documents that the browser has been sent to
 
     async def __call__(self, route: async_api.Route) -> None:
@@ -48,7 +113,7 @@ class AsyncComityRoutes:
             await route.continue_()
             return
         try:
-            trail = Trail(route.request, self._client.policy.agent)
+            trail = _Redirects(route.request, self._client.policy.agent)
             kept = self._kept.pop(trail.url, None) if trail.document else None
             answer = kept or await self._fetch(route, trail)
             if trail.moved:
@@ -66,15 +131,15 @@ class AsyncComityRoutes:
             if not isinstance(error, comity.ComityError | Error):
                 raise
 
-    async def _fetch(self, route: async_api.Route, trail: Trail) -> async_api.APIResponse:
+    async def _fetch(self, route: async_api.Route, trail: _Redirects) -> async_api.APIResponse:
         while True:
-            async with self._driver.turn(trail.url, self._robots) as turn:
+            async with self._driver.turn(trail.url, self._robots) as go:
                 answer = await route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                turn.heard(answer.status, answer.headers.get("retry-after"))
+                self._driver.headers_received(go, answer.status, answer.headers.get("retry-after"))
             if not trail.leads_on(answer):
                 return answer
 
-    async def _robots(self, step: FetchRobots) -> RobotsResult:
+    async def _robots(self, step: FetchRobots, _: driver.Hop) -> RobotsResult:
         await self._client.check(step.url)
         return self._client.inspect()[step.origin]
 
@@ -84,7 +149,7 @@ class ComityRoutes:
 
     def __init__(self, client: comity.Client, *, max_wait: float | None = MAX_WAIT) -> None:
         self._client = client
-        self._driver = Driver(client.policy, max_wait)
+        self._driver = blocking_driver.Driver(client.policy, max_wait)
         self._kept: dict[str, sync_api.APIResponse] = {}
         self._waiting: deque[sync_api.Route] = deque()
         self._busy = False
@@ -107,7 +172,7 @@ class ComityRoutes:
             route.continue_()
             return
         try:
-            trail = Trail(route.request, self._client.policy.agent)
+            trail = _Redirects(route.request, self._client.policy.agent)
             kept = self._kept.pop(trail.url, None) if trail.document else None
             answer = kept or self._fetch(route, trail)
             if trail.moved:
@@ -125,15 +190,15 @@ class ComityRoutes:
             if not isinstance(error, comity.ComityError | Error):
                 raise
 
-    def _fetch(self, route: sync_api.Route, trail: Trail) -> sync_api.APIResponse:
+    def _fetch(self, route: sync_api.Route, trail: _Redirects) -> sync_api.APIResponse:
         while True:
-            with self._driver.turn(trail.url, self._robots) as turn:
+            with self._driver.turn(trail.url, self._robots) as go:
                 answer = route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                turn.heard(answer.status, answer.headers.get("retry-after"))
+                self._driver.headers_received(go, answer.status, answer.headers.get("retry-after"))
             if not trail.leads_on(answer):
                 return answer
 
-    def _robots(self, step: FetchRobots) -> RobotsResult:
+    def _robots(self, step: FetchRobots, _: blocking_driver.Hop) -> RobotsResult:
         self._client.check(step.url)
         return self._client.inspect()[step.origin]
 

@@ -19,9 +19,10 @@ except ModuleNotFoundError as error:
 
 from comity import Policy
 from comity.gate import FetchRobots
-from comity.middleware._driving import MAX_WAIT, Driver
-from comity.middleware._robots_request import TIMEOUT, Answer, Body, asked_with, body_of, robots_result
 from comity.middleware._wire import settled
+from comity.net.blocking_driver import Driver, Hop
+from comity.net.driver import MAX_WAIT
+from comity.net.robots import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
 from comity.policy import RobotsResult
 
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)
@@ -32,9 +33,9 @@ class ComityAdapter(HTTPAdapter):
     """Mount one adapter on both schemes, so that both share its paces. Threads may share a session's adapter, and so do
     deep copies of a session in one process. A pickled adapter, like one in a forked process, begins anew.
 
-    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent: who
-    asks is who comes. `response.comity` is the decision. The address guard is not part of it: connections are
-    urllib3's. Retries by urllib3 would not be paced, so there is no setting for them.
+    A refused request raises `comity.RobotsDisallowed` and is not sent. The policy's agent is sent as User-Agent.
+    `response.comity` is the decision. The address guard is not part of it: connections are urllib3's. Retries by
+    urllib3 would not be paced, so there is no setting for them.
 
     Args:
         policy: what may be done.
@@ -73,29 +74,29 @@ class ComityAdapter(HTTPAdapter):
         policy = self._driver.policy
         send = super().send
 
-        def get(url: str, deadline: float) -> Answer:
+        def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
             authorization = request.headers.get("Authorization")
             if isinstance(authorization, bytes):
                 authorization = authorization.decode("latin-1")
-            headers = asked_with(policy, url, request.url or "", authorization)
-            asking = requests.Request("GET", url, headers=headers).prepare()
+            headers = asked_with(policy, step.url, conditions, request.url or "", authorization)
+            asking = requests.Request("GET", step.url, headers=headers).prepare()
             most = _robots_timeout(timeout)
             with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
-                body = body_of(Body(url, answer.status_code, answer.headers), _parts(answer), deadline)
-                return Answer(answer.status_code, answer.headers, body)
+                body = RobotsBody(step.url, answer.status_code, answer.headers).read(_parts(answer), deadline)
+                return RobotsAnswer(answer.status_code, answer.headers, body)
 
-        def robots(step: FetchRobots) -> RobotsResult:
-            return robots_result(policy, step, get, _FAILURES, self._driver.hop)
+        def robots(step: FetchRobots, hop: Hop) -> RobotsResult:
+            return fetch_robots_blocking(policy, step, hop, get, _FAILURES)
 
         own = request.url or ""
         url = settled(own, _sent)
         if urldefragauth(own) != url:
             request.url = url
-        with self._driver.turn(url, robots) as turn:
+        with self._driver.turn(url, robots) as go:
             request.headers["User-Agent"] = policy.agent
             response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            turn.heard(response.status_code, response.headers.get("Retry-After"))
-        response.comity = turn.decision  # type: ignore[attr-defined]
+            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        response.comity = go.decision  # type: ignore[attr-defined]
         return response
 
 

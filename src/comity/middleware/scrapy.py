@@ -17,6 +17,7 @@ try:
     from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
     from scrapy.http import Response
     from scrapy.http.request import NO_CALLBACK
+    from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
     from twisted.internet.defer import CancelledError
@@ -24,13 +25,12 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "scrapy", __name__) from None
 
-from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed
+from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
-from comity.middleware._driving import MAX_WAIT, AsyncDriver, Turn
-from comity.middleware._robots_request import LONGEST, TIMEOUT, Answer, asked_with, async_robots_result
-from comity.middleware._scrapy_robots import ComityRobotParser, decoded, headers_of
 from comity.middleware._wire import settled, without_empty_query
+from comity.net.driver import MAX_WAIT, AsyncDriver, Hop
+from comity.net.robots import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
@@ -38,6 +38,23 @@ __all__ = ["ComityMiddleware", "ComityRobotParser"]
 
 _ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
 _LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
+
+
+class ComityRobotParser(RobotParser):
+    """For `ROBOTSTXT_PARSER`. `robots` is comity's own object, for `explain` and the rest."""
+
+    def __init__(self, body: bytes) -> None:
+        self.robots = parse(body)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
+        return cls(robotstxt_body)
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        return self.robots.allowed(_text(url), _text(user_agent))
+
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        return self.robots.crawl_delay(_text(user_agent))
 
 
 class ComityMiddleware:
@@ -108,7 +125,7 @@ class ComityMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         """The request's turn is over; read what the page asks of us."""
         if _ROBOTS in request.meta:
-            return decoded(response)
+            return _decoded(response)
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
@@ -130,31 +147,45 @@ class ComityMiddleware:
         go = self._under_way.pop(request, None)
         if go is None:
             return
-        turn = Turn(go.decision)
-        turn.given_up = given_up
         if status is not None:
-            turn.heard(status, retry)
-        self._driver.ended(go, turn)
+            self._driver.headers_received(go, status, retry)
+        self._driver.finished(go, "abandoned" if given_up else "done")
 
-    async def _robots(self, cause: Request, step: FetchRobots) -> RobotsResult:
+    async def _robots(self, cause: Request, step: FetchRobots, hop: Hop) -> RobotsResult:
         # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        get = partial(self._get, cause)
-        return await async_robots_result(self._driver.policy, step, get, (Exception,), self._driver.hop)
+        return await fetch_robots(self._driver.policy, step, hop, partial(self._get, cause), (Exception,))
 
-    async def _get(self, cause: Request, url: str) -> Answer:
+    async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
         meta["download_maxsize"] = _LARGEST
         if cause.meta.get("proxy") is not None:
             meta["proxy"] = cause.meta["proxy"]
         authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
-        headers = asked_with(self._driver.policy, url, cause.url, authorization)
-        request = Request(url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
+        headers = asked_with(self._driver.policy, step.url, conditions, cause.url, authorization)
+        request = Request(step.url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
         response = await engine.download_async(request)
-        return Answer(response.status, headers_of(response), response.body)
+        return RobotsAnswer(response.status, _headers(response), response.body[:LONGEST])
+
+
+def _decoded(response: Response) -> Response:
+    """A robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
+    body = RobotsBody(response.url, response.status, _headers(response))
+    body.take(response.body[:LONGEST])
+    headers = response.headers.copy()
+    headers.pop("Content-Encoding", None)
+    return response.replace(body=body.end(), headers=headers)
+
+
+def _headers(response: Response) -> dict[str, str]:
+    return {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _sent(request: Request) -> str:

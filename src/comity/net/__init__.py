@@ -1,4 +1,4 @@
-"""Floor 4: the I/O: address guard, one HTTP stack, the clients that drive the gate."""
+"""Floor 6: the I/O: address guard, one HTTP stack, the clients that drive the gate."""
 
 from typing import TYPE_CHECKING
 
@@ -7,11 +7,12 @@ from comity._late import late
 if TYPE_CHECKING:
     from comity.net.async_client import AsyncClient
     from comity.net.client import Client
-    from comity.net.clock import Clock
+    from comity.net.driver import Clock
     from comity.net.response import Response
+    from comity.net.session import Session
     from comity.net.settings import ClientSettings
 
-__all__ = ["AsyncClient", "Client", "ClientSettings", "Clock", "Response"]
+__all__ = ["AsyncClient", "Client", "ClientSettings", "Clock", "Response", "Session"]
 
 __getattr__ = late(
     __name__,
@@ -19,7 +20,8 @@ __getattr__ = late(
         "AsyncClient": "comity.net.async_client",
         "Client": "comity.net.client",
         "ClientSettings": "comity.net.settings",
-        "Clock": "comity.net.clock",
+        "Clock": "comity.net.driver",
         "Response": "comity.net.response",
+        "Session": "comity.net.session",
     },
 )

@@ -1,39 +1,31 @@
 """AsyncClient: every request asks the gate first, every redirect hop and every retry again.
 
-It sends what the gate permits (turns.py) and tells it what came; it decides nothing itself.
+It follows redirects and works through lists; its Session sends what the gate permits.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
-from comity.errors import ComityError, FetchError, Postponed, TooLarge, TooManyRedirects, UnwantedType, check_type
-from comity.gate import Gate, Go
-from comity.gate.pacing import Pause
-from comity.gate.refusals import refusal
-from comity.net import kept
-from comity.net.address import AddressGuard
-from comity.net.clock import Clock
-from comity.net.exchange import Exchange
-from comity.net.many import Progress, arriving
+from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
+from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
-from comity.net.sending import Sender
+from comity.net.session import Session
 from comity.net.settings import SHARED, ClientSettings, checked_headers
-from comity.net.transport import MOST_GONE, ConnectionGone, Room, Transport
-from comity.net.turns import Turns
-from comity.policy import Decision, Policy, RobotsResult, Ruling
+from comity.policy import Decision, Policy, RobotsResult
 
-if TYPE_CHECKING:
-    from comity.net.cache import Cache
+Progress = Callable[[int, int], None]
+"""Told how many URLs are done, and how many there are."""
 
-RETRIED: Final = (429, 502, 503, 504)
 NO_HEADERS: Final[Mapping[str, str]] = {}
-CLOSED: Final = "the client is closed; to open it again, use the client as a context manager"
+HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
+CALLS: Final = 4  # to one host at a time, where it has no pace; else one, so that none waits for longer than a turn
+AHEAD: Final = 100  # answers that may wait for a slow caller
 
 
 class AsyncClient:
@@ -62,16 +54,10 @@ class AsyncClient:
         if delay is not None:
             self.policy = self.policy.with_changes(min_interval=delay)
         self.settings = settings or ClientSettings()
-        self._clock = clock or Clock()
-        self._gate = Gate(self.policy, epoch=self._clock.wall() - self._clock.monotonic())
-        self._turns = Turns(self._gate, self.policy, self.settings, self._clock)
-        self._sender = Sender(self._gate, self._turns, self.settings, self._clock)
-        self._cache: Cache | None = None
-        self._closed = False
+        self._session = Session(self.policy, self.settings, clock=clock)
 
     async def __aenter__(self) -> Self:
-        self._closed = False
-        self._open()
+        await self._session.__aenter__()
         return self
 
     async def __aexit__(
@@ -81,57 +67,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """End every connection. Calls that come later raise RuntimeError; what was learned can still be read."""
-        self._closed = True
-        transport, self._turns.transport = self._turns.transport, None
-        if transport is not None:
-            await transport.close()
-        if self._cache is not None:
-            self._cache.close()
-            self._cache = self._turns.cache = None
-
-    def _open(self) -> None:
-        """Make ready to send, where that is not done yet.
-
-        Raises:
-            RuntimeError: the client is closed.
-        """
-        if self._turns.transport is not None:
-            return
-        if self._closed:
-            raise RuntimeError(CLOSED)
-        guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
-        if self.settings.cache is not None:
-            from comity.net.cache import Cache
-
-            self._cache = self._turns.cache = Cache(Path(self.settings.cache))
-        self._turns.transport = Transport(self.settings, guard, self.policy.agent)
-
-    @property
-    def on_robots(self) -> Callable[[RobotsResult], None] | None:
-        """Told of each robots.txt as it arrives."""
-        return self._turns.on_robots
-
-    @on_robots.setter
-    def on_robots(self, listener: Callable[[RobotsResult], None] | None) -> None:
-        self._turns.on_robots = listener
-
-    @property
-    def on_exchange(self) -> Callable[[Exchange], None] | None:
-        """Told of each request when it is over."""
-        return self._turns.on_exchange
-
-    @on_exchange.setter
-    def on_exchange(self, listener: Callable[[Exchange], None] | None) -> None:
-        self._turns.on_exchange = listener
-
-    @property
-    def on_report(self) -> Callable[[str], None] | None:
-        """Told of a pace (see `pace_of`) when a request that it counts was answered, or never will be."""
-        return self._turns.on_report
-
-    @on_report.setter
-    def on_report(self, listener: Callable[[str], None] | None) -> None:
-        self._turns.on_report = listener
+        await self._session.close()
 
     # Questions
 
@@ -142,23 +78,8 @@ class AsyncClient:
             InvalidURL, Postponed
         """
         url = urls.normalise(url)
-        self._open()
-        decision = self._gate.known(url, self._clock.monotonic())
-        if decision is not None:
-            return decision
-        return await self._turns.decision(url)
-
-    def check_now(self, url: str) -> Decision | None:
-        """The decision if no I/O is needed for it, else None. `url` must be normalised."""
-        return self._gate.known(url, self._clock.monotonic())
-
-    def ruling_now(self, url: str) -> Ruling | None:
-        """What holds for the origin of a URL, if no I/O is needed to know. `url` must be normalised."""
-        return self._gate.ruling(url, self._clock.monotonic())
-
-    def robots_until(self, url: str) -> float:
-        """When the robots.txt of a normalised URL is asked for again, on the clock's monotonic time; see Gate."""
-        return self._gate.robots_until(url)
+        self._session.open()
+        return self._session.driver.known(url) or await self._session.check(url)
 
     async def is_allowed(self, url: str) -> bool:
         """Whether a URL may be fetched."""
@@ -166,12 +87,8 @@ class AsyncClient:
 
     def crawl_delay(self, url: str) -> float | None:
         """The site's Crawl-delay for us in seconds, from what is known already: no I/O."""
-        result = self._gate.results().get(urls.origin(urls.normalise(url)))
-        return (
-            result.robots.crawl_delay(self.policy.asked_as)
-            if result is not None and result.robots is not None
-            else None
-        )
+        result = self.inspect().get(urls.origin(urls.normalise(url)))
+        return None if result is None or result.robots is None else result.robots.crawl_delay(self.policy.asked_as)
 
     def clear_cache(self) -> None:
         """Forget every robots.txt, in the cache file too.
@@ -179,59 +96,11 @@ class AsyncClient:
         Raises:
             RuntimeError: the client is closed, and its cache file with it.
         """
-        if self._closed or self.settings.cache is not None:
-            self._open()
-        self._gate.clear()
-        if self._cache is not None:
-            self._cache.clear()
+        self._session.clear_robots()
 
     def inspect(self) -> Mapping[str, RobotsResult]:
         """What was learned, origin by origin."""
-        return self._gate.results()
-
-    def ready_at(self, host: str) -> float:
-        """When a host may be asked next, on the clock's monotonic time."""
-        return self._gate.ready_at(host)
-
-    def pause(self, host: str) -> Pause:
-        """How long a host is left alone and why; times are the clock's monotonic time."""
-        return self._gate.pause(host, self._clock.monotonic())
-
-    def pace_of(self, host: str) -> str | None:
-        """The name of what shares one pace with a host; None where `find_pace` must find its address first."""
-        return self._gate.pace_of(host)
-
-    async def find_pace(self, host: str) -> None:
-        """Have `pace_of` know a host."""
-        self._open()
-        await self._turns.find_pace(host)
-
-    def give_up_waiting(self) -> None:
-        """Cancel every task that waits for its turn; requests under way go on."""
-        self._turns.give_up_waiting()
-
-    def waits(self) -> dict[str, float]:
-        """Seconds that hosts must still be left alone, for a later run to be told with `left_alone`."""
-        return self._gate.waits(self._clock.monotonic())
-
-    def wait_of(self, pace: str) -> tuple[float, float]:
-        """Seconds that what has a pace (see `pace_of`) must still be left alone, and those between two requests."""
-        return self._gate.wait_of(pace, self._clock.monotonic())
-
-    def intervals(self) -> dict[str, float]:
-        """Seconds between two requests, of the hosts that ask for more than the policy's own."""
-        return self._gate.intervals()
-
-    def left_alone(
-        self, waits: Mapping[str, float], *, intervals: Mapping[str, float] | None = None, others: float = 0.0
-    ) -> None:
-        """Go on where an earlier run stopped: no host is asked before its time.
-
-        Args:
-            intervals: what `intervals` said then.
-            others: seconds that hosts not met yet are left alone from now on.
-        """
-        self._gate.left_alone(waits, self._clock.monotonic(), intervals=intervals, others=others)
+        return self._session.driver.gate.robots.results()
 
     # Requests
 
@@ -265,56 +134,15 @@ class AsyncClient:
         where that is not set, `timeout`.
         """
         url = self._prepared(url, headers, params)
-        passed: list[Head] = []
-        gone = 0
+        passed: tuple[Head, ...] = ()
         while True:
-            go = await self._turns.permission(url)
-            exchange = None
-            if self._turns.on_exchange is not None:
-                exchange = Exchange(go, "GET", url, self._clock.monotonic())
-            good: bool | None = False
-            failure: BaseException | None = None
-            try:
-                try:
-                    answer, fetched_at = await self._sender.head_of(go, url, headers, exchange)
-                except ConnectionGone as error:
-                    if gone == MOST_GONE:
-                        raise
-                    gone, good, failure = gone + 1, None, error
-                    continue
-                try:
-                    response = StreamedResponse(
-                        url=url,
-                        status=answer.status,
-                        headers=answer.headers,
-                        go=go,
-                        fetched_at=fetched_at,
-                        redirects=tuple(hop.url for hop in passed),
-                        history=tuple(passed),
-                        reason=answer.reason,
-                        http_version=answer.http_version,
-                        request_headers=answer.sent,
-                    )
-                    response._answer, response._limit = answer, self.settings.max_body
-                    good = answer.status < 500
-                    if response.location is None:
-                        self._sender.check_type(answer)
-                        yield response
-                        return
-                finally:
-                    answer.close()
-            except BaseException as error:
-                failure = error
-                if isinstance(error, asyncio.CancelledError | Postponed):
-                    good = None
-                if isinstance(error, Postponed):  # nothing was sent
-                    exchange = None
-                raise
-            finally:
-                self._sender.body_over(go)
-                self._sender.over(exchange, error=failure)
-                self._gate.finished(go, self._clock.monotonic(), good=good)
-            url, headers = self._next_hop(response, response.location, passed, headers)
+            async with self._session.stream(url, headers=headers, passed=passed) as response:
+                location = response.location
+                if location is None:
+                    yield response
+                    return
+            url, headers = self._next_hop(response, location, passed, headers)
+            passed = (*passed, response.head_only())
 
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None
@@ -334,13 +162,9 @@ class AsyncClient:
             RuntimeError: the client is closed.
         """
         given = [urls] if isinstance(urls, str) else list(urls)
-        self._open()
+        self._session.open()
         checked_headers("headers", headers)
-
-        async def get(url: str) -> Response:
-            return await self.get(url, headers=headers)
-
-        results = arriving(given, get, paced=self.policy.min_interval > 0)
+        results = self._arriving(given, headers)
         done = 0
         try:
             async for each in results:
@@ -351,55 +175,61 @@ class AsyncClient:
         finally:
             await results.aclose()
 
-    async def fetch(
-        self,
-        url: str,
-        *,
-        method: str = "GET",
-        headers: Mapping[str, str] = NO_HEADERS,
-        redirects: tuple[str, ...] = (),
-        max_body: int | None = None,
-        any_type: bool = False,
-        room: Room | None = None,
-        credentials: bool = True,
-    ) -> Response:
-        """One request for a normalised URL: no redirect followed, nothing tried again; waits for its turn.
+    async def _arriving(
+        self, addresses: Sequence[str], headers: Mapping[str, str]
+    ) -> AsyncGenerator[tuple[str, Response | ComityError], None]:
+        """Each URL with its response or the error that came instead, as they arrive."""
+        hosts: dict[str, deque[str]] = {}
+        for url in addresses:
+            hosts.setdefault(_host(url), deque()).append(url)
+        queues = iter(hosts.values())
+        calls = 1 if self.policy.min_interval > 0 else CALLS
+        arrived: asyncio.Queue[tuple[str, Response | ComityError] | Exception] = asyncio.Queue(AHEAD)
 
-        Args:
-            max_body: bytes of this body, instead of what the settings say.
-            any_type: whether `content_types` does not hold for it.
-            room: is told of the octets of the body as they arrive, and may have the rest wait.
-            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
+        async def ask(queue: deque[str]) -> None:
+            while queue:
+                url = queue.popleft()
+                try:
+                    await arrived.put((url, await self.get(url, headers=headers)))
+                except ComityError as error:
+                    await arrived.put((url, error))
+                except Exception as error:  # no failure of a URL's: the caller is to have it
+                    await arrived.put(error)
 
-        Raises:
-            RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
-        """
-        self._open()
-        return await self._try(
-            method,
-            url,
-            headers,
-            redirects,
-            tries=1,
-            most=max_body or 0,
-            any_type=any_type,
-            room=room,
-            credentials=credentials,
-        )
+        async def work() -> None:
+            for queue in queues:
+                await asyncio.gather(*(ask(queue) for _ in range(min(calls, len(queue)))))
+
+        workers = [asyncio.ensure_future(work()) for _ in range(min(HOSTS, len(hosts)))]
+        try:
+            for _ in addresses:
+                each = await arrived.get()
+                if isinstance(each, Exception):
+                    raise each
+                yield each
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
         url = self._prepared(url, headers, params)
-        passed: list[Head] = []
+        passed: tuple[Head, ...] = ()
+        redirects: tuple[str, ...] = ()
         while True:
-            addresses = tuple(hop.url for hop in passed)
-            response = await self._try(method, url, headers, addresses, tries=1 + self.settings.max_retries)
-            if response.location is None:
-                response.history = tuple(passed)
+            response = await self._session.fetch(
+                url, method=method, headers=headers, redirects=redirects, tries=1 + self.settings.max_retries
+            )
+            location = response.location
+            if location is None:
+                response.history = passed
                 return response
-            url, headers = self._next_hop(response, response.location, passed, headers)
+            redirects = (*redirects, url)
+            url, headers = self._next_hop(response, location, passed, headers)
+            passed = (*passed, response.head_only())
 
     def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> str:
-        self._open()
+        self._session.open()
         if headers:
             checked_headers("headers", headers)
         if params or self.settings.params:
@@ -409,95 +239,27 @@ class AsyncClient:
         return urls.normalise(url)
 
     def _next_hop(
-        self, response: Head, location: str, passed: list[Head], headers: Mapping[str, str]
+        self, response: Head, location: str, passed: tuple[Head, ...], headers: Mapping[str, str]
     ) -> tuple[str, Mapping[str, str]]:
         """Where a redirect leads; what is meant for one origin stays there."""
-        url, known = response.url, [hop.url for hop in passed]
+        url = response.url
         target = urls.join(url, location)
-        if target is None or target in known or target == url or len(known) >= self.settings.max_redirects:
-            if target is None:
-                where = f"to {location!r:.200}, which is no URL that can be fetched"
-            elif target in known or target == url:
-                where = f"to {target}, where it has been already"
-            else:
-                limit = self.settings.max_redirects
-                where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
-            raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
-        passed.append(response.head_only())
-        if headers and urls.origin(target) != urls.origin(url):
-            headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
-        return target, headers
+        if target is None:
+            where = f"to {location!r:.200}, which is no URL that can be fetched"
+        elif target == url or any(hop.url == target for hop in passed):
+            where = f"to {target}, where it has been already"
+        elif len(passed) >= self.settings.max_redirects:
+            limit = self.settings.max_redirects
+            where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
+        else:
+            if headers and urls.origin(target) != urls.origin(url):
+                headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
+            return target, headers
+        raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
 
-    async def _try(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        redirects: tuple[str, ...],
-        tries: int,
-        most: int = 0,
-        any_type: bool = False,
-        room: Room | None = None,
-        credentials: bool = True,
-    ) -> Response:
-        """One call: a request, and where that may help, the same again."""
-        cache = self._cache
-        if cache is not None and not kept.may_be_kept(self.settings, method, url, headers):
-            cache = None
-        cached = None if cache is None else cache.page(url)
-        if cached is not None:
-            if cached.is_fresh(self._clock.wall()):
-                return kept.from_cache(cached, await self._nothing_to_send(url), redirects)
-            headers = {**headers, **cached.validators}
-        gate, clock = self._gate, self._clock
-        go: Go | None = None
-        good: bool | None = None  # what the call says about its host
-        gone = 0
-        try:
-            while True:
-                tries -= 1
-                go = await self._turns.permission(url)
-                try:
-                    response = await self._sender.send(
-                        go,
-                        method,
-                        url,
-                        headers,
-                        redirects,
-                        most=most,
-                        any_type=any_type,
-                        room=room,
-                        credentials=credentials,
-                    )
-                except FetchError as error:
-                    if isinstance(error, ConnectionGone) and gone < MOST_GONE:
-                        gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed
-                        tries += 1
-                        continue
-                    good = isinstance(error, TooLarge | UnwantedType)
-                    if good or not self._once_more(go, tries):
-                        raise
-                else:
-                    good = response.status < 500
-                    if response.status not in RETRIED or not self._once_more(go, tries):
-                        return response if cache is None else kept.keep(cache, response, cached)
-        except asyncio.CancelledError:
-            good = None
-            raise
-        finally:
-            if go is not None:
-                gate.finished(go, clock.monotonic(), good=good)
 
-    def _once_more(self, go: Go, tries: int) -> bool:
-        """Whether a call that failed is worth another try."""
-        return tries > 0 and self._gate.may_retry(go) and not self._turns.too_long(go.key)
-
-    async def _nothing_to_send(self, url: str) -> Go:
-        """A Go for what needs no request: only the verdict counts, no turn is taken."""
-        ruling = self.ruling_now(url)
-        if ruling is None:
-            await self.check(url)
-            ruling = self.ruling_now(url)
-        if ruling is None or not ruling.allows(url):
-            raise refusal(await self.check(url))
-        return Go(url, self._gate.key(urls.host(url)), ruling, self._clock.wall())
+def _host(url: str) -> str:
+    try:
+        return urls.host(urls.normalise(url))
+    except (InvalidURL, TypeError, AttributeError):
+        return ""

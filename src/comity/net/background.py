@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
-from comity.net.async_client import CLOSED
+from comity.net.session import CLOSED
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ from typing import Any, Self, TypeVar
 
 from comity import urls
 from comity.errors import ComityError
-from comity.net.async_client import CLOSED, NO_HEADERS, AsyncClient
+from comity.net.async_client import NO_HEADERS, AsyncClient, Progress
 from comity.net.background import Background
-from comity.net.clock import Clock
-from comity.net.many import Progress
+from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
+from comity.net.session import CLOSED
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -83,7 +83,7 @@ class Client:
         if background is not None and background.forked:  # what it has open is the parent's
             _FORKED.append((background, self._client))
             self._closed, self._entered, self._background = True, False, None
-            self._client = AsyncClient(self.policy, self.settings, clock=self._client._clock)
+            self._client = AsyncClient(self.policy, self.settings, clock=self._client._session.clock)
             return
         with self._changing:
             self._closed, self._entered = True, False
@@ -98,7 +98,7 @@ class Client:
         """As `AsyncClient.check`."""
         url = urls.normalise(url)
         self._open().check()
-        known = self._client.check_now(url)  # reads only, so any thread may
+        known = self._client._session.driver.known(url)  # reads only, so any thread may
         return self._run(self._client.check(url)) if known is None else known
 
     def is_allowed(self, url: str) -> bool:

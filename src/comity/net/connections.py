@@ -22,7 +22,7 @@ from aiohttp.client_proto import ResponseHandler
 from comity import urls
 from comity.errors import FetchError, Postponed
 from comity.net.address import AddressGuard
-from comity.net.deadlines import Deadlines
+from comity.net.deadlines import paused
 from comity.net.settings import ClientSettings
 
 if TYPE_CHECKING:
@@ -106,9 +106,7 @@ def most_sockets() -> int:
 class Connections(aiohttp.TCPConnector):
     """Make it inside the event loop that uses it."""
 
-    def __init__(
-        self, settings: ClientSettings, guard: AddressGuard, names: AbstractResolver, deadlines: Deadlines
-    ) -> None:
+    def __init__(self, settings: ClientSettings, guard: AddressGuard, names: AbstractResolver) -> None:
         self._most = most_sockets()
         super().__init__(
             limit=min(settings.connections, self._most),
@@ -119,7 +117,6 @@ class Connections(aiohttp.TCPConnector):
             keepalive_timeout=KEPT_IDLE,
         )
         self._guard = guard
-        self._deadlines = deadlines
         self._patience = settings.max_wait
         self._reserved = 0  # sockets that are about to be opened
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]
@@ -141,7 +138,7 @@ class Connections(aiohttp.TCPConnector):
             raise
 
     async def _wait_for_available_connection(self, key: "ConnectionKey", traces: list["Trace"]) -> None:
-        with self._deadlines.paused():  # until others are done: no fault of this request's host
+        with paused():  # until others are done: no fault of this request's host
             await super()._wait_for_available_connection(key, traces)
 
     async def _create_connection(
@@ -176,7 +173,7 @@ class Connections(aiohttp.TCPConnector):
                     seconds=LONGEST_PAUSE,
                     hint="raise this process's limit on open files (ulimit -n), or ask for less at once (connections)",
                 )
-            with self._deadlines.paused():
+            with paused():
                 await asyncio.sleep(pause)
             waited += pause
             pause = min(pause * 2, LONGEST_PAUSE)

@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from comity.errors import FetchError
-from comity.net.deadlines import Deadlines
+from comity.net.deadlines import paused
 
 LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
 FOUND_LIFE: Final = 300.0  # seconds that addresses are kept where their TTL is not known
@@ -44,16 +44,14 @@ class Names(AbstractResolver):
     Args:
         own: addresses of names that DNS is not asked for, as ClientSettings.resolve has them.
         nameservers: DNS servers to ask instead of the system's.
-        deadlines: the time-outs of the requests that names are looked up for.
 
     Raises:
         FetchError: `nameservers` needs a library that is not installed.
     """
 
-    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...], deadlines: Deadlines) -> None:
+    def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
         self._own = own
         self._dns = _from_nameservers(nameservers) if nameservers else None
-        self._deadlines = deadlines
         self._known: dict[str, tuple[tuple[str, ...] | OSError, float]] = {}
         self._asked: dict[str, _Lookup] = {}
         self._free = asyncio.Semaphore(LOOKUPS)
@@ -79,7 +77,7 @@ class Names(AbstractResolver):
             lookup = self._asked[host] = _Lookup(lambda lookup: self._looked_up(host, lookup))
             lookup.task.add_done_callback(_looked_at)
         if not lookup.begun.is_set():
-            with self._deadlines.paused():
+            with paused():
                 await lookup.begun.wait()
         try:
             return await asyncio.shield(lookup.task)

@@ -10,10 +10,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.errors import BadStatus, InvalidJSON
 from comity.gate import Go
-from comity.net.transport import Answer
+from comity.http import REDIRECTS
+from comity.net.transport import OpenAnswer
 from comity.policy import Decision
 
-REDIRECTS = (301, 302, 303, 307, 308)
 _MULTIPLE: Final = ("headers", "request_headers")
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
@@ -42,7 +42,7 @@ class Head:
     history: "tuple[Head, ...]" = ()
     reason: str = ""
     http_version: str = "1.1"
-    request_headers: Mapping[str, str] = field(default_factory=dict)
+    request_headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # credentials may stand there
 
     @property
     def decision(self) -> Decision:
@@ -169,7 +169,7 @@ class Response(Head):
 class StreamedResponse(Head):
     """A response whose body is still to come: `async for part in response.chunks()`."""
 
-    _answer: Answer
+    _answer: OpenAnswer
     _limit: int
 
     def chunks(self) -> AsyncIterator[bytes]:

@@ -1,89 +1,176 @@
-"""Fetching a robots.txt: time-out and limits of its own. It goes around the gate's rules (no recursion), never around
-the address guard, and each hop of a redirect waits for the turn of its host.
+"""Fetching a robots.txt over its redirects, through a function that asks for one URL: the client's, or that of a
+wrapped library. It has a time-out and limits of its own and never judges the content.
 """
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from comity import urls
-from comity.errors import ComityError, Postponed
+from comity.errors import AddressBlocked, FetchError
 from comity.gate import FetchRobots
-from comity.gate.machine import BUSY
-from comity.gate.retry_after import retry_after
-from comity.gate.robots_request import RobotsRequest
-from comity.net.clock import Clock
-from comity.net.exchange import Exchange
-from comity.net.settings import ClientSettings
-from comity.net.transport import MOST_GONE, Answer, ConnectionGone, Transport, timed_out
+from comity.gate.robots import RobotsRequest
+from comity.net import blocking_driver, driver
+from comity.net.deadlines import within
+from comity.net.decoding import ACCEPTED, decoder_for
+from comity.net.transport import MOST_GONE, ConnectionGone, timed_out
 from comity.policy import Policy, RobotsResult
+
+LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
+TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
+REUSABLE: Final = ("basic ", "bearer ")  # schemes whose credentials are not those of one URL (RFC 7617, RFC 6750)
+MAX_RATIO: Final = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAnswer:
+    """The answer to one request for a robots.txt.
+
+    Attributes:
+        headers: names in any case.
+        cut: whether the body went on where reading it was left off.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool = False
 
 
 async def fetch_robots(
-    step: FetchRobots,
-    transport: Transport,
     policy: Policy,
-    settings: ClientSettings,
-    clock: Clock,
+    step: FetchRobots,
+    hop: driver.Hop,
+    get: Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]],
+    failures: tuple[type[Exception], ...] = (),
     *,
-    turn: Callable[[str], Awaitable[FetchRobots]],
-    on_exchange: Callable[[Exchange], None] | None = None,
+    timeout: float | None = None,
+    clock: driver.Clock | None = None,
 ) -> RobotsResult:
     """What a site answers when it is asked for its robots.txt; no answer is an answer too.
 
     Args:
-        turn: waits until the URL that a redirect leads to may be asked, and gives the step for it.
-        on_exchange: told of each request when it is over.
+        hop: waits until what a redirect leads to may be asked.
+        get: asks for a step's URL with conditions as headers, and follows no redirect.
+        failures: errors of its that mean that no answer came, beside FetchError and TimeoutError.
+        timeout: seconds for each request; None: TIMEOUT.
 
     Raises:
-        Postponed: that would take too long.
+        Postponed: the turn of a redirect's host would come too late.
     """
-    request = RobotsRequest(policy, step)
-    timeout = settings.robots_timeout or settings.timeout
-    hop, gone = step, 0
-    try:
-        while True:
-            answer: Answer | None
-            exchange = Exchange(hop, "GET", request.url, clock.monotonic())
-            try:
-                with transport.deadlines.within(timeout):
-                    answer, body = await _exchanged(request, exchange, transport, settings, clock)
-            except ConnectionGone:
-                if gone == MOST_GONE:
-                    raise
-                answer, gone = None, gone + 1
-            finally:
-                if on_exchange is not None:
-                    on_exchange(exchange)
-            if answer is not None:
-                result = request.answered(answer.status, answer.headers, body, at=clock.wall(), cut=answer.cut)
-                if result is not None:
-                    return result
-            hop = await turn(request.url)
-    except TimeoutError:
-        return request.failed(timed_out(request.url, timeout), at=clock.wall())
-    except Postponed:
-        raise
-    except ComityError as error:
-        return request.failed(error, at=clock.wall())
+    clock, timeout = clock or driver.Clock(), timeout or TIMEOUT
+    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, AddressBlocked)
+    request, asked, gone = RobotsRequest(policy, step), step, 0
+    while True:
+        try:
+            with within(timeout):
+                answer = await get(asked, request.headers)
+        except ConnectionGone as error:
+            if gone == MOST_GONE:
+                return request.failed(error, at=clock.wall())
+            gone += 1
+        except TimeoutError:
+            return request.failed(timed_out(request.url, timeout), at=clock.wall())
+        except no_answer as error:
+            return request.failed(error, at=clock.wall())
+        else:
+            result = request.answered(answer.status, answer.headers, answer.body, at=clock.wall(), cut=answer.cut)
+            if result is not None:
+                return result
+        asked = await hop(request.url)
 
 
-async def _exchanged(
-    request: RobotsRequest, exchange: Exchange, transport: Transport, settings: ClientSettings, clock: Clock
-) -> tuple[Answer, bytes]:
-    """One request and its answer."""
-    body = error = None
-    headers = request.headers
-    if exchange.origin is not None and urls.origin(request.url) == exchange.origin:  # to nobody that it redirects to
-        headers = {**settings.credentials(exchange.origin), **headers}
-    try:
-        answer = await transport.open("GET", request.url, headers=headers or None)
-        exchange.heard(answer.status, clock.monotonic())
-        if answer.status in BUSY:
-            exchange.retry_after = retry_after(answer.headers.get("Retry-After"), clock.wall())
-        body = await answer.read(settings.max_robots_body, cut=True)
-        return answer, body
-    except BaseException as problem:
-        error = problem
-        raise
-    finally:
-        exchange.lost(clock.monotonic())
-        exchange.over(exchange.end, body=body, error=error)
+def fetch_robots_blocking(
+    policy: Policy,
+    step: FetchRobots,
+    hop: blocking_driver.Hop,
+    get: Callable[[FetchRobots, dict[str, str], float], RobotsAnswer],
+    failures: tuple[type[Exception], ...] = (),
+) -> RobotsResult:
+    """As `fetch_robots`; `get` is told until when, on the monotonic clock, it may read."""
+    no_answer: tuple[type[Exception], ...] = (*failures, FetchError)
+    request, asked = RobotsRequest(policy, step), step
+    while True:
+        try:
+            answer = get(asked, request.headers, time.monotonic() + TIMEOUT)
+        except TimeoutError:
+            return request.failed(timed_out(request.url, TIMEOUT), at=time.time())
+        except no_answer as error:
+            return request.failed(error, at=time.time())
+        result = request.answered(answer.status, answer.headers, answer.body, at=time.time(), cut=answer.cut)
+        if result is not None:
+            return result
+        asked = hop(request.url)
+
+
+def asked_with(
+    policy: Policy, url: str, conditions: Mapping[str, str], cause: str, authorization: str | None
+) -> dict[str, str]:
+    """The headers of a wrapped library's request for a robots.txt: only codings that are undone here, within bounds.
+
+    Args:
+        cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
+            robots.txt of its origin too; no other origin is told, and no other header goes with it.
+    """
+    headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **conditions}
+    if authorization and authorization.lower().startswith(REUSABLE) and urls.origin(url) == urls.origin(cause):
+        headers["Authorization"] = authorization
+    return headers
+
+
+class RobotsBody:
+    """The start of a robots.txt as it comes in through a wrapped library; RFC 9309, 2.5, lets the rest be ignored.
+
+    Args:
+        headers: of the answer, names in any case.
+
+    Raises:
+        FetchError: it is in a content coding that was not asked for, or damaged.
+    """
+
+    def __init__(self, url: str, status: int, headers: Mapping[str, str]) -> None:
+        codings = [value for name, value in headers.items() if name.lower() == "content-encoding"]
+        read = 200 <= status < 300  # no other body is looked at
+        self._decoder = decoder_for(codings, url, MAX_RATIO) if read else None
+        self._content = bytearray()
+        self._received = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no more is wanted."""
+        return max(self._received, len(self._content)) >= LONGEST
+
+    def take(self, part: bytes) -> None:
+        """A part of it, as it was sent."""
+        self._received += len(part)
+        room = LONGEST - len(self._content)
+        self._content += part[:room] if self._decoder is None else self._decoder.feed(part, room)[:room]
+
+    def end(self) -> bytes:
+        """All that is wanted has come."""
+        if self._decoder is not None and not self.full:
+            self._decoder.close()
+        return bytes(self._content)
+
+    def read(self, parts: Iterable[bytes], deadline: float) -> bytes:
+        """All that is wanted of parts that come in, undecoded.
+
+        Raises:
+            TimeoutError: they come so slowly that they are given up.
+        """
+        for part in parts:
+            self.take(part)
+            if self.full:
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return self.end()
+
+    async def read_async(self, parts: AsyncIterable[bytes]) -> bytes:
+        """The same; the deadline is kept further up."""
+        async for part in parts:
+            self.take(part)
+            if self.full:
+                break
+        return self.end()

@@ -1,15 +1,15 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
-import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.fields import check, seconds, setting, size
 
 MIB = 1024 * 1024
 CONCEALED: Final = "***"
@@ -18,112 +18,6 @@ SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's header
 OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
 _SECRET: Final = re.compile("auth|cookie|credential|key|password|secret|session|token", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(?<=//).*@|^(?!.*//).*@", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientSettings:
-    """Limits and habits of the HTTP client.
-
-    Attributes:
-        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
-            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
-        connect_timeout, read_timeout: seconds for connecting, and between two parts of an answer, within `timeout`;
-            set both or none.
-        head_timeout: seconds until the head of the answer is there; None: as `timeout`.
-        robots_timeout: as `timeout`, for robots.txt; None: the same.
-        max_wait: seconds that a call waits for its turn; if it would be longer, it raises Postponed. None: for ever.
-        max_retries: times a GET or HEAD is tried again after 429, 502, 503, 504 or no answer.
-        jitter: whether retries are spread over their back-off at random.
-        max_body: bytes of a decoded body; more raises TooLarge.
-        max_ratio: decoded bytes for each byte received; more raises TooLarge.
-        max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
-        max_redirects: hops that `get` follows.
-        content_types: media types that are read, such as `text/html` or `text/*`; empty for all.
-        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
-            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
-        verify_tls: False accepts any certificate, for robots.txt too.
-        ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
-            refuses URLs that hold an address or a name of the proxy's own machine.
-        headers: sent with every request, after `User-Agent`.
-        params: query parameters added to every URL that a call names.
-        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other.
-        resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
-        nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
-        cache: file in which robots.txt files are kept for other processes and later runs; None for none.
-        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
-    """
-
-    timeout: float = 30.0
-    connect_timeout: float | None = None
-    read_timeout: float | None = None
-    head_timeout: float | None = None
-    robots_timeout: float | None = None
-    max_wait: float | None = 600.0
-    max_retries: int = 2
-    jitter: bool = True
-    max_body: int = 20 * MIB
-    max_ratio: float = 500.0
-    max_robots_body: int = MIB
-    max_redirects: int = 10
-    content_types: tuple[str, ...] = ()
-    connections: int = 100
-    verify_tls: bool = True
-    ca_file: str | None = None
-    proxy: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    auth: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    resolve: Mapping[str, str] = field(default_factory=dict)
-    nameservers: tuple[str, ...] = ()
-    cache: str | None = None
-    cache_pages: bool = False
-
-    def credentials(self, origin: str) -> dict[str, str]:
-        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
-        pair = self.auth.get(origin) if self.auth else None
-        if pair is None:
-            return {}
-        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "connect_timeout", "read_timeout", "head_timeout", "robots_timeout", "max_wait"):
-            value = getattr(self, name)
-            if value is None and name != "timeout":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise InvalidSetting(f"{name}: {value!r} is not a number of seconds above zero")
-        if (self.connect_timeout is None) != (self.read_timeout is None):
-            unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
-            raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
-        for name, least in (
-            ("max_body", 1),
-            ("max_robots_body", 500 * 1024),
-            ("max_redirects", 0),
-            ("connections", 1),
-            ("max_retries", 0),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least {least}")
-        for name in ("verify_tls", "jitter", "cache_pages"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidSetting(f"{name}: {getattr(self, name)!r} is neither true nor false")
-        if isinstance(self.max_ratio, bool) or not isinstance(self.max_ratio, int | float) or not self.max_ratio >= 1:
-            raise InvalidSetting(f"max_ratio: {self.max_ratio!r} is not a number of at least 1")
-        if self.proxy is not None:
-            _web_address("proxy", self.proxy)
-        if self.cache_pages and self.cache is None:
-            raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
-        object.__setattr__(self, "content_types", _types(self.content_types))
-        object.__setattr__(self, "auth", _auth(self.auth))
-        object.__setattr__(self, "resolve", _addresses(self.resolve))
-        if self.ca_file is not None:
-            _certificates(self.ca_file)
-        checked_headers("headers", self.headers)
-        for name in self.headers:
-            if name.lower() in PERSONAL:
-                raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
 
 
 def secret(header: str) -> bool:
@@ -159,17 +53,24 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
             raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
 
 
-def _types(values: object) -> tuple[str, ...]:
-    names = (values,) if isinstance(values, str) else tuple(values)  # type: ignore[arg-type]
+def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
+    checked_headers("headers", values)
+    for name in values:
+        if name.lower() in PERSONAL:
+            raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
+    return values
+
+
+def _types(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
-        if not isinstance(name, str) or name.count("/") != 1 or name.startswith("/") or name.endswith("/"):
+        if name.count("/") != 1 or name.startswith("/") or name.endswith("/"):
             raise InvalidSetting(f"content_types: {name!r} is not a media type such as text/html or text/*")
     return tuple(name.lower() for name in names)
 
 
 def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     for origin, pair in values.items():
-        if len(pair) != 2 or isinstance(pair, str) or ":" in pair[0]:
+        if ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
     return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
 
@@ -191,7 +92,7 @@ def _addresses(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _certificates(file: str) -> None:
+def _certificates(file: str) -> str:
     import ssl
 
     try:
@@ -200,6 +101,12 @@ def _certificates(file: str) -> None:
         raise InvalidSetting(f"ca_file: {file} holds no certificate in PEM form") from None
     except OSError as error:
         raise InvalidSetting(f"ca_file: {file} cannot be read: {error.strerror or error}") from None
+    return file
+
+
+def _proxy(value: str) -> str:
+    _web_address("proxy", value)
+    return value
 
 
 def _web_address(field: str, value: str) -> str:
@@ -208,3 +115,84 @@ def _web_address(field: str, value: str) -> str:
     except InvalidURL as error:
         shown = concealed("proxy", value)
         raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Limits and habits of the HTTP client.
+
+    Attributes:
+        timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
+            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
+        connect_timeout: seconds for connecting, within `timeout`; set `read_timeout` with it, or neither.
+        read_timeout: seconds between two parts of an answer, within `timeout`; set `connect_timeout` with it.
+        head_timeout: seconds until the head of the answer is there; None: as `timeout`.
+        robots_timeout: as `timeout`, for robots.txt; None: the same.
+        max_wait: seconds that a call waits for its turn; if it would be longer, it raises Postponed. None: for ever.
+        max_retries: times a GET or HEAD is tried again after 429, 502, 503, 504 or no answer.
+        jitter: whether retries are spread over their back-off at random.
+        max_body: bytes of a decoded body; more raises TooLarge. A crawl reads sitemaps of 50 MiB in any case.
+        max_ratio: decoded bytes for each byte received; more raises TooLarge.
+        max_robots_body: bytes of robots.txt that are read; the rest is left (RFC 9309, 2.5: at least 500 KiB).
+        max_redirects: hops that `get` follows.
+        content_types: media types that are read, such as `text/html` or `text/*`; empty for all. An answer of another
+            one is closed after its head, and a crawl leaves it out (`unwanted`).
+        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
+            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
+        verify_tls: False accepts any certificate, for robots.txt too.
+        ca_file: certificates to trust instead of the system's, a PEM file.
+        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
+            refuses URLs that hold an address or a name of the proxy's own machine.
+        headers: sent with every request, after `User-Agent`.
+        params: query parameters added to every URL that a call names.
+        auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
+            robots.txt is not kept in `cache`.
+        resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
+        nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
+        cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
+        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
+    """
+
+    timeout: float = seconds(30.0)
+    connect_timeout: float | None = seconds(None)
+    read_timeout: float | None = seconds(None)
+    head_timeout: float | None = seconds(None)
+    robots_timeout: float | None = seconds(None)
+    max_wait: float | None = seconds(600.0)
+    max_retries: int = setting(2, least=0)
+    jitter: bool = True
+    max_body: int = size(20 * MIB)
+    max_ratio: float = setting(500.0, least=1, infinite=True)
+    max_robots_body: int = size(MIB, least=500 * 1024)
+    max_redirects: int = setting(10, least=0)
+    content_types: tuple[str, ...] = setting((), normal=_types)
+    connections: int = setting(100, least=1)
+    verify_tls: bool = True
+    ca_file: str | None = setting(None, normal=_certificates)
+    proxy: str | None = setting(None, secret=True, normal=_proxy)
+    headers: Mapping[str, str] = setting(
+        factory=dict, secret=True, normal=_headers, example='{"From": "me@example.org"}'
+    )
+    params: Mapping[str, str] = setting(factory=dict, secret=True, example='{"key": "value"}')
+    auth: Mapping[str, tuple[str, str]] = setting(
+        factory=dict, secret=True, normal=_auth, example='{"https://example.com": ["name", "password"]}'
+    )
+    resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
+    nameservers: tuple[str, ...] = ()
+    cache: str | None = None
+    cache_pages: bool = False
+
+    def __post_init__(self) -> None:
+        check(self)
+        if (self.connect_timeout is None) != (self.read_timeout is None):
+            unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
+            raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
+        if self.cache_pages and self.cache is None:
+            raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
+
+    def credentials(self, origin: str) -> dict[str, str]:
+        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
+        pair = self.auth.get(origin) if self.auth else None
+        if pair is None:
+            return {}
+        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}

@@ -4,7 +4,7 @@ that is the client's work. Every connection passes the address guard at the mome
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from typing import Final, Protocol
 
 import aiohttp
@@ -12,10 +12,10 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from comity import urls
-from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge
+from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
 from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
-from comity.net.deadlines import Deadlines
+from comity.net.deadlines import paused, within
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.names import Names
 from comity.net.settings import ClientSettings
@@ -46,7 +46,7 @@ class Room(Protocol):
         ...
 
 
-class Answer:
+class OpenAnswer:
     """An answer whose head has arrived. Read its body or close it.
 
     Attributes:
@@ -87,12 +87,23 @@ class Answer:
         self._closed = True
         self._response.close()
 
+    def require_type(self, wanted: Collection[str]) -> None:
+        """Raises UnwantedType where a page is of none of the media types that are wanted, such as `text/*`."""
+        kind = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if 200 <= self.status < 300 and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
+            raise UnwantedType(
+                f"{self.url} is {kind or 'of no content type'}, which is not wanted (content_types)",
+                url=self.url,
+                status=self.status,
+                content_type=kind,
+            )
+
     async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
         """The whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
-            room: is told of what arrives, and may have the rest wait.
+            room: is told of what arrives, and may have the rest wait, while time-outs stand still.
 
         Raises:
             TooLarge, Timeout, FetchError
@@ -117,7 +128,8 @@ class Answer:
                     self.cut = self.cut or left < 0 or not self._response.content.at_eof()
                     break
                 if room is not None and not room.took(len(part)):
-                    await room.more()
+                    with paused():
+                        await room.more()
         except BaseException:
             parts.clear()  # the error holds this frame, and may be kept for long
             raise
@@ -177,15 +189,14 @@ class Transport:
     def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
         self._settings = settings
         self._guard = guard
-        self.deadlines = Deadlines()
-        self._names = Names(settings.resolve, settings.nameservers, self.deadlines)
+        self._names = Names(settings.resolve, settings.nameservers)
         connecting, reading = settings.connect_timeout, settings.read_timeout
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
         self._streaming = aiohttp.ClientTimeout(
             total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=Connections(settings, guard, self._names, self.deadlines),
+            connector=Connections(settings, guard, self._names),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=timeout,
@@ -200,13 +211,12 @@ class Transport:
         self._session._retry_connection = False
 
     async def close(self) -> None:
-        self.deadlines.close()
         await self._session.close()
         await self._names.close()
 
     async def open(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
-    ) -> Answer:
+    ) -> OpenAnswer:
         """Send one request; gives the answer as soon as its head is there.
 
         Args:
@@ -229,13 +239,14 @@ class Transport:
             )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
-        return Answer(url, response, self._settings)
+        return OpenAnswer(url, response, self._settings)
 
     async def address_of(self, host: str) -> str:
-        """The first address of a host, by the resolver that connections use; the host itself where it has none."""
+        """The first address of a host, by the resolver that connections use; the host itself where none is found."""
         try:
-            return min(await self._names.addresses(host.strip("[]")))
-        except (OSError, ValueError):  # no such name, or none that DNS can hold
+            with within(self._settings.timeout):
+                return min(await self._names.addresses(host.strip("[]")))
+        except (OSError, ValueError):  # no such name, none that DNS can hold, or too late
             return host
 
 

@@ -4,7 +4,6 @@ The strings of verdict and recommendation are part of the public contract and ar
 kept as JSON and read back; `decision.schema.json` beside this module describes that form.
 """
 
-import dataclasses
 import json
 import math
 import re
@@ -13,18 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from comity.errors import InvalidRecord
-from comity.policy.reading import NUMBER, Fields, checked
+from comity.fields import Misfit, typed
 from comity.policy.settings import Mode, Purpose
-from comity.usage.statements import (
-    PURPOSES,
-    Licence,
-    Origin,
-    Preference,
-    Scope,
-    Statement,
-    Usage,
-    Vocabulary,
-)
+from comity.usage.statements import PURPOSES, Preference, Usage
 
 SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -110,7 +100,7 @@ class Decision:
     delay: float
     source: Source | None
     purposes: tuple[Purpose, ...]
-    usage: "Usage"
+    usage: Usage
 
     def __str__(self) -> str:
         return f"{self.url} {'may' if self.may_fetch else 'may not'} be fetched by {self.agent}: {self.why}"
@@ -121,7 +111,7 @@ class Decision:
         return not self.may_fetch and (self.rule is None or self.verdict != "disallowed_explicit")
 
     @property
-    def usage_of_purposes(self) -> "dict[Purpose, Preference]":
+    def usage_of_purposes(self) -> dict[Purpose, Preference]:
         """The site's stated preference for each purpose of the policy."""
         return {purpose: self.usage.allows(purpose) for purpose in self.purposes}
 
@@ -153,106 +143,44 @@ class Decision:
         Raises:
             InvalidRecord: the values are not a decision; the message names the field.
         """
-        return _decision(values)
+        try:
+            read: Decision = typed(_plain(values), cls)
+        except Misfit as misfit:
+            where = ", ".join(("decision", *misfit.path))
+            raise InvalidRecord(f"{where}: {misfit.said}") from None
+        read._check()
+        return read
+
+    def _check(self) -> None:
+        """Raises InvalidRecord where members have values that no decision of ours has, or contradict each other."""
+        numbers = {"delay": self.delay}
+        if self.source is not None:
+            numbers["source, fetched_at"] = self.source.fetched_at
+            numbers["source, unreachable_since"] = self.source.unreachable_since or 0.0
+            expires_at, sha256 = self.source.expires_at, self.source.sha256
+            numbers["source, expires_at"] = 0.0 if expires_at == math.inf else expires_at
+            if sha256 is not None and not SHA256.fullmatch(sha256):
+                raise InvalidRecord(f"decision, source, sha256: {sha256!r:.80} is not 64 hexadecimal digits")
+        for name, number in numbers.items():
+            if not 0 <= number < 1e18:  # nan is not
+                raise InvalidRecord(f"decision, {name}: {number!r:.80} is not a number of at least zero")
+        fitting = (RECOMMENDATION[self.verdict], *(("not_recommended",) if not self.may_fetch else ()))
+        if self.recommendation not in fitting and self.mode != "report_only":
+            raise InvalidRecord(f"decision: recommendation {self.recommendation} does not fit verdict {self.verdict}")
+        if self.may_fetch and self.mode == "respect" and self.verdict == "disallowed_explicit":
+            raise InvalidRecord("decision: may_fetch does not fit verdict disallowed_explicit in mode respect")
 
 
-def _members(kind: type, *more: str) -> frozenset[str]:
-    return frozenset((*(field.name for field in dataclasses.fields(kind)), *more))
-
-
-DECISION = _members(Decision)
-RULE = _members(RuleCited)
-SOURCE = _members(Source)
-STATEMENT = _members(Statement, "source")
-LICENCE = _members(Licence, "source")
-USAGE = _members(Usage, *PURPOSES)
-
-
-def _decision(values: Mapping[str, Any]) -> Decision:
-    """The decision that `Decision.to_dict` wrote down.
-
-    Raises:
-        InvalidRecord: the values are not a decision; the message names the field.
-    """
-    fields = Fields(values, "decision", DECISION)
-    rule, source = fields.inner("rule", RULE), fields.inner("source", SOURCE)
-    read = Decision(
-        url=fields.of("url", str),
-        agent=fields.of("agent", str),
-        verdict=fields.one_of("verdict", Verdict),
-        recommendation=fields.one_of("recommendation", Recommendation),
-        may_fetch=fields.of("may_fetch", bool),
-        mode=fields.one_of("mode", Mode),
-        why=fields.of("why", str),
-        rule=None if rule is None else RuleCited(rule.of("line", int), rule.of("text", str)),
-        delay=fields.number("delay"),
-        source=None if source is None else _source(source),
-        purposes=tuple(checked(each, Purpose, "purposes") for each in fields.of("purposes", list)),
-        usage=_usage(fields.inner("usage", USAGE)),
-    )
-    fitting = (RECOMMENDATION[read.verdict], *(("not_recommended",) if not read.may_fetch else ()))
-    if read.recommendation not in fitting and read.mode != "report_only":
-        raise InvalidRecord(f"decision: recommendation {read.recommendation} does not fit verdict {read.verdict}")
-    if read.may_fetch and read.mode == "respect" and read.verdict == "disallowed_explicit":
-        raise InvalidRecord("decision: may_fetch does not fit verdict disallowed_explicit in mode respect")
-    return read
-
-
-def _source(fields: "Fields") -> Source:
-    redirects = fields.of("redirects", list)
-    if not all(isinstance(each, str) for each in redirects):
-        raise InvalidRecord("decision: source.redirects holds something that is no text")
-    sha256, since = fields.of("sha256", str | None), fields.of("unreachable_since", NUMBER | None)
-    if sha256 is not None and not SHA256.fullmatch(sha256):
-        raise InvalidRecord(f"decision, source: sha256 is {sha256!r:.80}, not 64 hexadecimal digits")
-    return Source(
-        origin=fields.of("origin", str),
-        url=fields.of("url", str),
-        status=fields.of("status", int | None),
-        error=fields.of("error", str | None),
-        sha256=sha256,
-        fetched_at=fields.number("fetched_at"),
-        expires_at=fields.number("expires_at", none=math.inf),
-        redirects=tuple(redirects),
-        unreachable_since=None if since is None else fields.number("unreachable_since"),
-    )
-
-
-def _usage(fields: "Fields | None") -> Usage:
-    if fields is None:
-        raise InvalidRecord("decision: usage is missing")
-    return Usage(
-        statements=tuple(
-            Statement(
-                purpose=each.of("purpose", str),
-                value=each.one_of("value", Preference),
-                vocabulary=each.one_of("vocabulary", Vocabulary),
-                origin=each.one_of("origin", Origin),
-                name=each.of("name", str),
-                text=each.of("text", str),
-                line=each.of("line", int | None),
-                path=each.of("path", str | None),
-                group=each.of("group", str | None),
-                scope=each.one_of("scope", Scope),
-                applies=each.of("applies", bool),
-                note=each.of("note", str),
-            )
-            for each in fields.list_of("statements", STATEMENT)
-        ),
-        licences=tuple(
-            Licence(
-                url=each.of("url", str),
-                vocabulary=each.one_of("vocabulary", Vocabulary),
-                origin=each.one_of("origin", Origin),
-                name=each.of("name", str),
-                line=each.of("line", int | None),
-                applies=each.of("applies", bool),
-                note=each.of("note", str),
-            )
-            for each in fields.list_of("licences", LICENCE)
-        ),
-        applicable=fields.of("applicable", bool),
-    )
+def _plain(values: Any) -> Any:
+    """The members of a decision without the answers that its usage works out, and with infinity for its null."""
+    if not isinstance(values, Mapping):
+        return values
+    plain, source, usage = dict(values), values.get("source"), values.get("usage")
+    if isinstance(source, Mapping) and "expires_at" in source and source["expires_at"] is None:
+        plain["source"] = {**source, "expires_at": math.inf}
+    if isinstance(usage, Mapping):
+        plain["usage"] = {name: value for name, value in usage.items() if name not in PURPOSES}
+    return plain
 
 
 def json_schema() -> dict[str, Any]:

@@ -6,14 +6,14 @@ may go, which addresses may be reached. It never holds what a site said.
 
 import dataclasses
 import ipaddress
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.fields import check, seconds, setting, settings_of
 from comity.policy.presets import DAY, PRESETS
 from comity.robots.agents import TOKEN, product_token
 from comity.robots.dialects import Dialect, dialect
@@ -30,13 +30,66 @@ RobotsCharset = Literal["utf-8", "declared"]
 ASCII = "".join(map(chr, range(33, 127)))
 
 
+def _dialect(value: object) -> str | Dialect:
+    if not isinstance(value, str | Dialect | Mapping):
+        raise InvalidSetting(f"dialect: {value!r:.200} is neither a name nor a Dialect")
+    made = dialect(value)
+    return value if isinstance(value, str) else made
+
+
+def _purposes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Each purpose once, by the name that the vocabulary has for it."""
+    if not names:
+        return ()
+    from comity.usage.statements import PURPOSES, purpose_named
+
+    named = {purpose_named(name) for name in names}
+    return tuple(name for name in PURPOSES if name in named)
+
+
+def _charset(name: str) -> str:
+    """A character set that leaves ASCII alone, as a URL's must."""
+    try:
+        good = ASCII.encode(name) == ASCII.encode() and "é/*".encode(name, "replace")
+    except (LookupError, ValueError):
+        good = False
+    if not good:
+        raise InvalidSetting(f"url_charset: {name!r} is not a character set that Python knows and ASCII is part of")
+    return name
+
+
+def _hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_host(name) for name in names)
+
+
+def _host(name: str) -> str:
+    try:
+        return urls.host(urls.normalise(f"http://{name}/"))
+    except InvalidURL:
+        raise InvalidSetting(f"allow_hosts: {name!r} is not a host name") from None
+
+
+def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(_network(value)) for value in values)
+
+
+def _network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(value, strict=False)
+    except ValueError as error:
+        raise InvalidSetting(
+            f"allow_addresses: {value!r} is not an address or network such as 127.0.0.0/8 ({error})"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
 
     Attributes:
-        agent: the User-Agent header we send. Groups are matched against its product token (RFC 9309, 2.2.1): what
-            stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
+        agent: the User-Agent header we send, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched
+            against its product token (RFC 9309, 2.2.1): what stands before `/` or white space, or the name in
+            `Mozilla/5.0 (compatible; NAME/...)`.
         product_token: the token, where `agent` has it in another place; it must occur there (RFC 9309, 2.2.1). None:
             read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
@@ -79,63 +132,35 @@ class Policy:
     agent: str = "comity/0.1"
     product_token: str | None = None
     mode: Mode = "respect"
-    dialect: str | Dialect = "rfc9309"
+    dialect: str | Dialect = setting("rfc9309", normal=_dialect)
     on_unreachable: OnUnreachable = "disallow"
     on_unavailable: OnUnavailable = "allow"
     on_unparsable: OnUnparsable = "allow_warn"
-    cache_life: float | None = None
-    failure_life: float = 300.0
-    stale_life: float | None = 30 * DAY
-    unreachable_life: float | None = None
-    robots_redirects: int = 5
+    cache_life: float | None = seconds(None, least=0, infinite=True)
+    failure_life: float = seconds(300.0, least=0)
+    stale_life: float | None = seconds(30 * DAY, least=0)
+    unreachable_life: float | None = seconds(None, least=0)
+    robots_redirects: int = setting(5, least=0, most=20)
     robots_charset: RobotsCharset = "utf-8"
-    url_charset: str = "utf-8"
+    url_charset: str = setting("utf-8", normal=_charset)
     robots_fetch_counts: bool = True
-    min_interval: float = 1.0
+    min_interval: float = seconds(1.0, least=0)
     honour: tuple[PaceRecord, ...] = ("crawl-delay", "request-rate", "visit-time")
-    max_crawl_delay: float | None = None
+    max_crawl_delay: float | None = seconds(None, least=0)
     pace_by: PaceBy = "host"
-    adaptive: float = 0.0
-    backoff: float = 1.0
-    max_backoff: float = 300.0
-    max_retry_after: float = DAY
-    breaker_failures: int = 0
-    breaker_recovery: float = 30.0
-    purposes: tuple[Purpose, ...] = ()
-    allow_addresses: tuple[str, ...] = ()
-    allow_hosts: tuple[str, ...] = ()
+    adaptive: float = setting(0.0, least=0)
+    backoff: float = seconds(1.0, least=0)
+    max_backoff: float = seconds(300.0, least=0)
+    max_retry_after: float = seconds(DAY, least=0)
+    breaker_failures: int = setting(0, least=0, most=1_000_000)
+    breaker_recovery: float = seconds(30.0, least=0)
+    purposes: tuple[Purpose, ...] = setting((), normal=_purposes)
+    allow_addresses: tuple[str, ...] = setting((), normal=_networks)
+    allow_hosts: tuple[str, ...] = setting((), normal=_hosts)
 
     def __post_init__(self) -> None:
+        check(self)
         _names(self.agent, self.product_token)
-        _one_of("mode", self.mode, get_args(Mode))
-        _one_of("on_unreachable", self.on_unreachable, get_args(OnUnreachable))
-        _one_of("on_unavailable", self.on_unavailable, get_args(OnUnavailable))
-        _one_of("on_unparsable", self.on_unparsable, get_args(OnUnparsable))
-        _seconds("cache_life", self.cache_life, optional=True, infinite=True)
-        _seconds("failure_life", self.failure_life)
-        _seconds("stale_life", self.stale_life, optional=True)
-        _seconds("unreachable_life", self.unreachable_life, optional=True)
-        _seconds("min_interval", self.min_interval)
-        _seconds("max_crawl_delay", self.max_crawl_delay, optional=True)
-        _one_of("robots_charset", self.robots_charset, get_args(RobotsCharset))
-        _one_of("pace_by", self.pace_by, get_args(PaceBy))
-        for name in ("adaptive", "backoff", "max_backoff", "max_retry_after", "breaker_recovery"):
-            _seconds(name, getattr(self, name))
-        _whole("breaker_failures", self.breaker_failures, 0, 1_000_000)
-        _charset("url_charset", self.url_charset)
-        _some_of(self, "honour", get_args(PaceRecord))
-        _purposes(self)
-        _switch("robots_fetch_counts", self.robots_fetch_counts)
-        _whole("robots_redirects", self.robots_redirects, 0, 20)
-        if not isinstance(self.dialect, str | Dialect | Mapping):
-            raise InvalidSetting(f"dialect: {self.dialect!r:.200} is neither a name nor a Dialect")
-        if not isinstance(self.dialect, str):
-            object.__setattr__(self, "dialect", dialect(self.dialect))
-        dialect(self.dialect)
-        hosts = _texts("allow_hosts", self.allow_hosts)
-        object.__setattr__(self, "allow_hosts", tuple(_host_name(name) for name in hosts))
-        networks = _texts("allow_addresses", self.allow_addresses)
-        object.__setattr__(self, "allow_addresses", tuple(str(_network(value)) for value in networks))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -147,7 +172,8 @@ class Policy:
         Raises:
             InvalidSetting: no preset has this name, or a field has a value that is not allowed.
         """
-        _one_of("preset", name, tuple(PRESETS))
+        if not isinstance(name, str) or name not in PRESETS:
+            raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
         _known_fields(changes)
         return cls(**{**PRESETS[name], **changes})
 
@@ -168,14 +194,14 @@ class Policy:
 
 
 def _known_fields(changes: Iterable[str]) -> None:
-    unknown = sorted(set(changes) - {each.name for each in dataclasses.fields(Policy)})
+    unknown = sorted(set(changes) - settings_of(Policy).keys())
     if unknown:
         raise InvalidSetting(f"{', '.join(unknown)}: a policy has no such field")
 
 
-def _names(agent: object, token: object) -> None:
+def _names(agent: str, token: str | None) -> None:
     """An agent string, and the product token in it."""
-    if not isinstance(agent, str) or not agent.isprintable() or not agent.strip(" /"):
+    if not agent.isprintable() or not agent.strip(" /"):
         raise InvalidSetting(f"agent: {agent!r} has no product token; write for example 'MyBot/1.0 (+URL)'")
     if token is None:
         if not product_token(agent):
@@ -184,94 +210,10 @@ def _names(agent: object, token: object) -> None:
                 hint="write 'MyBot/1.0 (+URL)' or 'Mozilla/5.0 (compatible; MyBot/1.0; +URL)', or set product_token",
             )
         return
-    if not isinstance(token, str) or re.fullmatch(TOKEN, token) is None:
+    if re.fullmatch(TOKEN, token) is None:
         raise InvalidSetting(f"product_token: {token!r} is no name such as MyBot: letters, digits, '-' and '_'")
     if token.lower() not in agent.lower():
         raise InvalidSetting(
             f"product_token: {token!r} does not occur in the agent {agent!r}, as RFC 9309, 2.2.1 asks",
             hint="sites look for it there: write it into agent too",
         )
-
-
-def _one_of(field: str, value: object, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise InvalidSetting(f"{field}: {value!r} is not one of {', '.join(allowed)}")
-
-
-def _some_of(policy: Policy, field: str, allowed: tuple[str, ...]) -> None:
-    """A tuple of names, each once, in the order of the vocabulary."""
-    names = _texts(field, getattr(policy, field))
-    for name in names:
-        _one_of(field, name, allowed)
-    object.__setattr__(policy, field, tuple(name for name in allowed if name in names))
-
-
-def _purposes(policy: Policy) -> None:
-    """Each purpose once, by the name that the vocabulary has for it."""
-    names = _texts("purposes", policy.purposes)
-    if names:
-        from comity.usage.statements import PURPOSES, purpose_named
-
-        for name in names:
-            _one_of("purposes", name, get_args(Purpose))
-        named = {purpose_named(name) for name in names}
-        object.__setattr__(policy, "purposes", tuple(name for name in PURPOSES if name in named))
-    else:
-        object.__setattr__(policy, "purposes", ())
-
-
-def _whole(field: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidSetting(f"{field}: {value!r} is not a whole number from {least} to {most}")
-
-
-def _texts(field: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    values = tuple(value) if isinstance(value, Iterable) else (None,)
-    if not all(isinstance(each, str) for each in values):
-        raise InvalidSetting(f"{field}: {value!r} is not a list of names")
-    return values
-
-
-def _switch(field: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise InvalidSetting(f"{field}: {value!r} is neither true nor false")
-
-
-def _charset(field: str, value: object) -> None:
-    """A character set that leaves ASCII alone, as a URL's must."""
-    try:
-        good = isinstance(value, str) and ASCII.encode(value) == ASCII.encode() and "é/*".encode(value, "replace")
-    except (LookupError, ValueError):
-        good = False
-    if not good:
-        raise InvalidSetting(f"{field}: {value!r} is not a character set that Python knows and ASCII is part of")
-
-
-def _seconds(field: str, value: object, *, optional: bool = False, infinite: bool = False) -> None:
-    if value is None and optional:
-        return
-    good = (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and 0 <= value <= (1e12 if not infinite else math.inf)
-    )
-    if not good:
-        raise InvalidSetting(f"{field}: {value!r} is not a number of seconds, zero or more")
-
-
-def _host_name(name: object) -> str:
-    try:
-        return urls.host(urls.normalise(f"http://{name}/"))
-    except InvalidURL:
-        raise InvalidSetting(f"allow_hosts: {name!r} is not a host name") from None
-
-
-def _network(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(str(value), strict=False)
-    except ValueError as error:
-        raise InvalidSetting(
-            f"allow_addresses: {value!r} is not an address or network such as 127.0.0.0/8 ({error})"
-        ) from None

@@ -39,6 +39,8 @@ class Forest:
         self.features = array("i", features)
         self.values = array("d", values)
         self.others = array("i", others)
+        if not cython.compiled:  # an interpreter takes numbers out of lists faster
+            self._lists = self.features.tolist(), self.values.tolist(), self.others.tolist()
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
@@ -48,6 +50,8 @@ class Forest:
         count: cython.Py_ssize_t = len(rows) // self.width
         if count == 0:
             return []
+        if not cython.compiled:
+            return self._interpreted(rows, count)
         found: list[float] = []
         row: cython.const[cython.double][:] = rows
         roots: cython.const[cython.int][:] = self.roots
@@ -70,6 +74,22 @@ class Forest:
                         node += 1
                     else:
                         node = others[node]
+                total += values[node]
+            found.append(1.0 / (1.0 + exp(-total)))
+        return found
+
+    def _interpreted(self, rows: array[float], count: int) -> list[float]:
+        features, values, others = self._lists
+        numbers = rows.tolist()
+        found = []
+        for at in range(0, count * self.width, self.width):
+            row = numbers[at : at + self.width]
+            total = 0.0
+            for node in self.roots:
+                feature = features[node]
+                while feature >= 0:
+                    node = node + 1 if row[feature] <= values[node] else others[node]
+                    feature = features[node]
                 total += values[node]
             found.append(1.0 / (1.0 + exp(-total)))
         return found

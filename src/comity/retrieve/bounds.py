@@ -25,6 +25,8 @@ MAX_OPEN: Final = 1_500
 """Elements that may be open at once before the page is cut; people's pages reach some fifty."""
 MAX_FORMATTING: Final = 12
 """Formatting elements (`b`, `font`) that may be left open; tags of more are dropped."""
+MAX_SHAPES: Final = 5_000
+"""Tags that close themselves inside of drawings; more are dropped."""
 MAX_OPTIONS: Final = 5_000
 """Options of a page; if there are more, all of their tags are dropped: a choice is no content."""
 
@@ -73,36 +75,10 @@ _NEVER_DEEP: Final = frozenset(
 )
 # Tags that end SVG or MathML (HTML, 13.2.6.5), in which alone `<path/>` closes itself.
 _BREAKOUT: Final = frozenset(
-    [
-        "body",
-        "center",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "li",
-        "menu",
-        "ol",
-        "p",
-        "pre",
-        "span",
-        "table",
-        "ul",
-        "blockquote",
-        "b",
-        "i",
-        "u",
-        "em",
-        "img",
-    ]
+    "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i img li listing menu"
+    " meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
+_DRAWINGS: Final = frozenset(("svg", "math"))
 _LONGEST_DATA: Final = 512 * 1024
 _MOST_IN_DATA: Final = 1_000
 _COMMENTS: Final = 65_536
@@ -118,68 +94,73 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     cut = html[:MAX_SOURCE]
     if cut.count("<opt") + cut.count("<OPT") > MAX_OPTIONS:
         cut = _OPTION.sub(" ", cut)
-    opened = formatting = drawings = at = count = removed = 0
+    opened = formatting = drawings = shapes = at = count = removed = 0
     comments = _COMMENTS
     dropped: list[tuple[int, int]] = []
     end = len(cut)
-    search = _TAG.search
-    while tag := search(cut, at):
-        at = tag.end()
-        count += 1
-        if count > MAX_TAGS or at - removed > MAX_HTML:
-            end = tag.start()
-            break
-        comment, slash, name, attributes = tag.groups()
-        if comment:
-            closed = _COMMENT_END.search(cut, at, at + comments)
-            if closed is not None:
+    again = True
+    while again:
+        again = False
+        for tag in _TAG.finditer(cut, at):
+            at = tag.end()
+            count += 1
+            if count > MAX_TAGS or at - removed > MAX_HTML:
+                end = tag.start()
+                break
+            comment, slash, name, attributes = tag.groups()
+            if comment:
+                closed = _COMMENT_END.search(cut, at, at + comments)
+                if closed is None:
+                    comments = 0
+                    continue
                 comments -= closed.end() - at
                 at = closed.end()
-            else:
-                comments = 0
-            continue
-        if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(attributes)) > MAX_ATTRIBUTES:
-            raise ExtractionFailed(
-                f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
-            )
-        name = name.lower()
-        if name in _NEVER_DEEP:
-            continue
-        if name == "script":
-            if not slash:
+                again = True
+                break
+            if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(attributes)) > MAX_ATTRIBUTES:
+                raise ExtractionFailed(
+                    f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
+                )
+            name = name.lower()
+            if drawings and name in _BREAKOUT:
+                drawings = 0
+            if name in _NEVER_DEEP:
+                continue
+            if name == "script":
+                if slash:
+                    continue
                 closed = _SCRIPT_END.search(cut, at)
                 close = closed.start() if closed is not None else end
-                if (
-                    "ld+json" not in attributes
-                    or close - at > _LONGEST_DATA
-                    or cut.count("<", at, close) > _MOST_IN_DATA
-                ):
+                data = "ld+json" in attributes and close - at <= _LONGEST_DATA
+                if not data or cut.count("<", at, close) > _MOST_IN_DATA:
                     dropped.append((at, close))
                     removed += close - at
                 at = close
-            continue
-        if drawings and name in _BREAKOUT:
-            drawings = 0
-        if slash:
-            opened -= opened > 0
-            if name in ("svg", "math"):
-                drawings -= drawings > 0
-            if name in _FORMATTING:
-                formatting -= formatting > 0
-            continue
-        if name in _FORMATTING:
-            if formatting >= MAX_FORMATTING:
-                dropped.append((tag.start(), at))
+                again = True
+                break
+            if slash:
+                opened -= opened > 0
+                if name in _FORMATTING:
+                    formatting -= formatting > 0
+                elif name in _DRAWINGS:
+                    drawings -= drawings > 0
                 continue
-            formatting += 1
-        if name in ("svg", "math"):
-            drawings += 1
-        if drawings and attributes.endswith("/"):
-            continue
-        opened += 1
-        if opened > MAX_OPEN:
-            end = tag.start()
-            break
+            if name in _FORMATTING:
+                if formatting >= MAX_FORMATTING:
+                    dropped.append((tag.start(), at))
+                    continue
+                formatting += 1
+            elif name in _DRAWINGS:
+                drawings += 1
+            if drawings and attributes.endswith("/"):
+                shapes += 1
+                if shapes > MAX_SHAPES:  # nobody reads them, and some may be no shapes but left open
+                    dropped.append((tag.start(), at))
+                continue
+            opened += 1
+            if opened > MAX_OPEN:
+                end = tag.start()
+                break
     kept = _without(cut[:end], dropped)
     return kept[:MAX_HTML], len(html) > MAX_SOURCE or end < len(cut) or len(kept) > MAX_HTML
 

@@ -7,11 +7,12 @@ Pages too small to tell anything from are read by their landmarks alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity.retrieve._forest import Forest
 from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block
@@ -52,6 +53,11 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
     ("navigation", 0, NAME_BITS["navigation"]),
 )
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LONGEST_HEADING: Final = 30
+_BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
+_NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
+_MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 
 
@@ -84,6 +90,9 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
         for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
             block.chance = chance
         sure = _most_agreement(blocks)
+        if _is_manual(tree):
+            _keep_main(blocks)
+        _keep_headings(blocks)
     for block in blocks:
         node: Node | None = block.node
         while node is not None:
@@ -161,6 +170,39 @@ def _most_agreement(blocks: Sequence[Block]) -> float:
     return best
 
 
+def _is_manual(tree: Tree) -> bool:
+    """Whether a generator of documentation made the page: those mark with `main` what the author wrote, no more."""
+    return any(
+        node.attributes.get("name", "").lower() == "generator" and _MANUALS.search(node.attributes.get("content", ""))
+        for node in tree.named.get("meta", ())[:100]
+    )
+
+
+def _keep_main(blocks: Sequence[Block]) -> None:
+    inside = [
+        block
+        for block in blocks
+        if block.landmarks & LANDMARK_BITS["main"] and not block.landmarks & _NO_TEXT_OF_AUTHORS
+    ]
+    if inside:
+        for block in blocks:
+            block.kept = False
+        for block in inside:
+            block.kept = True
+
+
+def _keep_headings(blocks: Sequence[Block]) -> None:
+    """A heading stays with what it is the heading of, and the page with its own."""
+    follows = False
+    for block in reversed(blocks):
+        if block.node.name in _HEADINGS and block.words <= _LONGEST_HEADING:
+            block.kept = block.kept or follows
+        follows = block.kept
+    own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
+    if own and not any(block.kept for block in own):
+        own[0].kept = True
+
+
 def _place(block: Block) -> Place:
     for place, marks, names in _PLACES:
         if block.landmarks & marks or block.names & names:
@@ -168,7 +210,11 @@ def _place(block: Block) -> Place:
     return "other"
 
 
+def forest_of(table: Mapping[str, Any]) -> Forest:
+    """The trees of a table such as content.json."""
+    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])
+
+
 @cache
 def _forest() -> Forest:
-    table = json.loads(files(__package__).joinpath("content.json").read_text("utf-8"))
-    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])
+    return forest_of(json.loads(files(__package__).joinpath("content.json").read_text("utf-8")))

@@ -37,8 +37,7 @@ _PIXELS: Final = {
 _RULE: Final = re.compile(r"([^{}]*)\{([^{}]*)\}")
 # What every way to hide something is written with; most rules have none of it and need no reading.
 _MAY_HIDE: Final = re.compile(
-    r"none|hidden|collapse|clip|inset|opacity|transparent|font-size|text-indent|margin|left|top|right|bottom|transform|\\",
-    re.IGNORECASE,
+    r"none|hidden|collapse|clip|inset|opacity|transparent|font-size\s*:\s*\+?[0.]|-\s*\.?\d|scale|\\", re.IGNORECASE
 )
 _SIMPLE: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)?((?:[.#][\w-]+)?)")
 _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
@@ -77,6 +76,11 @@ class Rules:
             if selector in self.hiding:
                 return self.hiding[selector]
         return None
+
+
+def may_hide(style: str) -> bool:
+    """False for a style that hides nothing, whatever its declarations say; most do not."""
+    return _MAY_HIDE.search(style) is not None or "color" in style.lower()
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -185,10 +189,10 @@ def _is_zero(value: str) -> bool:
 def _off_screen(declared: Mapping[str, str]) -> bool:
     placed = declared.get("position") in ("absolute", "fixed", "relative")
     for side in _SIDES:
-        value = _pixels(declared.get(side, ""))
-        if value is None or (side in ("left", "top", "right", "bottom") and not placed):
+        if side not in declared or (side in ("left", "top", "right", "bottom") and not placed):
             continue
-        if value <= -OFF_SCREEN:
+        value = _pixels(declared[side])
+        if value is not None and value <= -OFF_SCREEN:
             return True
     move = declared.get("transform", "")
     return bool(re.search(r"translate[xy]?\(\s*-\s*\d{4,}", move)) or "scale(0)" in move.replace(" ", "")

@@ -10,9 +10,9 @@ from array import array
 from collections.abc import Sequence
 from math import log1p
 from typing import Final
-from urllib.parse import urlsplit
 
 from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
+from comity.retrieve.facts import Facts
 from comity.retrieve.tree import Node, Tree
 
 _OWNERS: Final = {
@@ -38,39 +38,7 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
     ),
 )
-_KINDS: Final = (
-    '"Article"', "BlogPosting", "NewsArticle", '"Product"', "ItemList", "DiscussionForumPosting", "QAPage", "FAQPage",
-    "CollectionPage", "Organization", "LocalBusiness", '"Offer"', "WebPage",
-)  # fmt: skip
-_COUNTED: Final = [
-    "article",
-    "main",
-    "h1",
-    "h2",
-    "h3",
-    "p",
-    "li",
-    "table",
-    "img",
-    "form",
-    "pre",
-    "button",
-    "time",
-    "section",
-    "a",
-    "span",
-    "input",
-]
-_OF_URL: Final = (
-    re.compile(r"/(?:blog|news|article|story|post|20\d\d)s?\b"),
-    re.compile(r"/(?:product|item|p|dp|shop|store)s?\b"),
-    re.compile(r"/(?:forum|thread|topic|t|discussion|question|r|community)s?\b|showthread|viewtopic|forum"),
-    re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
-    re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
-)
 _SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
-_WORD: Final = re.compile(r"\w+")
-_MOST_DATA: Final = 200_000
 _ENDS: Final = frozenset(".!?…。")
 
 
@@ -88,7 +56,20 @@ class _Entry:
     """
 
     __slots__ = (
-        *("alike", "blocks", "branch", "characters", "depth", "first", "key", "last", "links", "parent", "prose"),
+        *(
+            "_form",
+            "alike",
+            "blocks",
+            "branch",
+            "characters",
+            "depth",
+            "first",
+            "key",
+            "last",
+            "links",
+            "parent",
+            "prose",
+        ),
         *("section", "steps", "within", "words"),
     )
 
@@ -102,8 +83,21 @@ class _Entry:
         self.section = self.branch = self
         self.steps = -1
         self.within = False
+        self._form: tuple[float, float, float, float] | None = None
+
+    def form(self) -> tuple[float, float, float, float]:
+        """How much it holds, how much of that is links and prose, and how many are like it."""
+        if self._form is None:
+            links, prose = self.shares()
+            self._form = (log1p(self.words), links, log1p(self.alike), prose)
+        return self._form
+
+    def shares(self) -> tuple[float, float]:
+        """The share of links in its characters, and of prose in its words."""
+        return self.links / self.characters, self.prose / self.words
 
 
+_NO_FORM: Final = (0.0, 0.0, 0.0, 0.0)
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
 WIDE: Final = 0.9
@@ -175,18 +169,23 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     first_long = long[0] if long else total_blocks
     last_long = long[-1] if long else -1
     first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
-    facts = _Facts(tree)
-    page = [
-        log1p(total),
-        log1p(total_blocks),
-        linked / characters,
-        prose_total / total,
-        log1p(len(long)),
-        *facts.numbers(url),
-    ]
+    facts = Facts(tree)
+    page = array(
+        "d",
+        [
+            log1p(total),
+            log1p(total_blocks),
+            linked / characters,
+            prose_total / total,
+            log1p(len(long)),
+            *facts.numbers(url),
+        ],
+    )
     entries = list(inside.values())
     core = _placed(entries, total, prose_total)
-    flags: dict[tuple[int, int, int], list[float]] = {}
+    flags: dict[tuple[int, int, int], array[float]] = {}
+    sections: dict[_Entry, tuple[float, ...]] = {}
+    branches: dict[_Entry, tuple[float, ...]] = {}
     nothing = (0.0, 0.0)
     below = [0.0, 0.0, 0.0]
     level = since = before = 0
@@ -204,31 +203,32 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
             below = [float(each.search(lower) is not None) for each in _ABOUT]
         same = same_shape[keys[number]]
         entry = own[number]
-        above_it = [log1p(entry.words), log1p(entry.alike)]
-        climbing = entry.parent
-        for _ in range(3):
-            if climbing is None:
-                above_it += (0.0, 0.0, 0.0, 0.0)
-                continue
-            above_it += (
-                log1p(climbing.words),
-                climbing.links / climbing.characters,
-                log1p(climbing.alike),
-                climbing.prose / climbing.words,
-            )
-            climbing = climbing.parent
-        section, branch = entry.section, entry.branch
+        first = entry.parent
+        second = first.parent if first is not None else None
+        third = second.parent if second is not None else None
         p2, p1 = shapes[number - 2] if number > 1 else nothing, shapes[number - 1] if number else nothing
         n1 = shapes[number + 1] if number + 1 < total_blocks else nothing
         n2 = shapes[number + 2] if number + 2 < total_blocks else nothing
+        section = sections.get(entry.section)
+        if section is None:
+            around = entry.section
+            section = sections[around] = (around.words / total, *around.shares())
+        branch = branches.get(entry.branch)
+        if branch is None:
+            around = entry.branch
+            branch = branches[around] = (
+                around.words / total,
+                *around.shares(),
+                log1p(around.blocks),
+                around.first - core.first,
+                core.last - around.last,
+            )
         key3 = (block.near, block.names, block.landmarks)
         known = flags.get(key3)
         if known is None:
             near, names, marks = key3
-            known = flags[key3] = [
-                *(float(((near >> bit) & 1) + ((names >> bit) & 1)) for bit in _NAME_NUMBERS),
-                *(float((marks >> bit) & 1) for bit in _MARK_NUMBERS),
-            ]
+            known = flags[key3] = array("d", [((near >> bit) & 1) + ((names >> bit) & 1) for bit in _NAME_NUMBERS])
+            known.extend([(marks >> bit) & 1 for bit in _MARK_NUMBERS])
         numbers.extend(
             (
                 shape_here[0],
@@ -257,22 +257,19 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
                 same[1] / total,
                 same[2] / same[3],
                 log1p(same[1] / same[0]),
-                *above_it,
-                section.words / total,
-                section.links / section.characters,
-                section.prose / section.words,
+                log1p(entry.words),
+                log1p(entry.alike),
+                *(first.form() if first is not None else _NO_FORM),
+                *(second.form() if second is not None else _NO_FORM),
+                *(third.form() if third is not None else _NO_FORM),
+                *section,
                 entry.depth,
                 entry.steps if entry.steps >= 0 else 99.0,
                 0.0 if entry.within else 1.0,
                 number - core.first,
                 core.last - number,
                 core.words / total,
-                branch.words / total,
-                branch.links / branch.characters,
-                branch.prose / branch.words,
-                log1p(branch.blocks),
-                branch.first - core.first,
-                core.last - branch.last,
+                *branch,
                 facts.in_title(lower),
             )
         )
@@ -349,49 +346,3 @@ def _densest(entries: list[_Entry], least: float) -> _Entry:
         if best is None or entry.words < best.words or (entry.words == best.words and entry.first == best.first):
             best = entry
     return best if best is not None else entries[0]  # none for rounding alone
-
-
-class _Facts:
-    """What the page says about itself in its head and its data, and how much there is of what."""
-
-    def __init__(self, tree: Tree) -> None:
-        metas: dict[str, str] = {}
-        for node in tree.named.get("meta", ())[:500]:
-            name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
-            if name and name not in metas:
-                metas[name] = node.attributes.get("content", "")[:2000]
-        title = tree.first("title")
-        words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
-        self._title = set(_WORD.findall(words.lower()))
-        data = " ".join(
-            node.text()[:_MOST_DATA]
-            for node in tree.named.get("script", ())[:50]
-            if "ld+json" in node.attributes.get("type", "").lower()
-        )[:_MOST_DATA]
-        kind = metas.get("og:type", "").lower()
-        self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
-        self._kinds = [float(each in data) for each in _KINDS]
-        self._kinds += [float(each in kind) for each in ("article", "product", "website")]
-
-    def numbers(self, url: str) -> list[float]:
-        """Of the page as a whole."""
-        parts = urlsplit(url)
-        path = parts.path.lower()
-        last = path.rstrip("/").rpartition("/")[2]
-        address = parts.netloc.lower() + path
-        return [
-            *self._kinds,
-            float(path.count("/")),
-            float(path.endswith("/")),
-            float(last.count("-")),
-            float(len(last)),
-            float(any(map(str.isdigit, last))),
-            float(bool(parts.query)),
-            *(float(each.search(address) is not None) for each in _OF_URL),
-            *self._counts,
-        ]
-
-    def in_title(self, lower: str) -> float:
-        """The share of a block's words that are the title's."""
-        words = _WORD.findall(lower)
-        return sum(word in self._title for word in words) / len(words) if words else 0.0

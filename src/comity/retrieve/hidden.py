@@ -115,8 +115,9 @@ def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
     ][:MAX_FOUND]
     removed: set[Node] = set()
     reported: set[Node] = set()
-    for node in tree.styled if not rules.hiding else tree.nodes():
-        kind, kept = _hides(node, rules)
+    known: dict[tuple[str, str, str], Kind | None] = {}
+    for node in tree.styled if not rules.hiding else tree.named_nodes():
+        kind, kept = _hides(node, rules, known)
         if kind is None or node.name in ("html", "body"):  # scripts show those again
             continue
         inside = False
@@ -170,12 +171,12 @@ def _unfolds(node: Node, controlled: set[str]) -> bool:
     return bool(_PANEL.search(attributes.get("class", "").lower()))
 
 
-def _hides(node: Node, rules: css.Rules) -> tuple[Kind | None, bool]:
+def _hides(node: Node, rules: css.Rules, known: dict[tuple[str, str, str], Kind | None]) -> tuple[Kind | None, bool]:
     """How an element hides its text, and whether that text is kept."""
     attributes = node.attributes
     if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
         return "hidden_attribute", False
-    if style := attributes.get("style"):
+    if (style := attributes.get("style")) and css.may_hide(style):
         declared = css.declarations(style)
         kind = css.hides(declared)
         if kind is not None:
@@ -189,7 +190,10 @@ def _hides(node: Node, rules: css.Rules) -> tuple[Kind | None, bool]:
     if not rules.hiding:
         return None, True
     # Later rules, other states and media may show it again: that is for a browser to know.
-    return rules.of(node.name, attributes.get("id", ""), attributes.get("class", "")), True
+    key = node.name, attributes.get("id", ""), attributes.get("class", "")
+    if key not in known:
+        known[key] = rules.of(*key)
+    return known[key], True
 
 
 def _same_colour(node: Node, colour: str) -> bool | None:

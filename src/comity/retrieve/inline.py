@@ -99,3 +99,17 @@ def heading_end(text: str) -> str:
 def words_of(text: str) -> str:
     """Text with its white space joined, in which nothing is markup."""
     return escaped(_SPACE.sub(" ", text))
+
+
+def indented(text: str, by: str) -> str:
+    """Lines of which all but the first begin with `by`."""
+    first, *others = text.split("\n")
+    return "\n".join((first, *(by + line if line else "" for line in others)))
+
+
+def whole(text: str, most: int, otherwise: int) -> int:
+    """A number that a page states, within reason."""
+    text = text.strip()
+    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:
+        return int(text)
+    return otherwise

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
 from comity.net import AsyncClient
-from comity.policy.outcome import combined, freshness
+from comity.policy.robots_result import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.parts import Fetched, Fetcher, fetched
 from comity.signals import llms

@@ -17,9 +17,11 @@ from comity.retrieve.inline import (
     code_span,
     fence_of,
     heading_end,
+    indented,
     line_breaks,
     line_starts,
     shifted,
+    whole,
     words_of,
     wrapped,
 )
@@ -107,7 +109,9 @@ class Writer:
                 elif run:
                     run.append(" ")
                 continue
-            if child.name in SKIPPED or child in self._without:
+            if self.is_left_out(child):
+                if run:
+                    run.append(" ")
                 continue
             self._tick()
             if is_block(child):
@@ -162,7 +166,8 @@ class Writer:
         return " ".join(text.replace("\n", " ") for _, text in parts)
 
     def is_left_out(self, node: Node) -> bool:
-        return node.name in SKIPPED or node in self._without
+        """Whether nothing of it is written."""
+        return node.name in SKIPPED or (node.words > 0 and node.kept_words == 0) or node in self._without
 
     def _inner(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
@@ -173,7 +178,7 @@ class Writer:
         for child in node.children:
             if isinstance(child, Text):
                 run.append(self._words(child.text) if child.kept else " ")
-            elif child.name not in SKIPPED and child not in self._without:
+            elif not self.is_left_out(child):
                 self._tick()
                 if is_block(child):  # only where a table or a heading stands inside of a run
                     run.append(" ")
@@ -193,10 +198,11 @@ class Writer:
     def _flush(self, run: list[str], out: list[Block]) -> None:
         if not run:
             return
-        text = line_breaks("".join(run))
+        text = "".join(run)
         run.clear()
-        if not text:
+        if not text or text.isspace():
             return
+        text = line_breaks(text)
         if self._link is not None and "](" not in text:
             text, self._link = f"[{text}]({self._link})", None
         out.append(("text", line_starts(text)))
@@ -220,7 +226,7 @@ class Writer:
                 return
 
     def _list(self, node: Node, out: list[Block]) -> None:
-        number = _whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
+        number = whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
         items: list[str] = []
         deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
@@ -245,7 +251,7 @@ class Writer:
             number += 1
             if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
                 bullet = "  "
-            items.append(text if deep else bullet + _indented(text, " " * len(bullet)))
+            items.append(text if deep else bullet + indented(text, " " * len(bullet)))
         self._indent -= 1
         if items:
             out.append(("list", "\n".join(items)))
@@ -286,7 +292,7 @@ class Writer:
                         parts.append(child.text)
                 elif child.name == "br":
                     parts.append("\n")
-                elif child.name not in SKIPPED and child not in self._without:
+                elif not self.is_left_out(child):
                     self._tick()
                     if _LINE_NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
                         continue
@@ -366,19 +372,6 @@ class Writer:
                 return around.kept_words * 2 >= around.words
             around = around.parent
         return True
-
-
-def _indented(text: str, by: str) -> str:
-    first, *others = text.split("\n")
-    return "\n".join((first, *(by + line if line else "" for line in others)))
-
-
-def _whole(text: str, most: int, otherwise: int) -> int:
-    """A number that a page states, within reason."""
-    text = text.strip()
-    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:
-        return int(text)
-    return otherwise
 
 
 def _below(node: Node) -> Iterable[Node]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from comity import urls
 from comity.retrieve import json_ld
+from comity.retrieve.days import as_day, day_of
 from comity.retrieve.json_ld import Entity, Object, plain
 from comity.retrieve.tree import Node, Text, Tree
 
@@ -24,22 +25,6 @@ MAX_FIELD: Final = 500
 
 _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _WORD: Final = re.compile(r"\w+")
-_ISO: Final = re.compile(r"\b(19[89]\d|20\d\d)[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)")
-_MONTHS: Final = {
-    name: number
-    for number, name in enumerate(
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
-    )
-}
-_MONTH: Final = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_SPOKEN: Final = (
-    re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(19[89]\d|20\d\d)\b", re.IGNORECASE),
-    re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+(19[89]\d|20\d\d)\b", re.IGNORECASE),
-)
-_SLASHED: Final = re.compile(r"\b(\d{1,2})/(\d{1,2})/(20\d\d)\b")
 _IN_URL: Final = re.compile(r"/(20\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])(?:/|-)")
 _PUBLISHED: Final = tuple(
     "article:published_time og:article:published_time datepublished date dc.date dc.date.issued dcterms.date"
@@ -207,7 +192,7 @@ def _without_site(title: str, site: str) -> str:
                 return after.strip()
     parts = re.split(r"\s+[|»·•]\s+|\s*\|\s*", title)
     if len(parts) > 1:
-        return max(parts[0], parts[0], key=len).strip() or title
+        return parts[0].strip() or title
     head, dash, tail = title.rpartition(" - ")
     if not dash:
         head, dash, tail = title.rpartition(" – ")
@@ -308,7 +293,7 @@ def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidd
         ):
             return Field(day, "markup")
     if match := _IN_URL.search(urlsplit(url).path):
-        return Field(_day(match[1], match[2], match[3]), "url")
+        return Field(as_day(match[1], match[2], match[3]), "url")
     for node in tree.named.get("time", ())[:5]:
         if day := day_of(node.attributes.get("datetime", "") or node.text()[:100]):
             return Field(day, "markup")
@@ -325,38 +310,17 @@ def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidd
                 or "byline" in said
                 or "meta" in said
             ) and node not in hidden:
-                text = " ".join(node.text()[:300].split())
+                text = " ".join(_shown(node, hidden, 300).split())
                 if len(text) < 120 and (day := day_of(text)):
                     return Field(day, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
-    if around is not None and (day := day_of(" ".join(around.text()[:1500].split()))):
+    if around is not None and (day := day_of(" ".join(_shown(around, hidden, 1500).split()))):
         return Field(day, "text")
     for name in ("article:modified_time", "og:updated_time"):
         if (value := metas.get(name)) and (day := day_of(value)):
             return Field(day, "meta")
     return None
-
-
-def day_of(text: str) -> str:
-    """The first date in a text as `YYYY-MM-DD`; empty where there is none."""
-    text = text[:2000]
-    best = ""
-    at = len(text)
-    if match := _ISO.search(text):
-        best, at = _day(match[1], match[2], match[3]), match.start()
-    if (match := _SPOKEN[0].search(text)) and match.start() < at:
-        best, at = _day(match[3], str(_MONTHS[match[1][:3].lower()]), match[2]), match.start()
-    if (match := _SPOKEN[1].search(text)) and match.start() < at:
-        best, at = _day(match[3], str(_MONTHS[match[2][:3].lower()]), match[1]), match.start()
-    if not best and (match := _SLASHED.search(text)):
-        month, day = (match[2], match[1]) if int(match[1]) > 12 else (match[1], match[2])
-        best = _day(match[3], month, day)
-    return best
-
-
-def _day(year: str, month: str, day: str) -> str:
-    return f"{year}-{int(month):02d}-{int(day):02d}" if 1 <= int(month) <= 12 and 1 <= int(day) <= 31 else ""
 
 
 def _language(tree: Tree, metas: dict[str, str]) -> Field | None:
@@ -389,14 +353,15 @@ def _inside(node: Node, names: set[str]) -> bool:
     return False
 
 
-def _shown(node: Node, hidden: set[Node]) -> str:
-    """The text of an element without what nobody sees."""
+def _shown(node: Node, hidden: set[Node], most: int = 10_000) -> str:
+    """The beginning of an element's text without what nobody sees; what stands in elements apart stays apart."""
     parts: list[str] = []
     stack: list[Node | Text] = [node]
-    while stack:
+    while stack and most > 0:
         each = stack.pop()
         if isinstance(each, Text):
-            parts.append(each.text)
+            parts.append(each.text[:most])
+            most -= len(each.text)
         elif each not in hidden and each.name not in ("script", "style"):
             if each is not node:
                 parts.append(" ")

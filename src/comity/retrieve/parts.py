@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from comity import urls
 from comity.errors import ComityError, PartFailed, RobotsDisallowed, RobotsUnreachable, TooLarge, TooManyRedirects
+from comity.http import REDIRECTS
 from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.signals.llms import Candidate
@@ -86,7 +87,7 @@ async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, header
             require(await client.check(answer.url))
             passed.append(url)
             url = answer.url
-        location = answer.header("location") if answer.status in (301, 302, 303, 307, 308) else ""
+        location = answer.header("location") if answer.status in REDIRECTS else ""
         if not location:
             return Fetched(url, answer.status, answer.headers, answer.body, tuple(passed), headers, answer.fetched_at)
         target = urls.join(url, location)

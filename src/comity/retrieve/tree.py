@@ -45,7 +45,12 @@ class Text:
 
 
 class Node:
-    """An element: its name, its attributes, what it holds; `blocky`: whether a block-level element stands in it."""
+    """An element: its name, its attributes, what it holds.
+
+    Attributes:
+        blocky: whether a block-level element stands in it.
+        words, kept_words: of the blocks in it, where it was decided what is kept.
+    """
 
     __slots__ = ("attributes", "blocky", "children", "kept_words", "name", "parent", "words")
 
@@ -103,15 +108,19 @@ class Tree:
         """The elements of these names."""
         return (node for name in names for node in self.named.get(name, ()))
 
-    def nodes(self) -> list[Node]:
-        """All elements in the page's order."""
-        found: list[Node] = []
+    def named_nodes(self) -> Iterator[Node]:
+        """The elements with attributes in the page's order."""
         stack = [self.root]
         while stack:
             node = stack.pop()
-            found.append(node)
-            stack.extend([child for child in reversed(node.children) if isinstance(child, Node)])
-        return found
+            if node.attributes:
+                yield node
+            if len(node.children) == 1:
+                child = node.children[0]
+                if type(child) is Node:
+                    stack.append(child)
+            else:
+                stack.extend([child for child in reversed(node.children) if type(child) is Node])
 
     def text(self) -> str:
         """All text of the page but scripts and styles."""
@@ -124,46 +133,51 @@ class Tree:
 
     def _fill(self, source: Any, parent: Node, depth: int, noscript: bool) -> None:
         children = parent.children
+        named = self.named
+        unread = parent.name in _NO_TEXT
         node = source.child
         while node is not None:
             name = node.tag
             if name == "-text":
-                if text := node.text_content:
+                text = node.text_content
+                if text:
                     children.append(Text(text))
-                    if parent.name not in _NO_TEXT:
+                    if not unread:
                         self._texts.append(text)
                         if noscript:
                             self._size_without_scripts += len(text)
                         else:
                             self._size += len(text)
-            elif name == "-comment":
-                self.comments.append(node.comment_content or "")
             elif name[0] != "-":
                 self._count += 1
                 if self._count > MAX_NODES:
                     self.truncated = True
                     return
-                attributes = _attributes(node)
+                attributes = node.attributes
                 element = Node(name, attributes, parent)
                 children.append(element)
-                if attributes and ("style" in attributes or "hidden" in attributes or "aria-hidden" in attributes):
-                    self.styled.append(element)
-                if name in self.named:
-                    self.named[name].append(element)
+                if attributes:
+                    if None in attributes.values():
+                        element.attributes = {key: value or "" for key, value in attributes.items()}
+                    if "style" in attributes or "hidden" in attributes or "aria-hidden" in attributes:
+                        self.styled.append(element)
+                known = named.get(name)
+                if known is None:
+                    named[name] = [element]
                 else:
-                    self.named[name] = [element]
-                if name in _BLOCKS or "-" in name:
-                    around = parent
-                    while not around.blocky:
+                    known.append(element)
+                if not parent.blocky and (name in _BLOCKS or "-" in name):
+                    around: Node | None = parent
+                    while around is not None and not around.blocky:
                         around.blocky = True
-                        if around.parent is None:
-                            break
                         around = around.parent
                 if name not in _UNREAD:
                     if depth < MAX_DEPTH:
                         self._fill(node, element, depth + 1, noscript or name == "noscript")
                     elif node.child is not None:
                         self.truncated = True
+            elif name == "-comment":
+                self.comments.append(node.comment_content or "")
             node = node.next
 
 

@@ -1,7 +1,8 @@
 """Floor 1: robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from comity._late import late
 from comity.robots.dialects import DIALECTS, Dialect, dialect
 from comity.robots.robots import Robots, parse
 from comity.robots.values import Group, Line, Match, Record, Rule
@@ -11,19 +12,6 @@ if TYPE_CHECKING:
     from comity.robots.comparing import Comparison, compare
     from comity.robots.differences import Change, Diff, diff
     from comity.robots.editing import add_rule, remove_rule
-
-# Loaded on first use: few programs write or compare files.
-_LATE = {
-    "Change": "differences",
-    "Comparison": "comparing",
-    "Diff": "differences",
-    "GroupText": "building",
-    "add_rule": "editing",
-    "build": "building",
-    "compare": "comparing",
-    "diff": "differences",
-    "remove_rule": "editing",
-}
 
 __all__ = [
     "DIALECTS",
@@ -47,11 +35,17 @@ __all__ = [
     "remove_rule",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _LATE.get(name)
-    if module is None:
-        raise AttributeError(f"module 'comity.robots' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"comity.robots.{module}"), name)
+__getattr__ = late(  # few programs write or compare files
+    __name__,
+    {
+        "Change": "comity.robots.differences",
+        "Comparison": "comity.robots.comparing",
+        "Diff": "comity.robots.differences",
+        "GroupText": "comity.robots.building",
+        "add_rule": "comity.robots.editing",
+        "build": "comity.robots.building",
+        "compare": "comity.robots.comparing",
+        "diff": "comity.robots.differences",
+        "remove_rule": "comity.robots.editing",
+    },
+)

@@ -27,6 +27,7 @@ if not cython.compiled:  # compiled, it comes from the .pxd file, without Python
 
 FEW = 12  # wildcard patterns that are simply tried one after the other
 _SEEN = cython.declare(cython.uint, 1 << 13)  # bits of the filter before the hash table
+_LONG = cython.declare(cython.longlong, 1_000_000)  # wildcard patterns times octets: an answer may take milliseconds
 
 
 class Tables:
@@ -105,8 +106,17 @@ class Matcher:
 @cython.cfunc
 @cython.inline
 def _best(self: Matcher, path: bytes) -> cython.ulonglong:
+    octets: cython.p_const_char
+    length: cython.Py_ssize_t
+    best: cython.ulonglong
     if cython.compiled:
-        return best_packed(self, path, len(path))
+        octets = path
+        length = len(path)
+        if self._wild_count * length <= _LONG:
+            return best_packed(self, octets, length)
+        with cython.nogil:  # other threads go on meanwhile
+            best = best_packed(self, octets, length)
+        return best
     return _best_of(self._tables, path)
 
 
@@ -272,8 +282,8 @@ def best_packed(self, path, length):
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
+@cython.inline
 @cython.exceptval(check=False)
 def _matches_wild(
     self: Matcher, number: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t

@@ -4,11 +4,12 @@ The engine has no branch for any dialect by name; adding a dialect is adding a v
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from comity.errors import InvalidSetting
+from comity.fields import check, setting, settings_of, size
 
 AgentMatch = Literal["product_token", "letters", "exact", "substring", "bidirectional_substring", "glob"]
 GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
@@ -17,13 +18,6 @@ Tie = Literal["allow", "first_in_file"]
 PathForm = Literal["rfc9309", "google", "gem", "none"]
 
 KIB = 1024
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "agent_match": get_args(AgentMatch),
-    "group_choice": get_args(GroupChoice),
-    "precedence": get_args(Precedence),
-    "tie": get_args(Tie),
-    "path_form": get_args(PathForm),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,35 +56,26 @@ class Dialect:
     index_html: bool = False
     semicolon_path: bool = False
     nul_ends_line: bool = False
-    longest_line: int = 0
+    longest_line: int = setting(0, least=0)
     robots_txt_allowed: bool = True
-    max_bytes: int = 500 * KIB
+    max_bytes: int = size(500 * KIB, least=0)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            choices = _CHOICES.get(field.name)
-            if choices is not None:
-                good, wanted = value in choices, f"one of {', '.join(choices)}"
-            elif isinstance(field.default, bool):
-                good, wanted = isinstance(value, bool), "true or false"
-            elif isinstance(field.default, int):
-                good, wanted = isinstance(value, int) and not isinstance(value, bool) and value >= 0, "a whole number"
-            else:
-                good, wanted = isinstance(value, str), "a text"
-            if not good:
-                raise InvalidSetting(f"dialect: {field.name}: {value!r} is not {wanted}")
+        try:
+            check(self)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"dialect: {error}") from None
 
     def __str__(self) -> str:
         """As text that `dialect` reads: the name, or in what it differs from RFC 9309."""
         if DIALECTS.get(self.name) == self:
             return self.name
         usual = DIALECTS["rfc9309"]
-        changed = [each.name for each in fields(self) if each.name != "name"]
-        changed = [name for name in changed if getattr(self, name) != getattr(usual, name)]
+        changed = [name for name in _SETTINGS if name != "name" and getattr(self, name) != getattr(usual, name)]
         return " ".join([usual.name, *(f"{name}={getattr(self, name)}".lower() for name in changed)])
 
 
+_SETTINGS: Final = settings_of(Dialect)
 _TABLE = (
     Dialect(name="rfc9309"),
     Dialect(
@@ -160,13 +145,12 @@ def _of_text(text: str) -> Dialect:
         raise InvalidSetting(f"dialect: {name!r} is not one of {', '.join(DIALECTS)}")
     changes: dict[str, Any] = {}
     for word in words:
-        setting, _, value = word.partition("=")
-        changes[setting] = int(value) if value.isdecimal() else {"true": True, "false": False}.get(value, value)
+        field, _, value = word.partition("=")
+        changes[field] = _SETTINGS[field].read(value) if field in _SETTINGS else value
     return _changed(DIALECTS[name], {**changes, "name": " ".join([name, *words])})
 
 
 def _changed(base: Dialect, changes: dict[str, Any]) -> Dialect:
-    known = [field.name for field in fields(Dialect)]
-    if unknown := next((name for name in changes if name not in known), None):
-        raise InvalidSetting(f"dialect: {unknown!r} is not one of {', '.join(known)}")
+    if unknown := next((name for name in changes if name not in _SETTINGS), None):
+        raise InvalidSetting(f"dialect: {unknown!r} is not one of {', '.join(_SETTINGS)}")
     return replace(base, **changes)

@@ -55,6 +55,7 @@ class Diff:
         hours: agent -> Visit-time before and now.
         usage: agent -> the Content-Usage and Content-Signal lines before and now, where they mean another thing.
         licences_added, licences_removed: License records.
+        parameters_added, parameters_removed: Clean-param records.
     """
 
     changes: tuple[Change, ...]
@@ -66,6 +67,8 @@ class Diff:
     usage: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     licences_added: tuple[str, ...] = ()
     licences_removed: tuple[str, ...] = ()
+    parameters_added: tuple[str, ...] = ()
+    parameters_removed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
@@ -79,11 +82,12 @@ def diff(old: Robots, new: Robots) -> Diff:
     names = {name.lower(): name for name in named if name and "*" not in name}
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[str, bool, Rule | None, Rule | None]]] = {}
     for agent, ask in {"*": "\x01nobody", **{name: name for name in names.values()}}.items():
-        changes += [
-            Change(agent, pattern, not was, *deciders)
-            for pattern, was, *deciders in _changes(before, after, ask, bytes((fresh,)))
-        ]
+        groups = before.groups(ask), after.groups(ask)
+        if groups not in known:  # what is said to thousands is compared once
+            known[groups] = list(_changes(before, after, *groups, bytes((fresh,))))
+        changes += [Change(agent, pattern, not was, *deciders) for pattern, was, *deciders in known[groups]]
         (delay, rate, hours), (delay_now, rate_now, hours_now) = before.pace(ask), after.pace(ask)
         if delay != delay_now:
             found.delays[agent] = (delay, delay_now)
@@ -94,12 +98,17 @@ def diff(old: Robots, new: Robots) -> Diff:
         (meant, lines), (means, lines_now) = before.usage(ask), after.usage(ask)
         if meant != means:
             found.usage[agent] = (lines, lines_now)
-    licences = [[record.value for record in robots.records("license")] for robots in (old, new)]
+    licences, parameters = (
+        [[record.value for record in robots.records(kind)] for robots in (old, new)]
+        for kind in ("license", "clean-param")
+    )
     return replace(
         found,
         changes=tuple(changes),
         licences_added=_added(*licences),
         licences_removed=_added(*reversed(licences)),
+        parameters_added=_added(*parameters),
+        parameters_removed=_added(*reversed(parameters)),
     )
 
 
@@ -109,10 +118,9 @@ def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
 
 
 def _changes(
-    before: "_Meaning", after: "_Meaning", agent: str, fresh: bytes
+    before: "_Meaning", after: "_Meaning", old: tuple[int, ...], new: tuple[int, ...], fresh: bytes
 ) -> Iterator[tuple[str, bool, Rule | None, Rule | None]]:
-    """Pattern, the verdict before, and the rules that decided and decide, each pair of rules once."""
-    old, new = before.groups(agent), after.groups(agent)
+    """Of groups before and after: pattern, verdict before, the rules that decided and decide, each pair once."""
     had, has = before.rules(old), after.rules(new)
     if before.robots.dialect == after.robots.dialect and before.by_length and had.keys() == has.keys():
         return

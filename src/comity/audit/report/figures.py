@@ -1,21 +1,62 @@
-"""What a report shows, gathered from a ledger in one pass and in bounded memory however long the crawl was.
+"""What a report shows, gathered in one pass and in bounded memory however long the crawl was.
 
-It judges nothing: that is what `prove` is for.
+It judges nothing: that is what `prove` is for. Most of it is in the ledger; the crawl's own counts and why URLs were
+given up are what the summary said, so that report and summary agree, and are left out where a file is missing or
+damaged.
 """
 
+import json
 import math
+import sqlite3
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.audit.report import beside
-from comity.crawler.lines import read
 from comity.crawler.stats import Stats
-from comity.crawler.watch.running import is_running
+from comity.crawler.stored import read_lines
 from comity.errors import ComityError, InputError
+from comity.frontier.database import is_running, open_finished
+
+MOST_REASONS = 2_000  # told apart; further ones are counted together
+OTHER = "(other reasons)"
+
+
+def kept_counts(folder: Path) -> Stats | None:
+    """The statistics of a crawl as last committed; None where they cannot be had."""
+    path = folder / "frontier.sqlite"
+    if not path.exists():
+        return None
+    try:
+        with closing(open_finished(path)) as db:
+            ((text,),) = db.execute("SELECT value FROM run WHERE key = 'stats'")
+        kept = json.loads(text)
+        values = {field.name: kept[field.name] for field in fields(Stats)}
+        return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None
+    except (sqlite3.Error, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def failure_reasons(folder: Path) -> Counter[str] | None:
+    """URLs given up, by reason; None where the output is not JSON Lines."""
+    path = folder / "failures.jsonl"
+    if not path.exists():
+        return None
+    found: Counter[str] = Counter()
+    for line in read_lines(path):
+        if line.problem is None and isinstance(why := line.record.get("why"), str):
+            count_reason(found, why.removeprefix(f"{line.record.get('url')}: "))
+    return found
+
+
+def count_reason(reasons: Counter[str], why: str) -> None:
+    """Count a reason, in bounded memory."""
+    why = why[:200]
+    reasons[why if why in reasons or len(reasons) < MOST_REASONS else OTHER] += 1
+
 
 BINS = 96  # of the plot over time
 MOST_HOSTS = 20_000  # told apart; further ones are counted together
@@ -126,7 +167,7 @@ def gather(folder: Path) -> Figures:
         raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
     figures = Figures()
     running = is_running(folder)
-    for line in read(path):
+    for line in read_lines(path):
         if running and line.problem == "the line is cut short":
             break  # it is being written
         try:
@@ -137,8 +178,8 @@ def gather(folder: Path) -> Figures:
             figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
     if running and figures.state == CUT_OFF:
         figures.state = RUNNING
-    figures.stats = beside.counts(folder)
-    if (reasons := beside.reasons(folder)) is not None:
+    figures.stats = kept_counts(folder)
+    if (reasons := failure_reasons(folder)) is not None:
         figures.reasons, figures.urls_by_reason = reasons, True
     return figures
 
@@ -176,7 +217,7 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
         host.failed += 1
         error = record["error"]
         why = f"HTTP status {status}" if error is None else str(error).removeprefix(f"{record['url']}: ")
-        beside.count(figures.reasons, why)
+        count_reason(figures.reasons, why)
     if record["head"] is not None:
         host.answers += 1
         host.seconds += max(_number(record["head"]) - sent, 0.0)
@@ -213,14 +254,14 @@ def _seal(figures: Figures, record: dict[str, Any]) -> None:
     _passed(figures, record["at"])
 
 
-def _beside(figures: Figures, record: dict[str, Any]) -> None:
+def _other(figures: Figures, record: dict[str, Any]) -> None:
     """What was neither requested nor refused."""
     _passed(figures, record["at"])
 
 
 _TAKE = {
-    "copy": _beside,
-    "unsent": _beside,
+    "copy": _other,
+    "unsent": _other,
     "run": _run,
     "request": _request,
     "refusal": _refusal,

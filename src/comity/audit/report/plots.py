@@ -1,18 +1,77 @@
-"""Plots as inline SVG: stacked columns over time, bars, columns. Plain functions from numbers to text.
+"""Plots: stacked columns over time, bars, columns. Functions from numbers to shapes, which page.html draws as SVG.
 
-Colours come from the page's style sheet by class name, so that the plots print as they show. Labels are escaped here.
+Colours come from the page's style sheet by class name, so that the plots print as they show.
 """
 
 import math
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass, field
 
 WIDTH = 720.0
 _UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 10.0, 26.0
 
 
-def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple[float, str]], label: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A level of the grid."""
+
+    look: str
+    left: float
+    y: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A column or bar."""
+
+    look: str
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A label."""
+
+    look: str
+    x: float
+    y: float
+    anchor: str
+    text: str
+
+
+@dataclass(slots=True)
+class Plot:
+    """Shapes to draw; `label` says what they show, for those who cannot see it."""
+
+    height: float
+    label: str
+    width: float = WIDTH
+    lines: list[Line] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+    def box(self, look: str, x: float, y: float, width: float, height: float, radius: float = 0.0) -> None:
+        self.boxes.append(Box(look, round(x, 1), round(y, 1), round(width, 1), round(height, 1), radius))
+
+    def text(self, x: float, y: float, text: str, anchor: str, look: str = "tick") -> None:
+        self.texts.append(Text(look, round(x, 1), round(y, 1), anchor, text))
+
+    def grid(self, top: float, tall: float, above: float = 0.0) -> None:
+        for i in range(5):
+            value = top * i / 4
+            y = round(_TOP + above + tall * (1 - i / 4), 1)
+            self.lines.append(Line("axis" if i == 0 else "grid", _LEFT, y, WIDTH - _RIGHT))
+            if value == int(value):
+                self.text(_LEFT - 6, y + 3.5, _short(value), "end")
+
+
+def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple[float, str]], label: str) -> Plot:
     """Columns side by side, each made of the series one above the other.
 
     Args:
@@ -26,21 +85,19 @@ def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple
     top = _round_up(most)
     inner, tall = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
     step = inner / count
-    parts = [_grid(top, tall)]
+    plot = Plot(height, label)
+    plot.grid(top, tall)
     for i in range(count):
         y = _TOP + tall
         for name, values in series:
             if values[i]:
                 size = values[i] / top * tall
                 y -= size
-                parts.append(
-                    f'<rect class="{name}" x="{_LEFT + i * step + step * 0.08:.1f}" y="{y:.1f}" '
-                    f'width="{step * 0.84:.1f}" height="{size:.1f}"/>'
-                )
+                plot.box(name, _LEFT + i * step + step * 0.08, y, step * 0.84, size)
     for share, text in ticks:
         anchor = "start" if share == 0 else "end" if share > 0.97 else "middle"
-        parts.append(_text(_LEFT + share * inner, height - 8, text, anchor))
-    return _svg(height, parts, label)
+        plot.text(_LEFT + share * inner, height - 8, text, anchor)
+    return plot
 
 
 def time_ticks(seconds: float, most: int = 7) -> list[tuple[float, str]]:
@@ -52,65 +109,40 @@ def time_ticks(seconds: float, most: int = 7) -> list[tuple[float, str]]:
     return [(i * step / length, f"{i * step:g} {unit}") for i in range(math.floor(length / step + 0.001) + 1)]
 
 
-def columns(values: Sequence[float], edges: Sequence[str], classes: Sequence[str], label: str) -> str:
+def columns(values: Sequence[float], edges: Sequence[str], classes: Sequence[str], label: str) -> Plot:
     """One column for each value, its number above it; `edges`: what lies between one and the next, one less."""
     height = 190.0
     top = _round_up(max(values, default=0.0))
     inner, tall = WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM - 14
     step = inner / max(len(values), 1)
-    parts = [_grid(top, tall, above=14)]
+    plot = Plot(height, label)
+    plot.grid(top, tall, above=14)
     for i, value in enumerate(values):
         size = value / top * tall
         x, y = _LEFT + i * step, _TOP + 14 + tall - size
         if value:
-            parts.append(
-                f'<rect class="{classes[i]}" x="{x + step * 0.14:.1f}" y="{y:.1f}" '
-                f'width="{step * 0.72:.1f}" height="{max(size, 1.0):.1f}" rx="1.5"/>'
-            )
-            parts.append(_text(x + step / 2, y - 4, f"{value:,.0f}", "middle", "value"))
+            plot.box(classes[i], x + step * 0.14, y, step * 0.72, max(size, 1.0), 1.5)
+            plot.text(x + step / 2, y - 4, f"{value:,.0f}", "middle", "value")
         if i < len(edges):
-            parts.append(_text(x + step, height - 8, edges[i], "middle"))
-    return _svg(height, parts, label)
+            plot.text(x + step, height - 8, edges[i], "middle")
+    return plot
 
 
-def bars(rows: Sequence[tuple[str, float, str]], label: str) -> str:
+def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Plot:
     """One horizontal bar for each (text, value, class name), the value behind it."""
     each, left = 25.0, 170.0
     height = each * len(rows) + 4
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     total = sum(value for _, value, _ in rows) or 1.0
     inner = WIDTH - left - 130
-    parts: list[str] = []
+    plot = Plot(height, label)
     for i, (text, value, name) in enumerate(rows):
         y = i * each + 2
         size = max(value / most * inner, 1.5)
-        parts.append(_text(left - 10, y + 15.5, text, "end", "label"))
-        parts.append(
-            f'<rect class="{name}" x="{left:.1f}" y="{y + 3:.1f}" width="{size:.1f}" height="{each - 8:.1f}" rx="2"/>'
-        )
-        parts.append(_text(left + size + 8, y + 15.5, f"{value:,.0f}  ({value / total:.1%})", "start", "value"))
-    return _svg(height, parts, label)
-
-
-def _grid(top: float, tall: float, above: float = 0.0) -> str:
-    parts: list[str] = []
-    for i in range(5):
-        value = top * i / 4
-        y = _TOP + above + tall * (1 - i / 4)
-        name = "axis" if i == 0 else "grid"
-        parts.append(f'<line class="{name}" x1="{_LEFT}" y1="{y:.1f}" x2="{WIDTH - _RIGHT}" y2="{y:.1f}"/>')
-        if value == int(value):
-            parts.append(_text(_LEFT - 6, y + 3.5, _short(value), "end"))
-    return "".join(parts)
-
-
-def _text(x: float, y: float, text: str, anchor: str, name: str = "tick") -> str:
-    return f'<text class="{name}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _svg(height: float, parts: Sequence[str], label: str) -> str:
-    svg = f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
-    return f'<div class="wide plot">{svg}</div>'
+        plot.text(left - 10, y + 15.5, text, "end", "label")
+        plot.box(name, left, y + 3, size, each - 8, 2)
+        plot.text(left + size + 8, y + 15.5, f"{value:,.0f}  ({value / total:.1%})", "start", "value")
+    return plot
 
 
 def _round_up(value: float) -> float:

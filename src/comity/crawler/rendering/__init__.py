@@ -1,9 +1,296 @@
 """Pages as they are after their scripts ran: a browser that has no network, and the crawl's client that has.
 
-Nothing here is imported unless a crawl renders; the browser's library is imported when the crawl starts.
+A page that the crawl has fetched is shown in the browser until it comes to rest, and read there. One that never rests
+is cut off; one that takes its tab or the browser along is kept as it was served. Nothing a page does ends the crawl or
+holds it up for longer than the settings say. Nothing here is imported unless a crawl renders; the browser's library is
+imported when the crawl starts.
 """
 
-from comity.crawler.rendering.rendered import Rendered
-from comity.crawler.rendering.renderer import Renderer
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["Rendered", "Renderer"]
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from comity import urls
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.ledger import Ledger
+from comity.crawler.records import HTML, read_response
+from comity.crawler.rendering.browser import Browser
+from comity.crawler.rendering.parts import MOST_SEEN, Parts, Scripts
+from comity.crawler.settings import CrawlSettings
+from comity.errors import ComityError, RenderingFailed
+from comity.frontier import Entry
+from comity.net import Response, Session
+from comity.policy import Decision
+from comity.signals import encodings
+from comity.signals.links import Link, Page
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+    from playwright.async_api import Page as Tab
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """One page after its scripts ran.
+
+    Attributes:
+        body: the document in UTF-8; None where the page is kept as it was served.
+        url: what references are resolved against: the page's URL, as scripts may have changed it (history.pushState).
+        targets: where scripts wanted to go; the browser stayed.
+        note: what went wrong, one sentence; None where nothing did.
+        parts: how many requests of the page were `fetched`, `reused`, `refused` by a rule, `failed` and `left_out`.
+    """
+
+    body: bytes | None
+    url: str
+    targets: tuple[str, ...] = ()
+    note: str | None = None
+    parts: Mapping[str, int]
+
+    def shown(self, response: Response) -> Response:
+        """The response as if the rendered document had been served."""
+        if self.body is None:
+            return response
+        headers = CIMultiDict(response.all_headers)
+        headers["Content-Type"] = f"{response.content_type or 'text/html'}; charset=utf-8"
+        return replace(response, body=self.body, headers=CIMultiDictProxy(headers))
+
+    def read(self, response: Response) -> Page | None:
+        """What the page says: links and title as rendered, and every meta, also one that a script took away."""
+        served = read_response(response)
+        page = read_response(replace(self.shown(response), url=self.url)) if self.body is not None else served
+        if page is None:
+            return served
+        known = {link.url for link in page.links}
+        more = [Link(target) for target in self.targets]
+        metas = page.metas
+        if served is not None and served is not page:
+            metas = (*metas, *(meta for meta in served.metas if meta not in metas))
+            if self.note is not None:  # it may have been cut off before the browser had read it all
+                more.extend(served.links)
+        links = (*page.links, *(link for link in more if link.url not in known))
+        return replace(page, url=response.url, links=links, metas=metas)
+
+    def record(self, response: Response) -> dict[str, Any]:
+        """The fields of a page's record that speak of this; `sha256`, `bytes` and `encoding` are those of what was
+        served."""
+        fields: dict[str, Any] = {"rendered": self.body is not None}
+        if self.body is not None:
+            fields["rendered_sha256"] = sha256(self.body).hexdigest()
+            served = encodings.detect(response.body, response.headers.get("Content-Type"))
+            fields["encoding"] = encodings.python_codec(served)
+            fields["body"] = self.body.decode("utf-8")
+        return fields | {"render_note": self.note, "render_parts": dict(self.parts)}
+
+
+TICK: Final = 0.05  # seconds
+QUIET: Final = 0.5  # seconds without a request after which a page is at rest
+OPEN: Final = 30.0  # seconds for an empty page, on a machine that has much else to do
+ANSWER: Final = 5.0  # seconds for the browser's own answers
+MOST_REFUSALS: Final = 10_000  # URLs remembered, so that a refusal is written down once
+
+# A page without scripts is what it was served as. UTF-16 has zero bytes.
+_SCRIPTS: Final = re.compile(rb"<script|[\s\"'/]on[a-z]+\s*=|javascript:|\x00", re.IGNORECASE)
+
+# Read in a world of its own, past whatever a page made of its properties.
+_READ: Final = """(() => {
+    const of = name => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+    const [type, root] = [of("doctype"), of("documentElement")];
+    const text = (type ? new XMLSerializer().serializeToString(type) + "\\n" : "") + (root ? root.outerHTML : "");
+    return text.length <= MOST ? [text, location.href] : [text.length];
+})()"""
+
+
+class Renderer:
+    """The browser of one crawl.
+
+    Attributes:
+        pages: how many are being rendered or wait for that: no request of theirs counts as under way.
+
+    Raises:
+        MissingExtra, InvalidSetting: see Browser.
+    """
+
+    def __init__(self, client: Session, settings: CrawlSettings, buffer: CommitBuffer, ledger: Ledger) -> None:
+        self.pages = 0
+        self._client = client
+        self._settings = settings
+        self._buffer = buffer
+        self._ledger = ledger
+        self._browser = Browser(settings.render_browser)
+        self._slots = asyncio.Semaphore(settings.render_pages)
+        self._scripts = Scripts()
+        self._refusals: set[str] = set()
+
+    async def close(self) -> None:
+        """End the browser; what is still being rendered must have been cancelled before."""
+        await self._scripts.close()
+        await self._browser.close()
+
+    async def render(self, entry: Entry, response: Response) -> Rendered | None:
+        """Render a page; None where it is no HTML or has no scripts.
+
+        Raises:
+            RenderingFailed: the browser cannot be started.
+        """
+        if response.content_type not in HTML or _SCRIPTS.search(response.body) is None:
+            return None
+        self.pages += 1
+        try:
+            async with self._slots:
+                return await self._shown(entry, response)
+        finally:
+            self.pages -= 1
+
+    async def _shown(self, entry: Entry, response: Response) -> Rendered:
+        parts = Parts(
+            response,
+            most=self._settings.render_requests,
+            client=self._client,
+            scripts=self._scripts,
+            refused=lambda decision: self._refused(decision, entry),
+            copied=self._ledger.copy,
+        )
+        body, url, note = None, response.url, None
+        for _ in range(2):  # once more where the browser went down: another page may have done it
+            try:
+                body, url, note = await self._attempt(response, parts)
+            except Trouble as trouble:
+                note = str(trouble)
+            if body is not None or self._browser.alive:
+                break
+        if note is None and parts.cut_short:
+            note = f"it asked for more than {self._settings.render_requests} things, and did not get the rest"
+        return Rendered(body=body, url=url, targets=tuple(parts.targets), note=note, parts=parts.counts)
+
+    async def _attempt(self, response: Response, parts: Parts) -> tuple[bytes, str, str | None]:
+        """Body, base URL and note of a page; raises Trouble where it cannot be had."""
+        context: BrowserContext | None = None
+        try:
+            async with asyncio.timeout(None) as limit:
+                context = await self._browser.context(self._client.policy.agent)
+                limit.reschedule(asyncio.get_running_loop().time() + OPEN)
+                await context.route(re.compile(""), parts)
+                page = await context.new_page()
+                session = await context.new_cdp_session(page)
+                parts.begin(page.main_frame)
+                limit.reschedule(None)
+                note = await self._settled(page, response.url, parts)
+                limit.reschedule(asyncio.get_running_loop().time() + ANSWER)
+                body, url = await self._read(session, response.url)
+                return body, url, note
+        except (Trouble, RenderingFailed):
+            raise
+        except TimeoutError:
+            if parts.begun:
+                raise Trouble("its scripts do not come to an end") from None
+            await self._browser.verify()
+            raise Trouble("the browser gives no answer") from None
+        except Exception as error:  # Playwright's, some of which are of no kind
+            await self._browser.verify()
+            raise Trouble(f"the browser gave it up: {_first_line(error)}") from error
+        finally:
+            await parts.end()
+            if context is not None:
+                await self._leave(context)
+
+    async def _settled(self, page: "Tab", url: str, parts: Parts) -> str | None:
+        """Show a page until it has loaded and is quiet; says why where it was cut off.
+
+        Waiting for a part of the page is not the browser's time: it may be for politeness.
+        """
+        loop = asyncio.get_running_loop()
+        loaded, crashed = asyncio.Event(), asyncio.Event()
+
+        def arrived(_: Any) -> None:
+            parts.active_at = loop.time()
+            loaded.set()
+
+        page.once("load", arrived)
+        page.once("crash", lambda _: crashed.set())
+        page.once("close", lambda _: crashed.set())
+        page.on("popup", lambda popup: loop.create_task(_closed(popup)))
+        going = loop.create_task(page.goto(url, wait_until="commit", timeout=0))
+        spent, before = 0.0, loop.time()
+        try:
+            while True:
+                await asyncio.sleep(TICK)
+                now = loop.time()
+                if not parts.under_way:
+                    spent += now - before
+                before = now
+                if crashed.is_set() or not self._browser.alive:
+                    raise Trouble("it took its tab or the browser down: out of memory, perhaps")
+                if parts.seen > MOST_SEEN:
+                    raise Trouble(f"it asks for more than {MOST_SEEN} things")
+                if going.done():
+                    going.result()
+                    if not parts.under_way and now - parts.active_at >= QUIET:
+                        if loaded.is_set():
+                            return None
+                        if parts.held_back:  # the browser has stopped to read it
+                            raise Trouble("it leads elsewhere before it has loaded")
+                if spent >= self._settings.render_seconds:
+                    if not going.done():
+                        raise TimeoutError
+                    return f"it was not at rest after {self._settings.render_seconds:g} s"
+        finally:
+            going.cancel()
+            await asyncio.gather(going, return_exceptions=True)
+
+    async def _read(self, session: Any, url: str) -> tuple[bytes, str]:
+        """The document as it is, and its address, which is the page's own but for what history.pushState does."""
+        most = self._client.settings.max_body
+        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
+        question = {
+            "expression": _READ.replace("MOST", json.dumps(most)),
+            "contextId": world["executionContextId"],
+            "returnByValue": True,
+        }
+        answer = (await session.send("Runtime.evaluate", question))["result"].get("value")
+        match answer:
+            case [str() as text, str() as address]:
+                with suppress(ComityError):
+                    if urls.host(address := urls.normalise(address)) == urls.host(url):
+                        return text.encode("utf-8", "replace"), address
+                raise Trouble(f"it made way for {address:.100}")
+            case [int() | float()]:
+                raise Trouble(f"it has grown to more than {most} characters")
+        raise Trouble("it cannot be read")
+
+    async def _leave(self, context: "BrowserContext") -> None:
+        """Close a page's profile, and if that hangs the browser."""
+        try:
+            await asyncio.wait_for(context.close(), ANSWER)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            await self._browser.close()
+
+    def _refused(self, decision: Decision, entry: Entry) -> None:
+        if decision.url not in self._refusals:
+            if len(self._refusals) >= MOST_REFUSALS:
+                self._refusals.clear()
+            self._refusals.add(decision.url)
+            self._buffer.part_refused(entry, decision)
+
+
+class Trouble(Exception):
+    """Why a page is kept as it was served."""
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+async def _closed(page: "Tab") -> None:
+    with suppress(Exception):
+        await page.close()

@@ -2,23 +2,143 @@
 
 The document is the response at hand. Scripts, style sheets, frames and what scripts fetch are asked for through the
 crawl's client: robots.txt, pace, address guard and ledger are the crawl's own. All else is left out.
+
+Scripts and style sheets that were fetched in this run are kept, so that a site's pages do not ask for them again and
+again: a browser's cache for one sitting. What a page may send to another origin and be answered with is CORS (Fetch
+standard), as far as a browser leaves that to whoever answers in the network's place.
 """
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import urls
-from comity.crawler.rendering import sharing
-from comity.crawler.rendering.scripts import KINDS, Scripts
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
-from comity.net import AsyncClient, Response
+from comity.net import Response, Session
 from comity.net.settings import OURS, SHARED
 from comity.policy import Decision
 
 if TYPE_CHECKING:
     from playwright.async_api import Request, Route
+
+KINDS: Final = ("script", "stylesheet")
+MOST: Final = 64 * 1024 * 1024  # bytes
+_OVERHEAD: Final = 2000  # bytes of an answer beside its body, about
+
+Key = tuple[str, str, bool]
+"""URL; the origin that asks, where it says so; whether credentials are sent: the answer may differ."""
+
+
+class Scripts:
+    """What is kept; the longest unused goes first."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._size = 0
+        self._kept: OrderedDict[Key, Response] = OrderedDict()
+        self._coming: dict[Key, asyncio.Task[Response]] = {}
+
+    def known(self, key: Key) -> bool:
+        """Whether `get` would send nothing."""
+        return key in self._kept or key in self._coming
+
+    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> Response:
+        """The answer for a key, by `fetch` where it is not here; errors are those of `fetch`."""
+        if (kept := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return kept
+        task = self._coming.get(key)
+        if task is None:
+            task = self._coming[key] = asyncio.get_running_loop().create_task(fetch())
+            task.add_done_callback(lambda task: self._arrived(key, task))
+        # The page that asked first may be closed while others wait.
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        tasks = list(self._coming.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _arrived(self, key: Key, task: asyncio.Task[Response]) -> None:
+        self._coming.pop(key, None)
+        if task.cancelled() or task.exception() is not None or not _may_be_kept(response := task.result()):
+            return
+        self._kept[key] = response
+        self._size += len(response.body) + _OVERHEAD
+        while self._size > self._most:
+            self._size -= len(self._kept.popitem(last=False)[1].body) + _OVERHEAD
+
+
+def _may_be_kept(response: Response) -> bool:
+    stated = ",".join(response.header_values("Cache-Control")).lower()
+    return response.status == 200 and "no-store" not in stated and "*" not in response.header_values("Vary")
+
+
+_UNSAFE_BYTE: Final = re.compile(r'[\x00-\x08\x0a-\x1f\x7f"():<>?@\[\\\]{}]')
+_LANGUAGES: Final = re.compile(r"[0-9A-Za-z *,\-.;=]*")
+_RANGE: Final = re.compile(r"bytes=[0-9]+-[0-9]*")
+_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+_LONGEST: Final = 128
+NOT_ASKED_ABOUT: Final = frozenset(("cache-control", "origin", "pragma"))
+"""Sent by the browser itself, of its own accord or for the cache mode of a `fetch`."""
+
+
+def to_be_asked_about(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the headers that another origin must agree to before they are sent (Fetch standard, 2.2.2).
+
+    Args:
+        headers: of a request that a script makes, names in lower case.
+    """
+    return tuple(
+        sorted(name for name, value in headers.items() if name not in NOT_ASKED_ABOUT and not _is_safe(name, value))
+    )
+
+
+def _is_safe(name: str, value: str) -> bool:
+    """Whether it is a CORS-safelisted request-header."""
+    if len(value.encode("utf-8", "replace")) > _LONGEST:
+        return False
+    match name:
+        case "accept":
+            return _UNSAFE_BYTE.search(value) is None
+        case "accept-language" | "content-language":
+            return _LANGUAGES.fullmatch(value) is not None
+        case "content-type":
+            return _UNSAFE_BYTE.search(value) is None and value.partition(";")[0].strip().lower() in _FORMS
+        case "range":
+            return _RANGE.fullmatch(value) is not None
+    return False
+
+
+def question(asker: str, method: str, names: tuple[str, ...]) -> dict[str, str]:
+    """The headers of a preflight (Fetch standard, 4.8)."""
+    return {
+        "Origin": asker,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": ",".join(names),
+    }
+
+
+def agreed(answer: Response, asker: str, names: tuple[str, ...]) -> bool:
+    """Whether the answer to a preflight permits these headers; `*` stands for all but Authorization."""
+    stated = ",".join(answer.header_values("Access-Control-Allow-Headers")).lower()
+    allowed = {name.strip() for name in stated.split(",")}
+    return (
+        answer.ok
+        and is_shared(answer, asker)
+        and all(name in allowed or ("*" in allowed and name != "authorization") for name in names)
+    )
+
+
+def is_shared(answer: Response, asker: str) -> bool:
+    """Whether scripts of an origin may read an answer that was asked for without credentials."""
+    return answer.header_values("Access-Control-Allow-Origin") in (["*"], [asker])
+
 
 WANTED: Final = frozenset((*KINDS, "document", "xhr", "fetch", "other"))
 """`other`: what a worker imports, for one."""
@@ -61,7 +181,7 @@ class Parts:
         response: Response,
         *,
         most: int,
-        client: AsyncClient,
+        client: Session,
         scripts: Scripts,
         refused: Callable[[Decision], None],
         copied: Callable[[Response], None],
@@ -250,11 +370,11 @@ class Parts:
         Raises:
             FetchError: it does not.
         """
-        names = sharing.to_be_asked_about(headers)
+        names = to_be_asked_about(headers)
         if not names or (asker, url, names) in self._agreed:
             return
-        answer = await self._send(url, "OPTIONS", sharing.question(asker, method, names), False)
-        if not sharing.agreed(answer, asker, names):
+        answer = await self._send(url, "OPTIONS", question(asker, method, names), False)
+        if not agreed(answer, asker, names):
             raise FetchError(f"{url} does not let {asker} send {', '.join(names):.200}", url=url)
         self._agreed.add((asker, url, names))
 
@@ -303,7 +423,7 @@ def _may_see(request: "Request", response: Response) -> bool:
     if urls.origin(response.url) == asked or request.resource_type in KINDS:
         return True
     asker = request.headers.get("origin", asked)
-    return request.resource_type in READ_BY_SCRIPTS and sharing.is_shared(response, asker)
+    return request.resource_type in READ_BY_SCRIPTS and is_shared(response, asker)
 
 
 def _origin(request: "Request") -> str:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # what reads a crawl needs no network
 
 Channel = Literal["pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-# What a record was made from, for formats that keep it as received; a Union, so that `Answer | None` can be written.
-Answer: TypeAlias = Union["Response", "RobotsResult"]
+# What a record was made from, for formats that keep it as received; a Union, so that `Received | None` can be written.
+Received: TypeAlias = Union["Response", "RobotsResult"]
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class Sink(Protocol):
         """
         ...
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         """Take one record: plain values that `json.dumps` accepts, and the answer it was made from if there is one."""
         ...
 

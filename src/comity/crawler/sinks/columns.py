@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from comity.crawler.sinks import Channel
 
-Kind = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
+ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
 
-_DECISION: dict[str, Kind] = {
+_DECISION: dict[str, ColumnType] = {
     "verdict": "text",
     "rule_line": "integer",
     "rule": "text",
@@ -20,7 +20,7 @@ _DECISION: dict[str, Kind] = {
     "robots_at": "time",
     "delay": "real",
 }
-_PYTHON: dict[Kind, type | tuple[type, ...]] = {
+_PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "text": str,
     "integer": int,
     "real": (int, float),
@@ -28,9 +28,9 @@ _PYTHON: dict[Kind, type | tuple[type, ...]] = {
     "bytes": bytes,
     "time": (int, float),
 }
-_MORE: dict[str, Kind] = {"more": "json"}
+_MORE: dict[str, ColumnType] = {"more": "json"}
 
-COLUMNS: dict[Channel, dict[str, Kind]] = {
+COLUMNS: dict[Channel, dict[str, ColumnType]] = {
     "pages": {
         "url": "text",
         "status": "integer",
@@ -135,13 +135,13 @@ def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _fits(value: Any, kind: Kind | None) -> bool:
+def _fits(value: Any, kind: ColumnType | None) -> bool:
     if kind is None or value is None:
         return kind is not None
     return kind == "json" or (isinstance(value, _PYTHON[kind]) and isinstance(value, bool) == (kind == "boolean"))
 
 
-def _fitted(value: Any, kind: Kind) -> Any:
+def _fitted(value: Any, kind: ColumnType) -> Any:
     if value is None:
         return None
     if kind == "json":

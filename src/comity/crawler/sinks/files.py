@@ -1,25 +1,147 @@
-"""Output as plain files: each page's body as served, under `files/`, with `pages.jsonl` as the index.
+"""Output as plain files: JSON Lines alone, or with each page's body as served under `files/`.
 
-The index is written first and names each file, so that after a crash the files of pages that were not committed are
-known, and are removed when the index is cut back. The other channels are JSON Lines.
+JSON Lines are one file for each channel: pages, refusals, traps, failures, redirects, robots.txt files and so on.
+What a plug-in made of the pages goes to `records.jsonl`, what a refresh found out to `changes.jsonl`; these are there
+only if there are such records. orjson writes the lines where it is installed (extra `speed`), the standard library
+elsewhere: the lines are the same.
+
+With files, `pages.jsonl` is the index. It is written first and names each file, so that after a crash the files of
+pages that were not committed are known, and are removed when the index is cut back.
+
+A file's name is relative, of ASCII letters, digits and `.-_~` only, at most LONGEST characters, never one that Windows
+reserves, and two URLs never share one, on file systems that ignore case either. A folder is never named as a file is:
+every file's name has one `~`, followed by a hash of the URL, and no folder's has any.
 """
 
 import base64
 import hashlib
 import json
+import mimetypes
 import os
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
-from comity.crawler.sinks import Answer, Channel
-from comity.crawler.sinks.jsonl import JsonLines
-from comity.crawler.sinks.jsonl import read_back as read_index
-from comity.crawler.sinks.names import name_of
-from comity.crawler.sinks.stored import Stored
-from comity.frontier.durable import sync_folder
+from comity.crawler.sinks import CHANNELS, Channel, Received
+from comity.crawler.stored import CHECKED, Stored, from_lines
+from comity.frontier.durable import AppendedFile, sync_folder
+
+LONGEST = 180  # characters of the whole name; Windows allows 260 with the folder before it
+_LONGEST_PART = 48
+_LONGEST_HOST = 64
+_FOLDERS = 90  # characters of all folders below the host's
+_HASH = 24  # hex digits: 96 bits
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|clock|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.[a-z0-9]{1,8}")
+_TYPES = mimetypes.MimeTypes()  # Python's own table: the system's differ
+_PREFERRED = {"text/html": ".html", "application/xhtml+xml": ".xhtml", "text/plain": ".txt", "image/jpeg": ".jpg"}
+
+
+def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
+    """The name, with `/` between folders.
+
+    Args:
+        url: absolute, in normal form.
+        content_type: the media type, which chooses the extension; the URL never does.
+        refresh: number of the refresh that it came in; each has names of its own.
+    """
+    parts = urlsplit(url)
+    *folders, last = parts.path.split("/")[1:] or [""]
+    names = [_safe(parts.netloc.rpartition("@")[2], _LONGEST_HOST)]
+    room = _FOLDERS
+    for folder in folders:
+        name = _safe(folder, _LONGEST_PART)
+        if len(name) + 1 > room:
+            break
+        room -= len(name) + 1
+        names.append(name)
+    stem = _safe(last or "index", _LONGEST_PART)
+    hashed = f"{refresh} {url}" if refresh else url
+    digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return "/".join((*names, f"{stem}~{digest}{_extension(content_type)}"))
+
+
+def _safe(text: str, longest: int) -> str:
+    """A part of a name: neither empty nor of dots, no dot at either end, nothing reserved."""
+    name = _UNSAFE.sub("_", text)[:longest].strip(".")
+    if not name or _RESERVED.fullmatch(name):
+        name = f"_{name}"[:longest].rstrip(".")
+    return name
+
+
+def _extension(content_type: str) -> str:
+    found = _PREFERRED.get(content_type) or _TYPES.guess_extension(content_type) or ".bin"
+    return found if _EXTENSION.fullmatch(found) else ".bin"
+
+
+try:
+    import orjson
+except ImportError:
+    orjson = None  # type: ignore[assignment]
+
+_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_escaped = json.JSONEncoder(separators=(",", ":")).encode
+
+_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes")
+
+
+class JsonLines:
+    """One file for each channel; the marker is the length of each."""
+
+    def __init__(self) -> None:
+        self._files: dict[Channel, AppendedFile] = {}
+        self._folder = Path()
+
+    @property
+    def pending(self) -> int:
+        return sum(file.pending for file in self._files.values())
+
+    def open(self, folder: Path, committed: Any) -> None:
+        lengths: dict[str, int] = committed or {}
+        self._folder = folder
+        for channel in CHANNELS:
+            path = folder / f"{channel}.jsonl"
+            if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
+                self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
+        if channel not in self._files:
+            self._files[channel] = AppendedFile(self._folder / f"{channel}.jsonl")
+        self._files[channel].add(line(record, channel))
+
+    def flush(self, *, final: bool) -> dict[str, int]:
+        return {channel: file.flush() for channel, file in self._files.items()}
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+def read_jsonl(folder: Path) -> Iterator[Stored]:
+    """What lies in the files."""
+    for channel in CHECKED:
+        path = folder / f"{channel}.jsonl"
+        if channel not in _ON_DEMAND or path.exists():
+            yield from from_lines(path, channel)
+
+
+def line(record: Mapping[str, Any], channel: Channel) -> bytes:
+    """A record as one line of UTF-8. Bytes of a header that are no text, in Python surrogates, are escaped."""
+    if orjson is not None and channel != "records":  # a plug-in may hand in what orjson knows and JSON does not
+        try:
+            return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # surrogates
+            pass
+    try:
+        return _text(record).encode() + b"\n"
+    except UnicodeEncodeError:
+        return _escaped(record).encode() + b"\n"
+
 
 FOLDER = "files"
 SIDE_BY_SIDE = 16  # files that the disk is asked to keep at once: it takes many in hardly more time than one
@@ -50,7 +172,7 @@ class Files:
             sync_folder(parent)
         self._index.open(folder, committed)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "pages":
             body = answer.body if answer is not None else _body(record)
             name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))
@@ -88,9 +210,9 @@ class Files:
             os.fsync(file.fileno())
 
 
-def read_back(folder: Path) -> Iterator[Stored]:
+def read_files(folder: Path) -> Iterator[Stored]:
     """What lies in the index, and whether each page's file is the one that it names."""
-    for stored in read_index(folder):
+    for stored in read_jsonl(folder):
         if stored.channel != "pages" or stored.number is None or stored.problem is not None:
             yield stored
             continue

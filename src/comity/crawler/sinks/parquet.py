@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from comity._extras import need
-from comity.crawler.sinks import CHANNELS, Answer, Channel
-from comity.crawler.sinks.appended import AppendedFile
-from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
-from comity.crawler.sinks.jsonl import line
-from comity.crawler.sinks.stored import CHECKED, Stored, from_lines, is_intact
-from comity.frontier.durable import sync_folder
+from comity.crawler.sinks import CHANNELS, Channel, Received
+from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
+from comity.crawler.sinks.files import line
+from comity.crawler.stored import CHECKED, Stored, from_lines, is_intact
+from comity.frontier.durable import AppendedFile, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
@@ -64,7 +63,7 @@ class Parquet:
             self._remove_uncommitted(channel, part)
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         self._channels[channel].journal.add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:
@@ -131,7 +130,7 @@ class Parquet:
     def _temporary(self, channel: Channel, part: int) -> Path:
         return self._folder / f"{channel}-{part:05}.parquet.tmp"
 
-    def _batch(self, schema: Any, columns: Mapping[str, Kind], rows: list[list[Any]]) -> Any:
+    def _batch(self, schema: Any, columns: Mapping[str, ColumnType], rows: list[list[Any]]) -> Any:
         arrays = []
         for index, (name, kind) in enumerate(columns.items()):
             column = [row[index] for row in rows]
@@ -140,9 +139,9 @@ class Parquet:
             arrays.append(self._arrow.array(column, type=schema.field(name).type))
         return self._arrow.record_batch(arrays, schema=schema)
 
-    def _type(self, kind: Kind) -> Any:
+    def _type(self, kind: ColumnType) -> Any:
         arrow = self._arrow
-        types: dict[Kind, Any] = {
+        types: dict[ColumnType, Any] = {
             "text": arrow.string(),
             "integer": arrow.int64(),
             "real": arrow.float64(),

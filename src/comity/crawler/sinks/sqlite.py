@@ -10,13 +10,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks import CHANNELS, Answer, Channel
-from comity.crawler.sinks.columns import COLUMNS, Kind, record_of, values
-from comity.crawler.sinks.stored import CHECKED, Stored, absent, is_intact
+from comity.crawler.sinks import CHANNELS, Channel, Received
+from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
+from comity.crawler.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
+from comity.frontier.database import open_finished
 
 NAME = "crawl.sqlite"
-_TYPES: dict[Kind, str] = {
+_TYPES: dict[ColumnType, str] = {
     "text": "TEXT",
     "integer": "INTEGER",
     "real": "REAL",
@@ -53,7 +54,7 @@ class Sqlite:
         except sqlite3.Error as error:
             raise self._explained(error) from error
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         row = values(channel, record)
         self._rows[channel].append(row)
         self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
@@ -112,11 +113,9 @@ def read_back(folder: Path) -> Iterator[Stored]:
     if not path.exists():
         yield absent(NAME)
         return
-    journal = path.with_name(f"{NAME}-wal")
-    mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     channel, number = CHECKED[0], 0
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)) as db:
+        with closing(open_finished(path)) as db:
             db.row_factory = sqlite3.Row
             for channel in CHECKED:
                 number = 0

@@ -20,10 +20,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from comity._extras import need
-from comity.crawler.sinks import Answer, Channel
-from comity.crawler.sinks.appended import AppendedFile
-from comity.crawler.sinks.jsonl import line
-from comity.crawler.sinks.stored import CHECKED, Stored, absent
+from comity.crawler.sinks import Channel, Received
+from comity.crawler.sinks.files import line
+from comity.crawler.stored import CHECKED, Stored, absent
+from comity.frontier.durable import AppendedFile
 from comity.net.settings import secret
 from comity.policy import RobotsResult
 
@@ -74,7 +74,7 @@ class Warc:
                 path.unlink()
         self._start_file(committed["length"] if committed else 0)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         url = record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
@@ -119,7 +119,7 @@ class Warc:
             payload = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
             self._write("warcinfo", None, payload, headers={"WARC-Filename": path.name})
 
-    def _add_exchange(self, url: str, answer: Answer, *, revisited: Mapping[str, Any] | None = None) -> None:
+    def _add_exchange(self, url: str, answer: Received, *, revisited: Mapping[str, Any] | None = None) -> None:
         head, headers = _head_of_answer(answer)
         kind, body = "response", answer.body
         if revisited is not None:  # 6.7: the head only; the content is in the record referred to
@@ -239,7 +239,7 @@ class _Head:
         """Nothing to compute."""
 
 
-def _head_of_answer(answer: Answer) -> tuple[bytes, dict[str, str]]:
+def _head_of_answer(answer: Received) -> tuple[bytes, dict[str, str]]:
     """Status line and headers for the body as stored, and what the record's own headers say of it."""
     status = answer.status or 0
     if not isinstance(answer, RobotsResult):

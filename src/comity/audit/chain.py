@@ -1,0 +1,203 @@
+"""The ledger's chain: each record follows the one before, has the hash of what it says, and the last one is a seal.
+
+Also what a proof finds, as plain values.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from comity.crawler.stored import JsonLine, JsonObject, read_lines, wrong_field
+
+MOST = 100  # findings that are kept; more are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that does not hold.
+
+    Attributes:
+        file: the name of the file inside the crawl's folder.
+        record: the number of the line in that file, counted from 1; None where the file as a whole is concerned.
+        what: what is wrong, one clause for people.
+    """
+
+    file: str
+    record: int | None
+    what: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}, record {self.record}" if self.record is not None else self.file
+        return f"{where}: {self.what}"
+
+
+@dataclass(slots=True)
+class Proof:
+    """What was checked and what was found.
+
+    Attributes:
+        findings: what does not hold, at most `MOST`, in the order it was found; `found` counts all.
+        hash: the hash of the last record.
+        unenforced: the runs, by number, whose policy did not enforce robots.txt, each with its mode.
+        disallowed: requests and copies from a cache that robots.txt disallowed, in those runs.
+        cached: robots.txt files that came from a cache: that they were served is not in this ledger.
+        copies: pages that came from a cache.
+        unread: pages whose body is not in the output, or as a text that does not say how it was served, or rendered.
+        unchecked: what could not be compared with the ledger: files that are not there, a plug-in's output.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    found: int = 0
+    records: int = 0
+    runs: int = 0
+    requests: int = 0
+    refusals: int = 0
+    robots: int = 0
+    hosts: int = 0
+    cached: int = 0
+    copies: int = 0
+    unread: int = 0
+    hash: str = ""
+    unenforced: dict[int, str] = field(default_factory=dict)
+    disallowed: int = 0
+    unchecked: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return not self.found
+
+    def add(self, file: str, record: int | None, what: str) -> None:
+        self.found += 1
+        if len(self.findings) < MOST:
+            self.findings.append(Finding(file, record, what))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values that `json.dumps` takes."""
+        return {"holds": self.holds, **asdict(self)}
+
+
+FILE = "ledger.jsonl"
+START = "0" * 64
+
+_TEXT: tuple[type, ...] = (str,)
+_TEXT_OR_NONE: tuple[type, ...] = (str, type(None))
+_TIME: tuple[type, ...] = (float,)
+_TIME_OR_NONE: tuple[type, ...] = (float, type(None))
+_COUNT: tuple[type, ...] = (int,)
+_COUNT_OR_NONE: tuple[type, ...] = (int, type(None))
+_EVIDENCE = {
+    "verdict": _TEXT_OR_NONE,
+    "line": _COUNT_OR_NONE,
+    "rule": _TEXT_OR_NONE,
+    "robots_sha256": _TEXT_OR_NONE,
+    "robots_at": _TIME_OR_NONE,
+}
+_LINK = {"n": _COUNT, "prev": _TEXT, "hash": _TEXT, "kind": _TEXT}
+_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
+    "run": {"at": _TIME, "version": _TEXT, "agent": _TEXT, "policy": (dict,), "seeds": (list,)},
+    "request": {
+        "purpose": _TEXT,
+        "method": _TEXT,
+        "url": _TEXT,
+        "host": _TEXT,
+        "pace": _TEXT,
+        "origin": _TEXT_OR_NONE,
+        "sent": _TIME,
+        "head": _TIME_OR_NONE,
+        "end": _TIME,
+        "status": _COUNT_OR_NONE,
+        "bytes": _COUNT_OR_NONE,
+        "sha256": _TEXT_OR_NONE,
+        "error": _TEXT_OR_NONE,
+        "retry_after": _TIME_OR_NONE,
+        "interval": _TIME_OR_NONE,
+        "kept": _TIME_OR_NONE,
+        **_EVIDENCE,
+    },
+    "robots": {
+        "at": _TIME,
+        "source": _TEXT,
+        "origin": _TEXT,
+        "url": _TEXT,
+        "outcome": _TEXT,
+        "status": _COUNT_OR_NONE,
+        "content_type": _TEXT_OR_NONE,
+        "life": _TIME_OR_NONE,
+        "unreachable_since": _TIME_OR_NONE,
+        "robots_sha256": _TEXT_OR_NONE,
+        "robots_at": _TIME,
+        "body_base64": _TEXT_OR_NONE,
+    },
+    "copy": {"at": _TIME, "url": _TEXT, "host": _TEXT, "status": _COUNT, "sha256": _TEXT, **_EVIDENCE},
+    "refusal": {"at": _TIME, "url": _TEXT, "host": _TEXT, **_EVIDENCE},
+    "unsent": {"at": _TIME, "url": _TEXT, "why": _TEXT},
+    "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
+}
+
+
+# Fields that earlier versions did not write.
+_LATER: dict[str, dict[str, tuple[type, ...]]] = {
+    "run": {"sink": _TEXT},
+    "request": {"location": _TEXT},
+    "copy": {"location": _TEXT},
+    "seal": {"written": (dict,)},
+}
+
+
+def records(folder: Path, proof: Proof) -> Iterator[JsonLine]:
+    """The records of the ledger that can be read; what breaks the chain goes to `proof`."""
+    before, kind = START, None
+    number = 0
+    for line in read_lines(folder / FILE):
+        number, record = line.number, line.record
+        proof.records = number
+        problem = line.problem or _misshapen(record)
+        if problem is not None:
+            proof.add(FILE, number, problem)
+            before, kind = str(record.get("hash", "")), None
+            proof.hash = before
+            continue
+        said = _said(record)
+        if said is None or hashlib.sha256(said).hexdigest() != record["hash"]:
+            proof.add(FILE, number, "it was changed: its hash is not that of what it says")
+        elif line.data != b'%s,"hash":"%s"}\n' % (said[:-1], record["hash"].encode()):
+            # Other readers may take a name given twice, or a mark of byte order, for something else.
+            proof.add(FILE, number, "it was changed: its bytes are not those that comity writes for what it says")
+        if record["prev"] != before:
+            proof.add(FILE, number, "it does not follow the record before it: one was removed, added, moved or changed")
+        elif record["n"] != number:
+            proof.add(FILE, number, f"it says that it is number {record['n']}")
+        if kind in (None, "seal") and record["kind"] != "run" and (number == 1 or kind == "seal"):
+            proof.add(FILE, number, "a run must begin with its header")
+        if record["kind"] == "seal" and (record["count"] != number - 1 or record["final"] != before):
+            proof.add(FILE, number, "the seal does not fit the records before it")
+        before, kind = record["hash"], record["kind"]
+        proof.hash = before
+        yield line
+    if number == 0:
+        proof.add(FILE, None, "it is empty")
+    elif kind != "seal":
+        proof.add(FILE, number, "the last record is no seal: the crawl was cut off, or records at the end were removed")
+
+
+def _misshapen(record: JsonObject) -> str | None:
+    name = wrong_field(record, _LINK)
+    if name is None:
+        shape = _SHAPES.get(record["kind"])
+        if shape is None:
+            return f"{record['kind'][:40]!r} is no kind of record"
+        later = _LATER.get(record["kind"], {})
+        name = wrong_field(record, shape | {name: kinds for name, kinds in later.items() if name in record})
+    return f"its field {name!r} is missing or damaged" if name is not None else None
+
+
+def _said(record: dict[str, Any]) -> bytes | None:
+    """The bytes that a record's hash is made of."""
+    said = {name: value for name, value in record.items() if name != "hash"}
+    try:
+        return json.dumps(said, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,370 @@
+"""The evidence: each decision and each interval checked again from what the ledger says.
+
+Decisions are made again from the robots.txt in the ledger; each robots.txt must be known, and not too old, at the time
+of the request that cites it. An interval counts from the head of the previous answer (or its failure) to the next
+request's start. Records stand in the order in which requests ended, so one whose body took its time is held against
+those that were sent after it.
+"""
+
+import base64
+import hashlib
+import math
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from comity.crawler.stored import JsonLine, JsonObject, load
+from comity.errors import ComityError, InputError
+from comity.http import REDIRECTS
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+from comity.policy.presets import DAY
+
+TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
+_MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class _PacedRequest:
+    number: int
+    sent: float
+    head: float
+    interval: float
+
+
+@dataclass(slots=True)
+class _PacedHost:
+    answers: deque[_PacedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_UNDER_WAY))
+    newest: float | None = None  # head
+    hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
+
+
+class Paces:
+    """All hosts of a ledger, or what else the policy says shares a pace."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, _PacedHost] = {}
+
+    def check(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
+        """What is wrong with the time of a request; takes it up for the ones that follow."""
+        sent, interval = record["sent"], record["interval"]
+        head = record["end"] if record["head"] is None else record["head"]
+        if not sent - TOLERANCE <= head <= record["end"] + TOLERANCE:
+            yield "its times are not in order"
+        if interval is None:  # takes no part in the pacing of its host
+            return
+        host = self._hosts.setdefault(record["pace"], _PacedHost())
+        before = host.newest
+        if before is not None and sent < before:  # others were sent, or answered, meanwhile
+            before = max((answer.head for answer in host.answers if answer.sent <= sent), default=None)
+            yield from _too_early(host, sent, head)
+        if interval > 0 and before is not None and sent < before + interval - TOLERANCE:
+            gone = max(sent - before, 0.0)
+            yield f"it was sent {gone:.3f} s after the previous answer of {record['pace']}, not {interval:g} s"
+        if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:
+            yield f"it was sent {host.hold[1] - sent:.3f} s before the time that Retry-After named"
+        kept = record["kept"]
+        if interval > 0 and kept is not None and (before is None or abs(kept - (sent - before)) > TOLERANCE):
+            yield f"it says that {kept} s were kept, its times say {0.0 if before is None else sent - before:.3f} s"
+        host.answers.append(_PacedRequest(number, sent, head, interval))
+        host.newest = head if host.newest is None else max(head, host.newest)
+        # A robots.txt that did not arrive whole is no answer, so what its head asked for is not heard.
+        heard = record["purpose"] == "content" or record["error"] is None
+        if heard and record["retry_after"] is not None:
+            until = head + min(record["retry_after"], policy.max_retry_after)
+            if host.hold is None or until > host.hold[1]:
+                host.hold = (head, until)
+
+
+def _too_early(host: _PacedHost, sent: float, head: float) -> Iterator[str]:
+    """Requests with records before, sent after the one at hand but too early after its answer."""
+    for answer in host.answers:
+        if answer.sent > sent and answer.interval > 0 and answer.sent < head + answer.interval - TOLERANCE:
+            gone = max(answer.sent - head, 0.0)
+            which = f"the request in record {answer.number}"
+            yield f"{which} was sent {gone:.3f} s after its answer, not {answer.interval:g} s"
+
+
+_RULINGS = 16 * 1024 * 1024  # bytes of robots.txt files held parsed
+_OVERHEAD = 2048  # bytes that one costs beside its text
+_COPIES = 64  # answers of one origin held
+_MINUTE = 60.0  # seconds: hours of the day begin and end with one
+SLACK = 60.0  # seconds: by which the clock of the day may have been set while a site was unreachable
+_SOURCES = ("request", "renewed", "standing", "cache")
+
+
+class Bodies:
+    """The robots.txt files in the ledger, found by hash. They are read again when they are needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._offsets: dict[str, int] = {}
+        try:
+            self._file: BinaryIO = path.open("rb")
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, line: JsonLine) -> str | None:
+        """Take up the body in a record of a robots.txt; what is wrong with it."""
+        sha256 = line.record["robots_sha256"]
+        body = body_of(line.record)
+        if line.record["body_base64"] is None:
+            return None if sha256 is None or sha256 in self._offsets else "its body is missing"
+        if body is None:
+            return "its body is not base64"
+        found = hashlib.sha256(body).hexdigest()
+        if found != sha256:
+            return f"its body was changed: the hash is {found}, not {sha256}"
+        self._offsets.setdefault(found, line.offset)
+        return None
+
+    def body(self, sha256: str) -> bytes:
+        """The file with that hash; empty where the ledger does not have it."""
+        offset = self._offsets.get(sha256)
+        if offset is None:
+            return b""
+        self._file.seek(offset)
+        return body_of(load(self._file.readline())[0]) or b""
+
+
+@dataclass(slots=True)
+class _Copy:
+    number: int
+    record: JsonObject
+    since: float  # when it was asked for
+    used: bool = False
+
+
+class Evidence:
+    """What was known of each origin when: follows the ledger, and judges the requests in it.
+
+    Attributes:
+        cached: robots.txt files that came from a cache which the ledger does not cover.
+    """
+
+    def __init__(self, bodies: Bodies) -> None:
+        self.cached = 0
+        self._bodies = bodies
+        self._rulings: OrderedDict[int, tuple[OriginPolicy, int]] = (
+            OrderedDict()
+        )  # by the number of the record; with bytes
+        self._held = 0
+        self._copies: dict[str, list[_Copy]] = {}
+        self._asked: dict[
+            str, JsonObject
+        ] = {}  # origin -> the last request for its robots.txt, until its answer is met
+        self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
+        self._late: dict[str, list[tuple[int, float]]] = {}  # origin -> requests by a stale copy, to be explained
+
+    def begin(self) -> None:
+        """A run begins, under a policy that may be another one."""
+        self._rulings.clear()
+        self._held = 0
+        self._asked.clear()
+
+    def asked(self, record: JsonObject) -> Iterator[str]:
+        """A request for a robots.txt."""
+        origin, url = record["origin"], record["url"]
+        before = self._asked.get(origin or "")
+        if url != f"{origin}/robots.txt" and (before is None or before["status"] not in REDIRECTS):
+            yield f"{url[:200]} is no robots.txt of {origin}"
+            return
+        if record["verdict"] is not None:
+            yield "it has a verdict, which a request for robots.txt does not need"
+        self._asked[origin] = record
+        if url == f"{origin}/robots.txt":
+            self._since[origin] = record["sent"]
+        # A stale copy serves while its successor is on its way.
+        late = self._late.pop(origin, [])
+        if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
+            self._late[origin] = rest
+
+    def arrived(self, line: JsonLine, policy: Policy) -> Iterator[str]:
+        """What is in force since a robots.txt was asked for."""
+        record, origin = line.record, line.record["origin"]
+        if (problem := self._bodies.add(line)) is not None:
+            yield problem
+        copies = self._copies.setdefault(origin, [])
+        asked = self._asked.pop(origin, None)
+        yield from self._wrong_source(record, asked, copies)
+        yield from _wrong_life(record, policy)
+        cached = record["source"] == "cache"
+        since = math.inf if cached else self._since.get(origin, math.inf)
+        copies.append(_Copy(line.number, {**record, "body_base64": None}, since))
+        result = self._result(record, policy)
+        if result.kind != record["outcome"]:
+            yield f"it says {record['outcome']}, its status and body say {result.kind}"
+        if record["source"] == "standing":
+            yield from _wrong_standing(record, copies, policy)
+        del copies[:-_COPIES]
+
+    def _wrong_source(self, record: JsonObject, asked: JsonObject | None, copies: list[_Copy]) -> Iterator[str]:
+        """Whether the request before it gave what the record says."""
+        origin, source = record["origin"], record["source"]
+        if source not in _SOURCES:
+            yield f"its source {source[:40]!r} is none that there is"
+            return
+        if source == "cache":
+            self.cached += 1
+            if asked is not None:
+                yield "it says that it came from a cache, and it was asked for"
+            return
+        if asked is None or (asked["url"] != record["url"] and source != "standing"):
+            yield f"no request for this robots.txt of {origin} stands before it"
+            return
+        status = asked["status"] if asked["error"] is None else None
+        if source == "request":
+            if record["status"] != status:
+                yield f"it says status {record['status']}, the request for it {status}"
+            elif record["robots_sha256"] is not None and asked["sha256"] != record["robots_sha256"]:
+                yield f"it says hash {record['robots_sha256']}, the request for it {asked['sha256']}"
+            before = copies[-1].record["unreachable_since"] if copies else None
+            if record["unreachable_since"] not in (None, record["robots_at"], before):
+                self.cached += 1  # how long it has been unreachable was known from an earlier crawl
+            return
+        if source == "renewed" and status != 304:
+            yield f"it says that an earlier copy was confirmed, the request for it says status {status}"
+        if source == "standing" and not _unreachable(status):
+            yield f"it says that its site was unreachable, the request for it says status {status}"
+        if not any(copy.record["robots_sha256"] == record["robots_sha256"] for copy in copies):
+            self.cached += 1  # the copy that was confirmed, or that stands in, is of an earlier crawl
+
+    def decided(
+        self, number: int, record: JsonObject, origin: str, policy: Policy
+    ) -> tuple[Decision | None, list[str]]:
+        """Decide about the URL of a request or refusal again; the decision, and what is wrong with its evidence."""
+        problems: list[str] = []
+        if policy.mode == "ignore":
+            ruling = OriginPolicy(policy, None)
+        else:
+            copies = self._copies.get(origin, [])
+            place = _cited(copies, record)
+            if place is None:
+                what = "the robots.txt it cites" if copies else f"any robots.txt of {origin}"
+                return None, [f"it stands before {what} was known"]
+            ruling = self._ruling(copies[place], policy)
+            if record["kind"] == "request":
+                problems.extend(self._time(number, record, copies, place))
+        try:
+            at = record["sent"] if record["kind"] == "request" else record["at"]
+            decision = ruling.decide(record["url"], at)
+            if record.get("interval") not in (None, decision.delay):  # permitted before, when another rate was in force
+                decision = ruling.decide(record["url"], at - _MINUTE)
+        except ComityError as error:
+            return None, [str(error)]
+        rule = decision.rule
+        found = {
+            "verdict": decision.verdict,
+            "line": rule.line if rule else None,
+            "rule": rule.text if rule else None,
+        }
+        problems.extend(
+            f"it says {name} {record[name]!r}, robots.txt and policy say {value!r}"
+            for name, value in found.items()
+            if record[name] != value
+        )
+        return decision, problems
+
+    def never_explained(self) -> Iterator[tuple[int, str]]:
+        """Requests by a copy past its life for which no successor was on its way."""
+        for late in self._late.values():
+            for number, _ in late:
+                yield number, "the robots.txt it cites was too old"
+
+    def _ruling(self, copy: _Copy, policy: Policy) -> OriginPolicy:
+        if copy.number not in self._rulings:
+            result = self._result(copy.record, policy)
+            self._rulings[copy.number] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD
+            self._held += self._rulings[copy.number][1]
+            while self._held > _RULINGS and len(self._rulings) > 1:
+                self._held -= self._rulings.popitem(last=False)[1][1]
+        self._rulings.move_to_end(copy.number)
+        return self._rulings[copy.number][0]
+
+    def _result(self, copy: JsonObject, policy: Policy) -> RobotsResult:
+        """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
+        origin, url, at = copy["origin"], copy["url"], copy["robots_at"]
+        if copy["status"] is None:
+            result = RobotsResult.unreachable(origin, url, "no answer", policy=policy, fetched_at=at)
+        else:
+            headers = {"content-type": copy["content_type"]} if copy["content_type"] is not None else {}
+            body = self._bodies.body(copy["robots_sha256"] or "")
+            result = RobotsResult.from_response(
+                origin, url, copy["status"], body, policy=policy, fetched_at=at, headers=headers
+            )
+        since = copy["unreachable_since"]
+        return replace(result, unreachable_since=None if since is None else max(since, 0.0))
+
+    def _time(self, number: int, record: JsonObject, copies: list[_Copy], place: int) -> Iterator[str]:
+        """Whether the copy cited was the one in force when the request was sent."""
+        copy, sent = copies[place], record["sent"]
+        if copy.record["at"] > sent + TOLERANCE:
+            yield f"it was sent before the robots.txt it cites had arrived (record {copy.number})"
+        fetching = False
+        if place + 1 < len(copies):
+            later = copies[place + 1]
+            if later.record["at"] < sent - TOLERANCE:
+                yield f"a newer robots.txt was known (record {later.number})"
+                return
+            fetching = later.since <= sent + TOLERANCE
+        life = math.inf if copy.record["life"] is None else copy.record["life"]
+        # A copy may serve once however short its life, or it would have been asked for in vain.
+        if sent - copy.record["at"] > life + TOLERANCE and copy.used and not fetching:
+            self._late.setdefault(copy.record["origin"], []).append((number, sent))
+        copy.used = True
+
+
+def _cited(copies: list[_Copy], record: JsonObject) -> int | None:
+    """The place of the copy that a record cites: the last that was there in time, or else the last."""
+    at = record["sent"] if record["kind"] == "request" else record["at"]
+    places = [place for place in reversed(range(len(copies))) if _is(copies[place].record, record)]
+    in_time = (place for place in places if copies[place].record["at"] <= at + TOLERANCE)
+    return next(in_time, places[0] if places else None)
+
+
+def _wrong_life(record: JsonObject, policy: Policy) -> Iterator[str]:
+    """Whether it was to be kept for longer than the policy allows."""
+    life = math.inf if record["life"] is None else record["life"]
+    if record["unreachable_since"] is not None:
+        most = policy.failure_life
+    else:
+        most = DAY if policy.cache_life is None else policy.cache_life
+    if life > most + TOLERANCE:
+        yield f"it says that it holds for {life:g} s, the policy says at most {most:g} s"
+
+
+def _wrong_standing(record: JsonObject, copies: list[_Copy], policy: Policy) -> Iterator[str]:
+    """Whether the last good copy stood in for its unreachable successor for too long (RFC 9309, 2.4)."""
+    since = record["unreachable_since"]
+    if since is None:
+        yield "it does not say since when its site was unreachable"
+        return
+    before = copies[-2].record["unreachable_since"] if len(copies) > 1 else None
+    if before is not None and before != since:
+        yield f"it says that its site was unreachable since {since}, the record before it says {before}"
+    lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
+    if lives and record["at"] - since >= min(lives) + SLACK:
+        yield f"it stood in for {record['at'] - since:.0f} s, the policy says {min(lives):g} s"
+
+
+def _unreachable(status: int | None) -> bool:
+    """RFC 9309, 2.3.1.4, and what HTTP does not foresee as an answer."""
+    return status is None or status in (304, 429) or status >= 500 or status < 200
+
+
+def _is(copy: JsonObject, cited: JsonObject) -> bool:
+    return bool(copy["robots_at"] == cited["robots_at"] and copy["robots_sha256"] == cited["robots_sha256"])
+
+
+def body_of(record: JsonObject) -> bytes | None:
+    """The body in a record, None where there is none or it is not base64."""
+    try:
+        return base64.b64decode(record["body_base64"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        return None

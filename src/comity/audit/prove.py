@@ -1,0 +1,247 @@
+"""Proving a finished crawl: walks the ledger once, then the files beside it. It reads files and nothing else."""
+
+import dataclasses
+import math
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from comity import urls
+from comity.audit import chain, evidence
+from comity.audit.chain import FILE, Finding, Proof
+from comity.audit.evidence import TOLERANCE, Paces
+from comity.audit.outputs import Asked
+from comity.crawler.stored import JsonLine, JsonObject, load
+from comity.domains import registrable
+from comity.errors import ComityError, InputError, StorageError
+from comity.frontier.database import is_running, open_finished
+from comity.policy import Policy
+
+__all__ = ["Finding", "Proof", "StillRunning", "prove"]
+
+_FRONTIER = "frontier.sqlite"
+
+
+class StillRunning(StorageError):
+    """The crawl to be proved is not over yet."""
+
+
+def prove(folder: Path, *, noted: str | None = None) -> Proof:
+    """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
+
+    Args:
+        noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
+
+    Raises:
+        StillRunning: a crawl is running in the folder: what it writes now cannot be judged yet.
+        InputError: the folder holds no crawl, or a file cannot be read.
+    """
+    if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
+        raise InputError(f"{folder} holds no crawl", hint="name the folder that comity crawl -o wrote")
+    if is_running(folder):
+        raise StillRunning(f"{folder}: the crawl is still running", hint="prove it when it has ended")
+    proof = Proof()
+    if not (folder / FILE).exists():
+        proof.add(FILE, None, "it is missing")
+        return proof
+    with evidence.Bodies(folder / FILE) as bodies, Asked() as asked:
+        walk = _Walk(proof, bodies, asked)
+        walk.walk(folder)
+        sink = _check_mark(folder, walk, proof)
+        if noted is not None and noted.strip().lower() != proof.hash:
+            proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
+        asked.wrote(walk.wrote or {}, all_=walk.sealed)
+        asked.check(folder, sink, proof)
+    return proof
+
+
+class _Walk:
+    """One pass over the ledger."""
+
+    def __init__(self, proof: Proof, bodies: evidence.Bodies, asked: Asked) -> None:
+        self._proof = proof
+        self._evidence = evidence.Evidence(bodies)
+        self._asked = asked
+        self._paces = Paces()
+        self._hosts: set[str] = set()
+        self._policy: Policy | None = None
+        self._time = -math.inf
+        self.sink: str | None = None  # as the ledger says
+        self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
+        self.sealed = False
+
+    def walk(self, folder: Path) -> None:
+        for line in chain.records(folder, self._proof):
+            for what in self._check(line):
+                self._proof.add(FILE, line.number, what)
+        for number, what in self._evidence.never_explained():
+            self._proof.add(FILE, number, what)
+        self._proof.hosts = len(self._hosts)
+
+    def _check(self, line: JsonLine) -> list[str]:
+        number, record = line.number, line.record
+        kind = record["kind"]
+        self.sealed = kind == "seal"
+        if kind == "run":
+            return self._begin(record)
+        problems: list[str] = []
+        at = record["end"] if kind == "request" else record["at"]
+        if at < self._time - TOLERANCE:
+            problems.append("its time is before that of the record before it")
+        self._time = max(self._time, at)
+        if kind == "seal":
+            problems.extend(self._ended(record))
+        if self._policy is None or kind == "seal":  # without a policy nothing can be judged; that was said
+            return problems
+        if kind == "robots":
+            self._proof.robots += 1
+            self._asked.add(number, record)
+            problems.extend(self._evidence.arrived(line, self._policy))
+            self._proof.cached = self._evidence.cached
+            return problems
+        if kind == "unsent":
+            self._asked.add(number, record)
+            return problems
+        problems.extend(_wrong_address(record))
+        if problems and record["url"] != "" and not urls.is_http(record["url"]):
+            return problems
+        if kind == "refusal":
+            self._proof.refusals += 1
+            problems.extend(self._judge(number, record, self._policy, must=False))
+            self._asked.add(number, record)
+            return problems
+        if kind == "copy":
+            self._proof.copies += 1
+            problems.extend(self._judge(number, record, self._policy, must=True))
+            self._asked.add(number, record)
+            return problems
+        self._proof.requests += 1
+        self._hosts.add(record["host"])
+        problems.extend(_wrong_method(record))
+        problems.extend(_wrong_pace(record, self._policy))
+        if record["purpose"] == "robots":
+            problems.extend(self._evidence.asked(record))
+            problems.extend(_wrong_robots_interval(record, self._policy))
+        else:
+            problems.extend(self._judge(number, record, self._policy, must=True))
+            self._asked.add(number, record)
+        problems.extend(self._paces.check(number, record, self._policy))
+        return problems
+
+    def _begin(self, record: JsonObject) -> list[str]:
+        self._proof.runs += 1
+        self._evidence.begin()
+        self._time = record["at"]  # each run has set its clock anew
+        sink, self.sink = self.sink, record.get("sink", self.sink)
+        try:
+            self._policy = _policy(record["policy"])
+        except (ComityError, TypeError, ValueError, AttributeError) as error:
+            self._policy = None
+            return [f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+        if self._policy.mode != "respect":
+            self._proof.unenforced[self._proof.runs] = self._policy.mode
+        if self._policy.agent != record["agent"]:
+            return ["its agent is not that of its policy"]
+        if sink is not None and sink != self.sink:
+            return [f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"]
+        return []
+
+    def _ended(self, record: JsonObject) -> list[str]:
+        before, self.wrote = self.wrote, record.get("written")
+        if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
+            return ["it says that fewer records were written than the seal before it says"]
+        return []
+
+    def _judge(self, number: int, record: JsonObject, policy: Policy, *, must: bool) -> list[str]:
+        decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
+        if decision is None:
+            return problems
+        if must and policy.mode != "respect" and decision.recommendation == "not_recommended":
+            self._proof.disallowed += 1
+        if decision.may_fetch is not must:
+            problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
+        if record["kind"] == "request" and record["interval"] != decision.delay:
+            problems.append(f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s")
+        return problems
+
+
+def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
+    now = (wrote or {}).get(name)
+    return type(now) is not int or type(count) is not int or now < count
+
+
+def _wrong_address(record: JsonObject) -> list[str]:
+    try:
+        if urls.normalise(record["url"]) != record["url"]:
+            return ["its URL is not in normal form"]
+        if urls.host(record["url"]) != record["host"]:
+            return [f"its host is not {record['host'][:200]!r}"]
+    except ComityError as error:
+        return [str(error)]
+    return []
+
+
+def _wrong_method(record: JsonObject) -> list[str]:
+    methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD", "OPTIONS")
+    if record["method"] in methods:
+        return []
+    return [f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"]
+
+
+def _wrong_pace(record: JsonObject, policy: Policy) -> list[str]:
+    """Which requests share an address cannot be known afterwards; all else can."""
+    host = record["host"]
+    if policy.pace_by == "domain":
+        host = registrable(host)
+    if policy.pace_by != "address" and record["pace"] != host:
+        return [f"it is paced as {record['pace'][:200]!r}, not as {host!r}"]
+    return []
+
+
+def _wrong_robots_interval(record: JsonObject, policy: Policy) -> list[str]:
+    if record["interval"] is None:
+        return ["it says no interval"] if policy.robots_fetch_counts else []
+    if record["interval"] < policy.min_interval:
+        return [f"it says interval {record['interval']:g} s, the policy says {policy.min_interval:g} s"]
+    return []
+
+
+def _policy(values: JsonObject) -> Policy:
+    known = {field.name for field in dataclasses.fields(Policy)}
+    if unknown := sorted(set(values) - known):
+        raise ValueError(f"this version does not know {', '.join(unknown)[:200]}")
+    if missing := sorted(known - set(values)):
+        raise ValueError(f"it does not say {', '.join(missing)}")
+    changed: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in values.items()}
+    return Policy(**changed)
+
+
+def _check_mark(folder: Path, walk: _Walk, proof: Proof) -> str | None:
+    """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
+    ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
+    path = folder / _FRONTIER
+    if not path.exists():
+        proof.add(_FRONTIER, None, "it is missing: nothing says where the ledger ended")
+        return walk.sink
+    try:
+        with closing(open_finished(path)) as db:
+            facts = dict(db.execute("SELECT key, value FROM run WHERE key IN ('ledger', 'sink')"))
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise StillRunning(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
+        proof.add(_FRONTIER, None, f"it cannot be read ({error}): nothing says where the ledger ended")
+        return walk.sink
+    mark, sink = (load(str(facts.get(key)).encode("utf-8", "replace") + b"\n")[0] for key in ("ledger", "sink"))
+    if mark.get("count") != proof.records or mark.get("hash") != proof.hash:
+        said = f"{mark.get('count')} records, last hash {mark.get('hash')}"
+        proof.add(FILE, proof.records, f"the ledger does not end where the frontier says it does: {said}")
+    wrote = mark.get("written")
+    if walk.sealed and wrote is not None and wrote != walk.wrote:
+        proof.add(_FRONTIER, None, "it says that other numbers of records were written than the ledger's seal")
+    elif not walk.sealed and isinstance(wrote, dict):
+        walk.wrote = wrote
+    name = sink.get("name")
+    if walk.sink is not None and walk.sink != name:
+        proof.add(_FRONTIER, None, f"it says that {name!r:.200} wrote the output, the ledger {walk.sink!r:.200}")
+    return walk.sink or (name if isinstance(name, str) else None)

@@ -1,0 +1,66 @@
+"""`comity mcp`: a server of tools for agents, on standard input and output or over HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from comity.cli import given
+from comity.cli.exits import Exit
+from comity.cli.terminal import complain
+from comity.configuration import Configuration
+from comity.errors import InvalidSetting
+from comity.mcp import serving
+
+if TYPE_CHECKING:
+    from comity.mcp.service import Service
+
+
+def serve(
+    configuration: Configuration,
+    *,
+    http: str | None,
+    token_file: Path | None,
+    allowed_hosts: tuple[str, ...],
+    allowed_origins: tuple[str, ...],
+    folder: Path | None,
+    pages: int,
+    seconds: float,
+) -> Exit:
+    """Serve until the client leaves, or the process is told to end."""
+    serving.check_installed()
+
+    def make() -> "Service":
+        from comity.mcp.crawls import Limits  # late: the first answer does not wait for it
+        from comity.mcp.service import Service
+
+        return Service(configuration.policy, configuration.client, Limits(pages=pages, seconds=seconds), folder)
+
+    if http is None:
+        if token_file is not None or allowed_hosts or allowed_origins:
+            raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
+        serving.over_stdio(make)
+        return Exit.DONE
+    host, port = _address(http)
+    token = None if token_file is None else given.read(token_file).decode("utf-8", "replace").strip()
+    serving.check_exposure(host, token, allowed_hosts)
+    with serving.listen(host, port) as listening:
+        complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
+        serving.over_http(
+            make(),
+            listening,
+            host=host,
+            token=token,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+        )
+    return Exit.DONE
+
+
+def _address(text: str) -> tuple[str, int]:
+    """
+    Raises:
+        InvalidSetting: it is not ADDRESS:PORT.
+    """
+    host, _, digits = text.rpartition(":")
+    if not host or not digits.isascii() or not digits.isdigit() or int(digits) > 65535:
+        raise InvalidSetting(f"--http: {text!r} is not ADDRESS:PORT, such as 127.0.0.1:8766")
+    return host, int(digits)

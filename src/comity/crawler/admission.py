@@ -1,0 +1,320 @@
+"""The URL filter: what a crawl finds, and what of it enters the queue.
+
+Links and feeds of a page, sitemaps of a site, URLs in either: each once, cleaned, in scope, no trap, and queued only
+where robots.txt allows it.
+
+It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for that.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from comity import urls
+from comity.crawler import records
+from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.scope import Scope
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.traps import Trap, Traps, redirect_trap
+from comity.errors import InvalidURL
+from comity.frontier import EntryKind, Found, State
+from comity.policy import OriginPolicy, RobotsResult
+from comity.robots import Robots
+from comity.signals import sitemaps
+from comity.signals.links import Page
+from comity.signals.robots_meta import RobotsMeta
+
+FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
+WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
+"""Where a sitemap is looked for, one after the other, when robots.txt names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A URL that something points to.
+
+    Attributes:
+        depth: links from the URL that was given.
+        guessed: whether nobody named it; then it is no failure if it is not there.
+        changed: the latest Unix time in seconds that a sitemap leaves for its last change; None where it says nothing.
+    """
+
+    url: str
+    depth: int
+    kind: EntryKind = EntryKind.PAGE
+    guessed: bool = False
+    changed: float | None = None
+
+
+def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]:
+    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
+    article.
+
+    Args:
+        depth: that of the page.
+    """
+    if page.canonical is not None and page.canonical != page.url:
+        yield Candidate(page.canonical, depth + 1)
+    if feeds and depth == 0:
+        for alternate in page.alternates:
+            if alternate.type in FEEDS:
+                yield Candidate(alternate.url, depth + 1, EntryKind.SITEMAP)
+
+
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
+    """The links that a page lets be followed; all of them where the operator says so."""
+    if follow_nofollow:
+        return [link.url for link in page.links]
+    return [] if meta.nofollow else [link.url for link in page.links if not link.rel or not link.nofollow]
+
+
+def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
+    """The URLs of the sitemaps that an origin's robots.txt names."""
+    targets = (urls.join(origin + "/", sitemap) for sitemap in robots.sitemaps)
+    return tuple(dict.fromkeys(target for target in targets if target is not None))
+
+
+def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
+    """The sitemaps that robots.txt names, or the first well-known place where it names none."""
+    for url in named:
+        yield Candidate(url, 1, EntryKind.SITEMAP)
+    if not named:
+        yield Candidate(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
+
+
+def may_be_sitemap(url: str | None) -> bool:
+    """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
+    path = (url or "").partition("?")[0].lower()
+    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
+
+
+def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
+    """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
+    reader = sitemaps.SitemapReader(url)
+    for _ in reader.read(body[:_BEGINNING]):
+        break
+    return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
+
+
+def next_guess(url: str) -> Candidate | None:
+    """The well-known place to look at after another one, or None after the last."""
+    origin = urls.origin(url)
+    place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
+    return (
+        Candidate(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
+    )
+
+
+def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[Candidate]:
+    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of.
+
+    Args:
+        dates: whether it matters when pages changed; a feed says only when they came out.
+    """
+    host = urls.host(url)
+    reader = sitemaps.SitemapReader(url)
+    for item in reader.read(body):
+        target = urls.join(url, item.loc)
+        if target is None:
+            continue
+        if isinstance(item, sitemaps.SitemapRef):
+            yield Candidate(target, depth, EntryKind.SITEMAP)
+        elif sitemaps.in_scope(target, url, named_by=host):
+            changed = latest_change(item) if dates and reader.kind == "urlset" else None
+            yield Candidate(target, depth, changed=changed)
+
+
+def latest_change(item: sitemaps.SitemapUrl) -> float | None:
+    """The latest Unix time in seconds that the `lastmod` of a sitemap's entry leaves; None where it says none."""
+    if item.lastmod is None:
+        return None
+    try:
+        return _end(item.lastmod, item.precision).timestamp()
+    except (OverflowError, ValueError):  # the year 9999, or one that is no year here
+        return None
+
+
+def _end(start: datetime, precision: str | None) -> datetime:
+    match precision:
+        case "year":
+            return start.replace(year=start.year + 1)
+        case "month":
+            return (start + timedelta(days=32)).replace(day=1)
+        case "day":
+            return start + timedelta(days=1)
+        case _:
+            return start + timedelta(minutes=1)
+
+
+RECENT: Final = 100_000  # URLs remembered in memory to spare the frontier most repeats
+_PLAIN: Final = Canonicalizer()
+
+
+class URLFilter:
+    """Decides which URLs enter the queue of one crawl.
+
+    It knows the scope as redirects move it, counts of paths, and what each robots.txt says of parameters and sitemaps.
+
+    Args:
+        seeds: URLs in normal form that the scope lies around.
+        today: the day on which the crawl runs.
+        load_state: gives back what `save_state` gave under a name in an earlier run, or None.
+        ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
+    """
+
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        seeds: Iterable[str],
+        buffer: CommitBuffer,
+        *,
+        today: date,
+        load_state: Callable[[str], Any],
+        ruling: Callable[[str], OriginPolicy | None],
+    ) -> None:
+        self._settings = settings
+        self._buffer = buffer
+        self._ruling = ruling
+        self._recent: set[str] = set()
+        self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
+        self._scope_kept: Scope | None = None  # as `save_state` gave it out last
+        self._given: list[str] = []
+        self._traps = Traps(
+            today=today,
+            max_length=settings.max_url_length,
+            max_segments=settings.max_path_segments,
+            load_state=load_state,
+        )
+        self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
+        self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
+
+    def links(self, found: Iterable[str], *, depth: int) -> None:
+        """Take up the links of a page."""
+        recent = self._recent
+        for url in found:
+            if url not in recent:
+                self.discover(url, depth=depth)
+
+    def candidate(self, candidate: Candidate, *, hops: int = 0) -> None:
+        """Take up what something else than a link points to; `hops` were passed on the way to it."""
+        if candidate.guessed:
+            ruling = self._ruling(candidate.url)
+            if ruling is None or not ruling.allows(candidate.url):
+                return  # nobody named it, so nothing is refused either
+        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+
+    def from_source(self, url: str) -> None:
+        """Take up what a source names: it is given by hand, and the scope widens around it."""
+        try:
+            url = urls.normalise(url)
+        except InvalidURL as error:
+            self._buffer.no_url(url, str(error))
+        else:
+            self._given.append(url)  # the scope covers it once many are there, see `save_state`
+            self.discover(url, depth=0, given=True)
+
+    def again(self, url: str, *, depth: int) -> None:
+        """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
+        if self._covers(url, depth=depth, kind=EntryKind.PAGE):
+            self.discover(url, depth=depth, given=True)
+
+    def discover(
+        self, url: str, *, depth: int, kind: EntryKind = EntryKind.PAGE, hops: int = 0, given: bool = False
+    ) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
+        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
+            return
+        if not given:
+            clean = self.clean(url)
+            if clean is not url and self._met(clean):
+                return
+            url = clean
+            if not self._covers(url, depth=depth, kind=kind):
+                self._buffer.stats.outside += 1
+                return
+        host = urls.host(url)
+        trap = self._trap(url, depth=depth, hops=hops, given=given)
+        ruling = self._ruling(url) if trap is None else None
+        refusal = None
+        by_policy = False
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+        elif ruling is None:
+            state = State.UNASKED
+        elif ruling.allows(url):
+            state = State.QUEUED
+        elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
+            state = State.UNASKED  # it will be asked for again
+        else:
+            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
+            by_policy = decision.by_policy
+        self._buffer.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy))
+
+    def robots_seen(self, result: RobotsResult) -> None:
+        """Take note of what a robots.txt says of sitemaps and parameters."""
+        if result.robots is None:
+            return
+        if named := named_sitemaps(result.origin, result.robots):
+            self._sitemaps[result.origin] = named
+        canonicalizer = Canonicalizer.from_robots(record.value for record in result.robots.records("clean-param"))
+        if canonicalizer.rules:
+            self._canonicalizers[result.origin] = canonicalizer
+
+    def clean(self, url: str) -> str:
+        """A URL without what only tracks or names a session; the same object where there is nothing to take."""
+        if not self._settings.clean_urls:
+            return url
+        return (self._canonicalizers.get(urls.origin(url), _PLAIN) if self._canonicalizers else _PLAIN).clean(url)
+
+    def moved(self, origin: str, target: str) -> None:
+        """A URL given by hand redirected: example.com to www.example.com, for instance."""
+        self._scope = self._scope.moved(origin, target)
+
+    def sitemaps_of(self, url: str) -> Iterator[Candidate]:
+        """The sitemaps of a URL's site, or the first place to look for one."""
+        if self._settings.sitemaps and self._settings.max_depth != 0:
+            origin = urls.origin(url)
+            yield from sitemap_places(origin, self._sitemaps.get(origin, ()))
+
+    def names(self, url: str) -> bool:
+        """Whether the robots.txt of a URL's site names it as a sitemap."""
+        return bool(self._sitemaps) and url in self._sitemaps.get(urls.origin(url), ())
+
+    def is_guess(self, url: str) -> bool:
+        """Whether a sitemap's URL is a place that nobody named."""
+        origin = urls.origin(url)
+        return url.removeprefix(origin) in WELL_KNOWN and url not in self._sitemaps.get(origin, ())
+
+    def save_state(self) -> dict[str, Any]:
+        """What changed since the last call, by name, to be remembered across runs."""
+        state = self._traps.save_state()
+        if self._given:
+            self._scope = self._scope.widened(self._given)
+            self._given.clear()
+        if self._scope is not self._scope_kept:
+            self._scope_kept = self._scope
+            state["scope"] = self._scope.to_dict()
+        return state
+
+    def _covers(self, url: str, *, depth: int, kind: EntryKind) -> bool:
+        """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""
+        return self._scope.holds(url, depth=depth) if kind is EntryKind.PAGE else self._scope.reaches(url)
+
+    def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
+        """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""
+        found = redirect_trap(url, hops)
+        if found is None and self._settings.traps and not given:
+            found = self._traps.judge(url, depth=depth)
+        return found
+
+    def _met(self, url: str) -> bool:
+        """Whether a URL came up lately; spares the frontier most repeats."""
+        if url in self._recent:
+            return True
+        if len(self._recent) >= RECENT:
+            self._recent.clear()
+        self._recent.add(url)
+        return False

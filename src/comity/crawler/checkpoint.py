@@ -1,0 +1,378 @@
+"""What goes from one run of a crawl to the next: policy, settings, sites that could not be reached, delays.
+
+A later run keeps to the policy and the settings that the crawl was begun with, unless it is told otherwise; where scope
+or policy change, what the old ones decided about the queue is decided again. What a machine can bear (requests at once,
+the browser) is no part of that: each run says it for itself.
+
+RFC 9309, 2.3.1.4: a robots.txt that cannot be reached is so for now. A site is asked again once its failure's life is
+over, in this run if that lasts so long, or else in a later one; no run waits for it.
+
+A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
+crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
+the beginning of the new run. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
+interval has just been learnt, cannot wait for the next commit to be remembered: that is written to a file beside the
+frontier the moment it is known, and read again with what was committed.
+"""
+
+import dataclasses
+import heapq
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.ledger import policy_to_dict
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.stats import UNREACHABLE
+from comity.errors import InvalidSetting
+from comity.fields import settings_of
+from comity.frontier import Entry, EntryKind, Frontier, Judged, View
+from comity.frontier.durable import explained_files
+from comity.net import Clock, Session
+from comity.policy import Decision, Policy
+
+POLICY: Final = "policy"
+_PACE: Final = frozenset(
+    ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
+) | {"breaker_failures", "breaker_recovery", "purposes"}
+
+
+def policy_from_dict(values: Mapping[str, Any]) -> Policy:
+    """As `policy_to_dict` gave it; what this version does not know is left out.
+
+    Raises:
+        InvalidSetting: a value is not allowed.
+    """
+    known = {field.name for field in dataclasses.fields(Policy)}
+    return Policy(**{name: _value(value) for name, value in values.items() if name in known})
+
+
+def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
+    """Whether a policy may decide otherwise than the one of the run before, as `policy_to_dict` gave it.
+
+    What only sets the pace decides nothing.
+    """
+    now = policy_to_dict(policy)
+    then = {} if before is None else {name: _value(value) for name, value in before.items()}
+    return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
+
+
+def begun_policy(folder: Path) -> Policy | None:
+    """The policy of the crawl in a folder, or None where there is none.
+
+    Raises:
+        StorageError: the folder's frontier cannot be read.
+    """
+    path = folder / "frontier.sqlite"
+    if not path.exists():
+        return None
+    with View(path) as view:
+        kept = view.load_state(POLICY)
+    return None if kept is None else policy_from_dict(kept)
+
+
+def _value(value: Any) -> Any:
+    if value == "inf":
+        return math.inf
+    return tuple(value) if isinstance(value, list) else value
+
+
+SETTINGS: Final = "settings"
+COVERING: Final = ("scope", "include", "exclude", "max_depth")
+"""Settings that say which URLs belong to the crawl: when one changes, what waits is judged again."""
+OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages"))
+_DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
+
+
+def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
+    """What is remembered, as JSON can hold it."""
+    return {name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_THE_RUN}
+
+
+def begun_settings(folder: Path) -> dict[str, Any]:
+    """What the crawl in a folder was begun with, as far as it says; empty where there is none.
+
+    Raises:
+        StorageError: the folder's frontier cannot be read.
+    """
+    path = folder / "frontier.sqlite"
+    if not path.exists():
+        return {}
+    with View(path) as view:
+        kept = view.load_state(SETTINGS)
+        if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
+            kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
+    known = {name: tuple(value) if isinstance(value, list) else value for name, value in (kept or {}).items()}
+    return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
+
+
+def stated_settings(settings: CrawlSettings | None) -> dict[str, Any]:
+    """What settings say that is not the default anyway."""
+    values = {} if settings is None else dataclasses.asdict(settings)
+    return {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+
+
+def settings_in_force(
+    given: CrawlSettings | Mapping[str, Any] | None, begun: Mapping[str, Any], *, refresh: bool = False
+) -> CrawlSettings:
+    """The settings of a run, field by field: what is given, else what the crawl was begun with, else the default.
+
+    Patterns that exclude add to those of the beginning, so that nothing is let in by keeping more out; an empty
+    `exclude` that is given lifts them.
+
+    Args:
+        given: a mapping of the settings that are given; of a CrawlSettings, those that differ from the default.
+        refresh: whether this run begins a refresh, which says for itself whether it trusts `lastmod`.
+
+    Raises:
+        InvalidSetting: a setting is not allowed, or there is none of that name.
+    """
+    now = dict(given) if isinstance(given, Mapping) else stated_settings(given)
+    for name in now:
+        if name not in _DEFAULTS:
+            raise InvalidSetting(f"{name}: there is no such setting of a crawl", hint="see CrawlSettings")
+    before = dict(begun)
+    if refresh:
+        before.pop("trust_lastmod", None)
+    if more := settings_of(CrawlSettings)["exclude"].checked(now.get("exclude", ())):
+        now["exclude"] = tuple(dict.fromkeys((*before.get("exclude", ()), *more)))
+    return CrawlSettings(**{**before, **now})
+
+
+def changed_settings(settings: CrawlSettings) -> dict[str, Any]:
+    """What is remembered and is not the default: what a person should know of a crawl that goes on."""
+    return {name: value for name, value in stated_settings(settings).items() if name not in OF_THE_RUN}
+
+
+def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
+    """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction.
+
+    Args:
+        seeds: URLs given that no run before was given.
+    """
+    load_state, load_states = frontier.load_state, frontier.load_states
+    kept = settings_to_dict(settings)
+    before, scope = load_state(SETTINGS, {}), load_state("scope")
+    covers = None
+    if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
+        covers = settings.scope_around(seeds, scope)
+    otherwise = decides_otherwise(policy, load_state(POLICY))
+
+    def inside(url: str, depth: int, kind: EntryKind) -> bool:
+        assert covers is not None
+        if kind is EntryKind.SITEMAP:
+            return covers.reaches(url)
+        return depth == 0 or covers.holds(url, depth=depth)  # what was given is crawled whatever the patterns say
+
+    def save(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
+        state: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}
+        if otherwise:
+            state |= dict.fromkeys(load_states(UNREACHABLE))
+        stats = load_state("stats")
+        if stats is not None:
+            stats["outside"] = max(stats["outside"] + by_scope.left - by_scope.back, 0)
+            stats["refused"] = max(stats["refused"] - by_policy.refused, 0)
+            stats["failed"] = max(stats["failed"] - by_policy.failed, 0)
+            state["stats"] = stats | ({"postponed": 0} if otherwise else {})
+        return state
+
+    frontier.judge_again(inside if covers is not None else None, policy=otherwise, save=save)
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class Unreachable:
+    """The sites that are left alone, host by host.
+
+    Args:
+        longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
+        saved: what `save_state` gave in earlier runs, by name.
+    """
+
+    def __init__(self, buffer: CommitBuffer, clock: Clock, longest: float, saved: Mapping[str, Any]) -> None:
+        self._buffer = buffer
+        self._clock = clock
+        self._longest = longest
+        self._counts: dict[str, int] = {}  # URLs by host
+        self._until: dict[str, dict[str, float]] = {}  # by host and origin
+        self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
+        self._changed: set[str] = set()
+        now, wall = clock.monotonic(), clock.wall()
+        for name, (count, times) in saved.items():
+            host = name.removeprefix(UNREACHABLE)
+            self._counts[host] = count
+            self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
+            if any(until - wall > longest for until in times.values()):
+                self._changed.add(host)  # a time that was too far off must not be so for the next run again
+            heapq.heappush(self._due, (_last(self._until[host]), host))
+
+    def __bool__(self) -> bool:
+        return bool(self._until)
+
+    def holds(self, host: str, origin: str) -> bool:
+        """Whether an origin's robots.txt may not be asked for yet."""
+        return self._until.get(host, {}).get(origin, -math.inf) > self._clock.monotonic()
+
+    def postpone(
+        self, entry: Entry, host: str, origin: str, decision: Decision | None = None, *, until: float = 0.0
+    ) -> None:
+        """A URL has to wait.
+
+        Args:
+            decision: what says so; None where `holds` does.
+            until: when its robots.txt may be asked for again.
+        """
+        if decision is not None:
+            now = self._clock.monotonic()
+            times = self._until.setdefault(host, {})
+            times[origin] = min(max(until, now), now + self._longest)
+            heapq.heappush(self._due, (_last(times), host))
+        self._changed.add(host)
+        self._counts[host] = self._counts.get(host, 0) + 1
+        self._buffer.postponed(entry, decision.why if decision else f"{origin}/robots.txt could not be reached")
+
+    def resume_due(self) -> float | None:
+        """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
+
+        A host's come up together, once all of its origins may be asked.
+        """
+        now = self._clock.monotonic()
+        while self._due:
+            at, host = self._due[0]
+            if host in self._until and _last(self._until[host]) == at:
+                if at > now:
+                    return at - now
+                del self._until[host]
+                self._changed.add(host)
+                self._buffer.resumed(host, self._counts.pop(host, 0))
+            heapq.heappop(self._due)
+        return None
+
+    def save_state(self) -> dict[str, Any]:
+        """What a later run has to know, of the hosts of which something changed; None where they wait no more."""
+        to_wall = self._clock.wall() - self._clock.monotonic()
+        state: dict[str, Any] = {}
+        for host in self._changed:
+            times = self._until.get(host)
+            until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
+            state[UNREACHABLE + host] = None if until is None else [self._counts[host], until]
+        self._changed.clear()
+        return state
+
+
+def _last(times: dict[str, float]) -> float:
+    return max(times.values())
+
+
+class Waits:
+    """The waits of one run. Use it as a context manager, before the first request and until after the last commit.
+
+    Attributes:
+        then: called with a pace when `heard` has been.
+
+    Args:
+        path: the file for what no commit has remembered yet.
+        load_state: gives back a fact by its name, or the default.
+
+    Raises:
+        StorageError: the file cannot be opened or read.
+    """
+
+    def __init__(self, path: Path, client: Session, clock: Clock, load_state: Callable[[str, Any], Any]) -> None:
+        self.then: Callable[[str], None] | None = None
+        self._path = path
+        self._client = client
+        self._clock = clock
+        self._least = client.policy.min_interval
+        self._intervals: dict[str, float] = {}  # those that a later run would know of
+        self._trouble: OSError | None = None
+        with explained_files(path):
+            self._file = path.open("ab", buffering=0)
+            self._written = self._file.tell()  # bytes
+        self._taken = 0  # bytes of them that the commit under way makes superfluous
+        self._keep(load_state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def heard(self, pace: str) -> None:
+        """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
+        seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
+        known = max(self._intervals.get(pace, 0.0), self._least)
+        if interval > known or seconds > max(known, interval):
+            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval]) + "\n"
+            try:
+                self._written += self._file.write(line.encode("ascii"))
+            except OSError as error:
+                self._trouble = self._trouble or error
+            self._intervals[pace] = max(known, interval)
+        if self.then is not None:
+            self.then(pace)
+
+    def save_state(self, *, at_rest: bool) -> dict[str, Any]:
+        """What a later run has to know.
+
+        Args:
+            at_rest: whether this run sends nothing more.
+
+        Raises:
+            StorageError: what was heard could not be written.
+        """
+        with explained_files(self._path):
+            if self._trouble is not None:
+                raise self._trouble
+        wall = self._clock.wall()
+        waits = {
+            key: (wall + seconds, seconds)
+            for key, seconds in self._client.driver.gate.throttles.delays(self._clock.monotonic()).items()
+        }
+        self._taken = self._written
+        return {"waits": waits, "intervals": self._client.driver.gate.throttles.intervals(), "at_rest": at_rest}
+
+    def committed(self) -> None:
+        """What `save_state` gave last is durable."""
+        if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
+            with explained_files(self._path):
+                self._file.truncate(0)
+            self._written = self._taken = 0
+
+    def _keep(self, load_state: Callable[[str, Any], Any]) -> None:
+        """Have the client wait as the run before says."""
+        wall = self._clock.wall()
+        waits: dict[str, float] = {}
+        intervals: dict[str, float] = load_state("intervals", {})
+        heard = [(key, until, seconds, interval) for key, until, seconds, interval in self._lines()]
+        stated = [(key, until, seconds, 0.0) for key, (until, seconds) in load_state("waits", {}).items()]
+        for key, until, seconds, interval in stated + heard:
+            if until > wall:  # a clock that was set back makes no wait longer than it was
+                waits[key] = max(waits.get(key, 0.0), min(until - wall, seconds))
+            if interval > self._least:
+                intervals[key] = max(intervals.get(key, 0.0), interval)
+        others = 0.0
+        if not load_state("at_rest", True):
+            others = self._least
+            for key in waits.keys() | intervals.keys():
+                waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))
+        self._client.driver.gate.throttles.restore_delays(
+            waits, self._clock.monotonic(), intervals=intervals, others=others
+        )
+
+    def _lines(self) -> list[tuple[str, float, float, float]]:
+        """What was heard in the run before; a line that a crash cut short is none."""
+        found = []
+        with explained_files(self._path):
+            text = self._path.read_bytes()
+        for line in text.split(b"\n")[:-1]:
+            try:
+                key, until, seconds, interval = json.loads(line)
+                found.append((str(key), float(until), float(seconds), float(interval)))
+            except (ValueError, TypeError):
+                continue
+        return found

@@ -1,0 +1,288 @@
+"""What an answer means for the crawl: a redirect, a sitemap or a page is written down, and what it names is taken up.
+
+It reads what came and never asks for more. Whether an answer is a failure, and is tried again, is the fetcher's to say.
+Long work on the event loop goes on in short pieces, so that no site can hold up the others with much of it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from comity import urls
+from comity.crawler import admission, plugins, records, recrawl
+from comity.crawler.admission import URLFilter
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.duplicates import Duplicates, fingerprint_of
+from comity.crawler.plugins import Expanded, Plugins
+from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
+from comity.crawler.settings import CrawlSettings
+from comity.frontier import Entry, EntryKind, Visit
+from comity.net import Response
+from comity.policy import RobotsResult
+from comity.signals.links import Page, Refresh
+from comity.signals.robots_meta import RobotsMeta
+
+if TYPE_CHECKING:
+    from comity.crawler.rendering import Rendered
+
+LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
+
+
+class LongWork:
+    """Pieces of long work on one event loop: of those that were interrupted, one goes on at each turn of the loop."""
+
+    def __init__(self) -> None:
+        self._line = asyncio.Lock()
+
+    def stretch(self) -> "Stretch":
+        """A piece of work that begins now."""
+        return Stretch(self._line)
+
+
+class Stretch:
+    """One piece of long work. It asks now and then whether its time `is_over`, and then makes a `pause`."""
+
+    __slots__ = ("_began", "_line")
+
+    def __init__(self, line: asyncio.Lock) -> None:
+        self._line = line
+        self._began = perf_counter()
+
+    def is_over(self) -> bool:
+        return perf_counter() - self._began > LONGEST
+
+    async def pause(self) -> None:
+        """Until all others have had their turn."""
+        async with self._line:
+            await asyncio.sleep(0)
+        self._began = perf_counter()
+
+
+FEW = 8  # links taken up between two looks at the time
+MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A page of which the links were taken up, and which is to be kept now.
+
+    Attributes:
+        shown: the response, or the page after its scripts ran.
+        fingerprint: of its text, where near duplicates are looked for.
+    """
+
+    shown: Response
+    read: Page | None
+    meta: RobotsMeta
+    expanded: Expanded
+    fingerprint: int | None
+
+
+class PageProcessor:
+    """Reads the answers of one crawl.
+
+    Args:
+        agent: ours, as `robots` metas and headers may name it.
+        hands_out: whether a program wants the pages.
+        dates: whether the `lastmod` of sitemaps counts.
+        wake: called where a commit is wanted.
+        beside: for what takes long and needs nothing of the crawl's.
+    """
+
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        agent: str,
+        *,
+        plugins: Plugins,
+        duplicates: Duplicates,
+        url_filter: URLFilter,
+        buffer: CommitBuffer,
+        hands_out: bool,
+        dates: bool,
+        wake: Callable[[], None],
+        beside: Executor,
+    ) -> None:
+        self._settings = settings
+        self._agent = agent
+        self._plugins = plugins
+        self._duplicates = duplicates
+        self._filter = url_filter
+        self._buffer = buffer
+        self._hands_out = hands_out
+        self._dates = dates
+        self._wake = wake
+        self._beside = beside
+        self._long_work = LongWork()
+
+    async def sitemaps_of(self, url: str) -> None:
+        """Take up the sitemaps of a URL's site, once its robots.txt is known."""
+        stretch = self._long_work.stretch()
+        for candidate in self._filter.sitemaps_of(url):
+            self._filter.candidate(candidate)
+            await self._pause(stretch)
+
+    def robots(self, result: RobotsResult) -> None:
+        """A robots.txt was read."""
+        self._buffer.robots(result)
+        self._filter.robots_seen(result)
+
+    def redirect(self, entry: Entry, response: Response) -> None:
+        """Follow a redirect, in the turn of the URL that it leads to."""
+        target = urls.join(entry.url, response.location or "")
+        self._buffer.redirect(entry, response, target)
+        if entry.kind is EntryKind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
+            return  # sent to the front page, as if it were not there
+        if target is not None:
+            self._lead(entry, target)
+
+    def _lead(self, entry: Entry, target: str) -> None:
+        """Follow where a URL leads instead of it, or beside it, so many links from the start as it is itself."""
+        given = entry.depth == 0 and entry.kind is EntryKind.PAGE
+        if given:  # example.com -> www.example.com
+            self._filter.moved(entry.url, target)
+        exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
+        self._filter.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
+
+    async def sitemap(self, entry: Entry, response: Response) -> None:
+        """Take up what a sitemap or a feed names."""
+        stretch = self._long_work.stretch()
+        stated = []
+        empty = True
+        for candidate in admission.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
+            self._filter.candidate(candidate, hops=entry.hops + 1 if candidate.kind is EntryKind.SITEMAP else 0)
+            empty = False
+            if candidate.changed is not None:
+                stated.append((candidate.changed, self._filter.clean(candidate.url)))
+            await self._pause(stretch)
+        self._buffer.sitemap(entry, urls.host(entry.url), stated)
+        if not (empty and self.was_guess(entry)):  # a page that says "not found" with status 200, for instance
+            self._buffer.stats.sitemaps += 1
+
+    def may_list(self, entry: Entry) -> bool:
+        """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
+        return entry.kind is EntryKind.SITEMAP or (
+            self._settings.sitemaps
+            and (self._filter.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
+        )
+
+    def lists(self, entry: Entry, response: Response) -> bool:
+        """Whether an answer is a sitemap or a feed to be read: it was found as one, a robots.txt names it, or it was
+        given by hand and is one."""
+        if entry.kind is EntryKind.SITEMAP or not self._settings.sitemaps:
+            return entry.kind is EntryKind.SITEMAP
+        if self._filter.names(entry.url) and response.content_type not in HTML:
+            return True
+        return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
+
+    def was_guess(self, entry: Entry) -> bool:
+        """Whether a sitemap that is not there was looked for in a place nobody named; the next place has its turn."""
+        if not self._filter.is_guess(entry.url):
+            return False
+        candidate = admission.next_guess(entry.url)
+        if candidate is not None:
+            self._filter.candidate(candidate)
+        return True
+
+    async def take_up(self, entry: Entry, response: Response, rendered: "Rendered | None" = None) -> Taken:
+        """Read a page and take up what it names; `keep` it next.
+
+        Args:
+            rendered: the page after its scripts ran, which counts instead.
+
+        Raises:
+            PluginError: the expander failed; nothing of the page is taken up.
+        """
+        shown = response if rendered is None else rendered.shown(response)
+        read = read_response(response) if rendered is None else rendered.read(response)
+        meta = read_meta(response, read, agent=self._agent)
+        expanded = self._plugins.expand(shown)
+        if (named := plugins.following(read, expanded, response.url)) is not None:
+            await self._follow(entry, named, meta)
+        fingerprint = None
+        if read is not None and self._settings.duplicates == "near":
+            # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
+            make = partial(fingerprint_of, shown.body, read.encoding)
+            fingerprint = await asyncio.get_running_loop().run_in_executor(self._beside, make)
+        return Taken(shown, read, meta, expanded, fingerprint)
+
+    def keep(
+        self,
+        entry: Entry,
+        response: Response,
+        taken: Taken,
+        before: Visit | None = None,
+        rendered: "Rendered | None" = None,
+    ) -> None:
+        """Keep a page, unless it is as it was.
+
+        Args:
+            taken: what `take_up` made of it.
+            before: its last visit, in a refresh.
+            rendered: as for `take_up`; the response goes to the output as it is.
+        """
+        if before is not None and recrawl.is_same(before, response):
+            self._buffer.unchanged(entry, "content", before, response)
+            return
+        self.forget(before)
+        read, meta = taken.read, taken.meta
+        duplicate = self._duplicate(taken)
+        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        if rendered is not None:
+            record |= rendered.record(response)
+        self._buffer.page(entry, response, record, taken.expanded, before=before)
+        if self._hands_out:
+            self._buffer.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
+
+    def forget(self, before: Visit | None) -> None:
+        """What a page was counts no more: no other page repeats it from now on."""
+        if before is not None and before.digest is not None and self._settings.duplicates != "off":
+            self._duplicates.forget(before.url, before.digest)
+
+    async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
+        if page.refresh is not None and page.refresh.url != entry.url and self._follows(meta):
+            self._sent_on(entry, page.refresh)
+        # What is too deep is not even met: it may come up again nearer to the start.
+        if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
+            return
+        stretch = self._long_work.stretch()
+        for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
+            self._filter.candidate(candidate)
+            await self._pause(stretch)
+        links = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        for start in range(0, len(links), FEW):
+            self._filter.links(links[start : start + FEW], depth=entry.depth + 1)
+            await self._pause(stretch)
+
+    def _follows(self, meta: RobotsMeta) -> bool:
+        return self._settings.follow_nofollow or not meta.nofollow
+
+    def _sent_on(self, entry: Entry, refresh: Refresh) -> None:
+        """A page sends its reader on: a redirect where that is at once or the page was given, a link where it is not.
+
+        The HTML standard has browsers navigate after so many seconds; search engines take 0 for a redirect.
+        """
+        if refresh.seconds == 0 or entry.depth == 0:
+            self._lead(entry, refresh.url)
+        elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
+            self._filter.links((refresh.url,), depth=entry.depth + 1)
+
+    async def _pause(self, stretch: Stretch) -> None:
+        """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
+        if stretch.is_over():
+            await stretch.pause()
+            await self._buffer.until_below(MOST_FOUND, self._wake)
+
+    def _duplicate(self, taken: Taken) -> Duplicate | None:
+        if self._settings.duplicates == "off":
+            return None
+        canonical = taken.read.canonical if taken.read is not None else None
+        duplicate = self._duplicates.keep(
+            taken.shown.url, taken.shown.body, canonical=canonical, fingerprint=taken.fingerprint
+        )
+        self._buffer.stats.duplicates += duplicate is not None
+        return duplicate

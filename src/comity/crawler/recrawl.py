@@ -1,0 +1,133 @@
+"""A refresh of a finished crawl: how it begins, how and whether to ask for a page again, what changed.
+
+In one transaction the frontier forgets what it met, and keeps what it visited. What is known of the site stays (scope,
+traps, duplicates, waits); what is about this crawl's work begins anew (counts, budgets).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from comity.crawler.records import digest
+from comity.errors import StorageError
+from comity.frontier import Entry, EntryKind, Frontier, Visit, Visits, has_begun
+from comity.net import Response
+
+MARGIN: Final = 86_400.0
+"""Seconds that a stated change must lie before the last fetch: for a clock that is wrong, a zone that is not named, and
+a page that stood in a cache."""
+LONGEST_TRUST: Final = 30 * 86_400.0
+"""Seconds after a fetch for which a sitemap's word is taken: then the page is asked for, whatever the sitemap says."""
+GONE: Final = (404, 410)
+MOVED: Final = (301, 308)
+_LONGEST_VALIDATOR: Final = 1024  # characters of a header that is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """One refresh of a crawl.
+
+    Attributes:
+        number: counted from 1.
+        last: the id of the last visit when it began.
+        visits: what is known of earlier visits.
+        trusts_sitemaps: whether a sitemap's word is taken instead of asking for a page.
+    """
+
+    number: int
+    last: int
+    visits: Visits
+    trusts_sitemaps: bool
+
+    def before(self, entry: Entry) -> Visit | None:
+        """The last visit of a page's URL."""
+        return self.visits.of(entry.url) if entry.kind is EntryKind.PAGE else None
+
+    def spared(self, before: Visit, now: float) -> bool:
+        """Whether a page need not be asked for: a sitemap says that it has not changed since. `now` is Unix time."""
+        if not self.trusts_sitemaps or before.stated is None or before.digest is None or before.fetched is None:
+            return False
+        return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
+
+
+def visited(response: Response, *, depth: int) -> Visit:
+    """What is to be known of a page that is kept, should it be asked for again."""
+    headers, fetched = response.headers, round(response.fetched_at, 3)
+    etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
+    return Visit(response.url, depth, digest(response.body), fetched, fetched, etag, modified)
+
+
+def confirmed(before: Visit, response: Response | None) -> Visit:
+    """The same of a page that has not changed; what its validators are now may be said anew (RFC 9110, 15.4.5)."""
+    if response is None:
+        return before
+    now = visited(response, depth=before.depth)
+    if response.status == 304:
+        now = replace(now, etag=now.etag or before.etag, modified=now.modified or before.modified)
+    return replace(now, digest=before.digest, kept=before.kept)
+
+
+def conditions(before: Visit | None) -> Mapping[str, str]:
+    """Request headers that ask for a page only if it has changed (RFC 9110, 13.1)."""
+    headers: dict[str, str] = {}
+    if before is not None and before.digest is not None:
+        if before.etag is not None:
+            headers["If-None-Match"] = before.etag
+        if before.modified is not None:
+            headers["If-Modified-Since"] = before.modified
+    return headers
+
+
+def is_same(before: Visit | None, response: Response) -> bool:
+    """Whether a page has the content that it had."""
+    return before is not None and before.digest == digest(response.body)
+
+
+def _validator(value: str | None) -> str | None:
+    """A header that can be kept and sent as it is; None where it is missing or no server would mean it."""
+    if value and len(value) <= _LONGEST_VALIDATOR and value.isascii() and value.isprintable():
+        return value
+    return None
+
+
+ENDED: Final = "ended"
+"""The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
+FINISHED: Final = "finished"
+_FACT: Final = "refresh"
+_FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
+
+
+def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool) -> Refresh | None:
+    """The refresh under way in a folder; None while the first crawl is.
+
+    Args:
+        begin: whether a new one is wanted.
+
+    Raises:
+        StorageError: it cannot begin, because the crawl or the refresh before it has not ended.
+    """
+    now: dict[str, int] = frontier.load_state(_FACT, {"number": 0, "last": 0})
+    if begin:
+        if frontier.load_state(ENDED) != FINISHED:
+            raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
+        if frontier.load_state("stats", {}).get("pages") and not frontier.visits.any():
+            raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
+
+        def save(last: int) -> dict[str, Any]:
+            now.update(number=now["number"] + 1, last=last)
+            return {_FACT: now, ENDED: None}
+
+        frontier.begin_again(forget=_FORGOTTEN, save=save)
+    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
+
+
+def check_begun(folder: Path, wanted: str) -> None:
+    """Raises StorageError where there is no crawl to do with what is wanted."""
+    frontier = folder / "frontier.sqlite"
+    if not has_begun(frontier):
+        if frontier.exists():
+            raise StorageError(
+                f"{folder} holds no crawl yet: it was stopped before it began", hint="give its URLs to start it"
+            )
+        raise StorageError(f"{folder} holds no crawl to {wanted}", hint="give the URLs to start one from")

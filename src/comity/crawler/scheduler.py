@@ -1,0 +1,350 @@
+"""Whose turn it is: fetches are started for hosts that are ready, in the order of each host's queue.
+
+A heap orders hosts by the time they are ready; nothing is polled. Times are the client's monotonic clock. A host with
+an interval has one request at a time, and so have hosts that share a pace. When a host may be asked again is the gate's
+to say; whether anything may be started at all is the crawler's.
+
+Where the number of pages is limited, sitemaps are read only as far as they are needed: a sitemap has its turn when
+fewer pages wait than may be kept, one at a time, so that what it names counts for the next; and no more sitemaps are
+asked for than pages may be kept. So a limit on pages is one on requests too, but for robots.txt, redirects and what
+fails.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection
+
+from comity.crawler.commit import CommitBuffer
+from comity.crawler.fetcher import Fetcher, Host
+from comity.crawler.limits import Quota
+from comity.crawler.recrawl import Refresh
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.stats import Stats
+from comity.frontier import Entry, EntryKind, Frontier
+from comity.net import Clock, Session
+
+
+class Alarm:
+    """What wakes one loop. `set` may be called at any time, before the sleep too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._event = asyncio.Event()
+        self.set = self._event.set
+
+    async def sleep(self, seconds: float) -> None:
+        """Until something happens, at most `seconds`."""
+        if not self._event.is_set() and seconds > 0:
+            waking = asyncio.ensure_future(self._event.wait())
+            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+            try:
+                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waking.cancel()
+                sleeping.cancel()
+        elif not self._event.is_set():
+            await asyncio.sleep(0)
+        self._event.clear()
+
+
+class Hosts:
+    """All hosts that have or had work."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, Host] = {}
+        self._heap: list[tuple[float, int, Host]] = []
+        self._order = 0
+
+    def of(self, name: str) -> Host:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = Host(name)
+        return host
+
+    def all(self) -> list[Host]:
+        return list(self._hosts.values())
+
+    def push(self, host: Host, ready_at: float) -> None:
+        """Have a host come up at a time; does nothing where it is due to come up already."""
+        if not host.in_heap:
+            host.in_heap = True
+            self._order += 1  # among equals, first come first served
+            heapq.heappush(self._heap, (ready_at, self._order, host))
+
+    def pop_ready(self, now: float) -> Host | None:
+        """The host that has been ready longest, if any is."""
+        if self._heap and self._heap[0][0] <= now:
+            host = heapq.heappop(self._heap)[2]
+            host.in_heap = False
+            return host
+        return None
+
+    def first(self) -> Host | None:
+        """The host that becomes ready next."""
+        return self._heap[0][2] if self._heap else None
+
+    def next_time(self) -> float | None:
+        """When the next host becomes ready."""
+        return self._heap[0][0] if self._heap else None
+
+
+def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
+    """What of a host's next URLs may have its turn in a refresh: sitemaps come before the pages they may speak of.
+
+    Args:
+        waiting: sitemaps first.
+        unread: whether sitemaps were found, or read, that are not committed yet.
+    """
+    if not refresh.trusts_sitemaps:
+        return waiting
+    if host.delay is None:  # its robots.txt, which names its sitemaps, is asked for in the turn of one URL
+        return waiting[:1]
+    sitemaps = [entry for entry in waiting if entry.kind is EntryKind.SITEMAP]
+    return sitemaps or ([] if unread or host.sitemaps else waiting)
+
+
+def needed(
+    frontier: Frontier, host: Host, but_not: Collection[int], *, room: int, most: int, lists: int, unread: bool
+) -> tuple[list[Entry], bool]:
+    """What has its turn next, and whether nothing else waits that may have it before the next commit.
+
+    Args:
+        room: pages that may still be kept.
+        most: URLs held in memory.
+        lists: sitemaps that may still be asked for.
+        unread: whether one is under way, or was read and is not committed yet: what it names may be enough.
+    """
+    pages = frontier.waiting(host.name, but_not=but_not, most=most, kind=EntryKind.PAGE)
+    sitemaps = (
+        frontier.waiting(host.name, but_not=but_not, most=1, kind=EntryKind.SITEMAP) if lists and not unread else []
+    )
+    enough = len(pages) >= min(room, most)
+    return pages if enough else sitemaps + pages, len(pages) < most and not sitemaps and not unread
+
+
+REFILL = 256  # URLs of one host held in memory
+REFILL_PACED = 16  # where there is an interval between two of them
+SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
+
+
+class Scheduler:
+    """The hosts of one run and the fetches under way.
+
+    Attributes:
+        tasks: fetches under way.
+        broken: the first error that ends the crawl.
+
+    Args:
+        wake: called when a fetch is over.
+    """
+
+    def __init__(self, settings: CrawlSettings, clock: Clock, wake: Callable[[], None]) -> None:
+        self.hosts = Hosts()
+        self.tasks: set[asyncio.Task[Entry | None]] = set()
+        self.broken: BaseException | None = None
+        self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
+        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
+        self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self._is_shared = False  # whether hosts may share a pace at all
+        self._settings = settings
+        self._clock = clock
+        self._wake = wake
+        # Known when the crawl starts:
+        self._frontier: Frontier
+        self._client: Session
+        self._fetcher: Fetcher
+        self._quota: Quota
+        self._buffer: CommitBuffer
+        self._stats: Stats
+        self._refresh: Refresh | None
+
+    def began(
+        self,
+        frontier: Frontier,
+        client: Session,
+        fetcher: Fetcher,
+        quota: Quota,
+        buffer: CommitBuffer,
+        stats: Stats,
+        refresh: Refresh | None,
+    ) -> None:
+        """The crawl starts with these."""
+        self._frontier = frontier
+        self._client = client
+        self._fetcher = fetcher
+        self._quota = quota
+        self._buffer = buffer
+        self._stats = stats
+        self._refresh = refresh
+        self._is_shared = client.policy.pace_by != "host"
+        if self._is_shared:
+            client.driver.on_report = self._release
+
+    def is_full(self, now: float) -> bool:
+        """Whether no fetch may be started now.
+
+        Slow hosts hold up nobody: what takes long, or goes to a host that failed before, counts only towards the
+        connections that there may be.
+        """
+        resting = self._fetcher.resting
+        while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
+            del self._quick[oldest[0]]
+        most = max(self._settings.concurrency, self._client.settings.connections)
+        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
+
+    def is_idle(self, now: float) -> bool:
+        """Whether no host comes up in this run: none has work, or all are to be left alone for longer than it waits."""
+        ready, longest = self.hosts.next_time(), self._settings.longest_wait
+        return ready is None or (longest is not None and ready > now + longest)
+
+    def put_off(self, now: float) -> str | None:
+        """Why hosts that have work wait for a later run, in words; None where none does."""
+        host, ready = self.hosts.first(), self.hosts.next_time()
+        if host is None or ready is None or not self.is_idle(now):
+            return None
+        waits = f"{host.name} is to be left alone for another {span(ready - now)}"
+        return f"{waits}, all else with work for longer; a run waits {span(self._settings.longest_wait or 0.0)}"
+
+    def go_on(self) -> None:
+        """Give every host of which URLs wait its turn."""
+        for name in self._frontier.hosts():
+            self.hosts.push(self.hosts.of(name), 0.0)
+
+    def found(self, name: str) -> None:
+        """More of a host's URLs wait in the frontier."""
+        host = self.hosts.of(name)
+        host.drained = False
+        self.again(host)
+
+    def serve(self, host: Host, now: float) -> None:
+        """Start the next request of a host that is ready."""
+        ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
+        if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
+            self.hosts.push(host, ready_at)
+            return
+        used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
+        if used_up or (not host.queue and not self._refill(host)):
+            if self._parked:
+                self._next(self._client.driver.gate.pace_of(host.name) or host.name)
+            return
+        if self._is_shared and not self._takes_pace(host):
+            return
+        entry = host.queue.popleft()
+        known = self._fetcher.knows(host, entry)
+        host.under_way.add(entry.id)
+        host.sitemaps += entry.kind is EntryKind.SITEMAP
+        self._quota.started(host.name, now, lists=known and entry.kind is EntryKind.SITEMAP)
+        work = self._fetcher.fetch if known else self._fetcher.learn
+        task = asyncio.get_running_loop().create_task(work(host, entry))
+        self.tasks.add(task)
+        if not host.failing:
+            self._quick[task] = now
+        task.add_done_callback(lambda task: self._fetched(task, host, entry))
+        self.again(host)
+
+    def _refill(self, host: Host) -> bool:
+        if host.drained:
+            return False
+        taken = host.under_way | self._buffer.settled()
+        most = REFILL_PACED if _is_paced(host) else REFILL
+        room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
+        unread = host.sitemaps > 0 or self._buffer.unread(host.name)
+        if room is not None and lists is not None and self._refresh is None:
+            waiting, host.drained = needed(
+                self._frontier, host, taken, room=room, most=most, lists=lists, unread=unread
+            )
+            host.queue.extend(waiting)
+            return bool(waiting)
+        kind = EntryKind.PAGE if lists == 0 else None
+        waiting = self._frontier.waiting(host.name, but_not=taken, most=most, kind=kind)
+        host.drained = len(waiting) < most
+        if self._refresh is not None:
+            met, waiting = waiting, in_turn(self._refresh, host, waiting, unread=unread)
+            if lists and waiting and waiting[0].kind is EntryKind.SITEMAP:
+                waiting = waiting[:lists]
+            host.drained = host.drained and waiting is met
+        host.queue.extend(waiting)
+        return bool(waiting)
+
+    def _takes_pace(self, host: Host) -> bool:
+        """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
+        pace = self._client.driver.gate.pace_of(host.name)
+        if pace is None or not _is_paced(host):
+            return True
+        if self._holders.setdefault(pace, host) is host:
+            return True
+        host.in_heap = True
+        self._parked.setdefault(pace, deque()).append(host)
+        return False
+
+    def _release(self, pace: str) -> None:
+        """The next of those that share a pace may have its turn: a request was answered, or there will be none."""
+        if self._holders.pop(pace, None) is not None:
+            self._next(pace)
+
+    def _next(self, pace: str) -> None:
+        """Have the next host that is parked come up, unless another has the turn."""
+        parked = self._parked.get(pace, deque())
+        while parked and pace not in self._holders:
+            following = parked.popleft()
+            following.in_heap = False
+            self.again(following)
+            if following.in_heap:
+                return
+        if not parked:
+            self._parked.pop(pace, None)
+
+    def again(self, host: Host) -> None:
+        """Have a host come up again, if it has work and room."""
+        if host.in_heap or (not host.queue and host.drained):
+            return
+        if self._quota.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
+            return  # what waits stays in the frontier for a later run with a higher limit
+        if _is_paced(host):  # one at a time; the wait is counted once
+            if host.under_way:
+                return
+            ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
+            self._stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
+            self.hosts.push(host, ready_at)
+        elif len(host.under_way) < self._settings.per_host:
+            self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
+
+    def _fetched(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
+        self.tasks.discard(task)
+        self._quick.pop(task, None)
+        host.under_way.discard(entry.id)
+        host.sitemaps -= entry.kind is EntryKind.SITEMAP
+        if (
+            self._holders
+            and self._holders.get(pace := self._client.driver.gate.pace_of(host.name) or host.name) is host
+        ):
+            self._release(pace)
+        self._wake()
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            self.broken = self.broken or error
+            return
+        # Only now may the URL be taken again: before, it would have been under way twice.
+        if (left := task.result()) is not None:
+            if left.attempts > entry.attempts:
+                host.queue.append(left)
+            elif self._refresh is None:
+                host.queue.appendleft(left)
+            else:
+                host.drained = False  # it waits in the frontier, behind the sitemaps just found
+        self.again(host)
+
+
+def span(seconds: float) -> str:
+    """A time in words, such as `90 minutes`."""
+    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
+    return f"{seconds:.0f} s"
+
+
+def _is_paced(host: Host) -> bool:
+    """Whether a host has one fetch at a time. It has until its robots.txt is known."""
+    return host.delay is None or host.delay > 0

@@ -1,0 +1,222 @@
+"""What a crawl covers: by host, domain or path prefix, by patterns, by depth; and why.
+
+Values in, values out: it never asks a site and never fetches the list of public suffixes (a copy comes with
+publicsuffixlist). Whether robots.txt allows a URL is not its question.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from comity import urls
+from comity.domains import registrable
+from comity.errors import InvalidSetting
+from comity.robots._making import matcher
+from comity.robots._match import Matcher
+from comity.robots._path import FORMS, normalised, path_of
+
+Breadth = Literal["host", "domain", "prefix", "any"]
+BREADTHS: tuple[Breadth, ...] = ("host", "domain", "prefix", "any")
+_FORM = FORMS["rfc9309"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeVerdict:
+    """Whether a URL is in scope, and one sentence that says why."""
+
+    inside: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a crawl covers.
+
+    Attributes:
+        by: how far it reaches from the URLs given: `host`, `domain` (the registrable domain by the public suffix
+            list, with all its hosts), `prefix` (the directory of the given URL, by http and https) or `any`.
+        given: the URLs, in normal form, that it lies around; `around` adds to them.
+        include: patterns of which a URL must match one, where there are any.
+        exclude: patterns of which it may match none. Exclusion is stronger.
+        max_depth: links from a given URL at most; None for no limit.
+
+    A pattern is written as in robots.txt: a path and query that a URL's must begin with, `*` for any run of characters,
+    `$` for the end. One that begins with `http` is compared with the whole URL.
+
+    Raises:
+        InvalidSetting: a field has a value that is not allowed.
+    """
+
+    by: Breadth = "host"
+    given: frozenset[str] = frozenset()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_depth: int | None = None
+    _anchors: frozenset[str] = field(init=False, repr=False, compare=False)
+    _include: "_Patterns" = field(init=False, repr=False, compare=False)
+    _exclude: "_Patterns" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check(self.by, self.include, self.exclude)
+        object.__setattr__(self, "_anchors", frozenset(_anchor(self.by, url) for url in self.given))
+        object.__setattr__(self, "_include", _Patterns(self.include))
+        object.__setattr__(self, "_exclude", _Patterns(self.exclude))
+
+    def judge(self, url: str, *, depth: int = 0) -> ScopeVerdict:
+        """Whether a URL in normal form is in scope."""
+        if self.max_depth is not None and depth > self.max_depth:
+            return ScopeVerdict(False, f"it is {depth} links from the start; the limit is {self.max_depth}")
+        if (place := self._place(url)) is None:
+            return ScopeVerdict(False, self._elsewhere(url))
+        if (pattern := self._exclude.match(url)) is not None:
+            return ScopeVerdict(False, f"the pattern {pattern} excludes it")
+        if not self.include:
+            return ScopeVerdict(True, f"it is {place}")
+        if (pattern := self._include.match(url)) is not None:
+            return ScopeVerdict(True, f"it is {place} and the pattern {pattern} includes it")
+        return ScopeVerdict(False, "no pattern includes it")
+
+    def holds(self, url: str, *, depth: int = 0) -> bool:
+        """Whether a URL in normal form is in scope; `judge` without the sentence, for the many."""
+        if self.max_depth is not None and depth > self.max_depth:
+            return False
+        if (urls.host(url) not in self._anchors) if self.by == "host" else (self._place(url) is None):
+            return False
+        if self.exclude and self._exclude.match(url) is not None:
+            return False
+        return not self.include or self._include.match(url) is not None
+
+    def reaches(self, url: str) -> bool:
+        """Whether a document that only names URLs (a sitemap, a feed) may be read: on any host of the scope."""
+        if self.by == "prefix":
+            authority = _rest(urls.origin(url)) + "/"
+            return any(anchor.startswith(authority) for anchor in self._anchors)
+        return self._place(url) is not None
+
+    def around(self, *given: str) -> Self:
+        """The scope that covers these URLs too."""
+        new = frozenset(given)
+        return self if new <= self.given else replace(self, given=self.given | new)
+
+    def widened(self, given: Iterable[str]) -> Self:
+        """The scope that covers these URLs too; of those that lie in the same place it remembers one."""
+        new = {anchor: url for url in given if (anchor := _anchor(self.by, url)) not in self._anchors}
+        return self.around(*new.values())
+
+    def moved(self, origin: str, target: str) -> Self:
+        """The scope after a given URL redirected: example.com to www.example.com, for instance.
+
+        By prefix, a redirect may lead deeper but never widens the scope to a directory above the one that was given.
+        Where it shows that the URL given named a directory (`/manual/en` leads to `/manual/en/`), that is the prefix.
+        """
+        if self.by == "prefix":
+            path = urls.path_and_query(origin).partition("?")[0]
+            if not path.endswith("/") and urls.path_and_query(target).startswith(f"{path}/"):
+                named = _rest(origin).partition("?")[0]
+                given = frozenset(url for url in self.given if _rest(url).partition("?")[0] != named)
+                directories = {urls.origin(url) + path + "/" for url in (origin, target)}
+                return replace(self, given=given | directories)
+        if self.by == "prefix" and _anchor("prefix", target).count("/") < _anchor("prefix", origin).count("/"):
+            target = urls.origin(target) + urls.path_and_query(origin)
+        return self.widened((target,))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it; `from_dict` reads it again."""
+        return {
+            "by": self.by,
+            "given": sorted(self.given),
+            "include": list(self.include),
+            "exclude": list(self.exclude),
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], *, max_depth: int | None = None) -> Self:
+        return cls(
+            by=value["by"],
+            given=frozenset(value["given"]),
+            include=tuple(value["include"]),
+            exclude=tuple(value["exclude"]),
+            max_depth=max_depth,
+        )
+
+    def _place(self, url: str) -> str | None:
+        """Which anchor covers a URL, in words; None where none does."""
+        match self.by:
+            case "host":
+                host = urls.host(url)
+                return f"on {host}" if host in self._anchors else None
+            case "domain":
+                domain = registrable(urls.host(url))
+                return f"on {domain}" if domain in self._anchors else None
+            case "prefix":
+                rest = _rest(url).partition("?")[0]
+                end = rest.find("/")
+                while end >= 0 and rest[: end + 1] not in self._anchors:
+                    end = rest.find("/", end + 1)
+                return f"below {rest[: end + 1]}" if end >= 0 else None
+            case "any":
+                return "on the web"
+
+    def _elsewhere(self, url: str) -> str:
+        anchors = sorted(self._anchors)
+        named = ", ".join(anchors[:3]) + (f" and {len(anchors) - 3} more" if len(anchors) > 3 else "")
+        where = "below" if self.by == "prefix" else "on"
+        return f"it is not {where} {named}" if anchors else "the scope is empty"
+
+
+def check(by: object, include: Sequence[str], exclude: Sequence[str]) -> None:
+    """Raises InvalidSetting where a scope of these cannot be made."""
+    if by not in BREADTHS:
+        raise InvalidSetting(f"scope: {by!r} is not one of {', '.join(BREADTHS)}")
+    for name, patterns in (("include", include), ("exclude", exclude)):
+        if not isinstance(patterns, tuple):
+            raise InvalidSetting(f"{name}: {patterns!r} is not a tuple of patterns")
+        for pattern in patterns:
+            if not isinstance(pattern, str) or not pattern.startswith(("/", "*", "http://", "https://")):
+                raise InvalidSetting(
+                    f"{name}: {pattern!r} is no pattern: one begins with /, with * or, for whole URLs, with http"
+                )
+
+
+def _anchor(by: Breadth, url: str) -> str:
+    match by:
+        case "host":
+            return urls.host(url)
+        case "domain":
+            return registrable(urls.host(url))
+        case "prefix":
+            rest = _rest(url).partition("?")[0]
+            return rest[: rest.rindex("/") + 1]
+        case "any":
+            return "*"
+
+
+def _rest(url: str) -> str:
+    """What follows the scheme."""
+    return url[url.index("//") + 2 :]
+
+
+class _Patterns:
+    """Patterns as robots.txt knows them, asked all at once: the cost follows the URL's length, not their number."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = tuple(patterns)
+        self._whole = self._matcher(http=True)
+        self._paths = self._matcher(http=False)
+
+    def match(self, url: str) -> str | None:
+        """The first pattern written that matches a URL."""
+        rank = 0
+        if self._paths is not None:
+            rank = self._paths.best(path_of(url, _FORM, False))
+        if self._whole is not None:
+            octets = url.encode("utf-8", "surrogatepass")
+            rank = max(rank, self._whole.best(normalised(octets, _FORM, False)))
+        return self._patterns[-rank] if rank else None
+
+    def _matcher(self, *, http: bool) -> Matcher | None:
+        ranks: dict[bytes, int] = {}
+        for number, pattern in enumerate(reversed(self._patterns), 1):
+            if pattern.startswith("http") is http:
+                ranks[normalised(pattern.encode("utf-8", "surrogatepass"), _FORM, True)] = number
+        return matcher(ranks, _FORM, False, True, False) if ranks else None

@@ -1,0 +1,195 @@
+"""The sink as the crawler holds it: picked by name or given, opened where it stopped, its errors explained.
+
+It keeps the sink's name beside its marker, so that a crawl begun in one format is never continued in another.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+from comity.crawler import plugins
+from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
+from comity.crawler.stored import Stored
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier import Frontier
+from comity.frontier.durable import disk_error
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A sink of ours.
+
+    Attributes:
+        module, member: where its class is, imported late.
+        where: which file holds the records of channel `{}`, in words.
+        owns: patterns of all files and folders that it writes, cuts back or removes.
+        reader: the function of the module that reads it back.
+    """
+
+    module: str
+    member: str
+    where: str
+    owns: tuple[str, ...]
+    reader: str = "read_back"
+
+
+FORMATS = {
+    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl"),
+    "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz",)),
+    "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}-*.parquet", ("{}-[0-9]*.*",)),
+    "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
+    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),
+}
+DEFAULT = "jsonl"
+LEDGER = "ledger.jsonl"  # beside every output
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sink and the name by which a later run finds it again."""
+
+    name: str
+    sink: Sink
+
+
+def named(given: Sink | str) -> Named:
+    """A sink that was given, or made by its name.
+
+    Raises:
+        InvalidSetting: there is none, it has not the shape of one, or a library that it needs is not installed.
+    """
+    if isinstance(given, str):
+        return Named(given, make(given))
+    name = plugins.name_of(given)
+    return Named(name, plugins.checked(given, "sink", name))
+
+
+def make(name: str) -> Sink:
+    """The sink of that format, or the plug-in `MODULE:NAME`.
+
+    Raises:
+        InvalidSetting: there is none, or a library that it needs is not installed.
+    """
+    if ":" in name:
+        plugin: Sink = plugins.load(name, "sink")
+        return plugin
+    if name not in FORMATS:
+        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor a plug-in's MODULE:NAME")
+    sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
+    return sink
+
+
+def read_back(folder: Path, name: str) -> Iterator[Stored]:
+    """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
+
+    Raises:
+        StorageError: a file cannot be read.
+        InvalidSetting: a library that the format needs is not installed.
+    """
+    records: Iterator[Stored] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(folder)
+    return records
+
+
+class SinkRunner:
+    """One crawl's sink, from opening to closing. All of its methods run in one thread: a sink may hold what must not
+    leave the thread that made it, such as a connection of sqlite3.
+
+    Args:
+        given: a format's name or a sink as `named` gives it; None for the one the crawl was begun with.
+        frontier: remembers the sink's name from before it is opened, and what `flush` returned at the last commit.
+
+    Raises:
+        InvalidSetting: there is no such sink.
+        StorageError: the crawl was begun with another one, it cannot be opened, or what it would write to is there and
+            is not the crawl's.
+
+    Attributes:
+        pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
+    """
+
+    def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
+        stored = frontier.load_state("sink", {})
+        begun = stored.get("name")
+        if given is None:
+            given = begun or DEFAULT
+        self.name = given if isinstance(given, str) else given.name
+        if "committed" in stored and begun != self.name:
+            raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
+        self._folder = folder
+        self._sink = make(given) if isinstance(given, str) else given.sink
+        if "committed" not in stored:
+            if begun != self.name:  # else it was looked at then, and what is there now is ours
+                with self._explaining("look at its folder"):
+                    check_free(folder, self.name, *([] if begun else [LEDGER]))
+            frontier.save_state("sink", {"name": self.name})
+        self._committed = stored.get("committed")
+        self.pending = 0
+
+    @contextmanager
+    def opened(self, thread: Executor) -> Iterator[Self]:
+        """While it is open; `thread` has one thread, in which everything else is to be called too.
+
+        Raises:
+            StorageError: it cannot be opened, or closed.
+        """
+
+        def there(what: str, method: Callable[[], None]) -> None:
+            with self._explaining(what):
+                thread.submit(method).result()
+
+        try:
+            there("open its output", lambda: self._sink.open(self._folder, self._committed))
+            yield self
+        except BaseException:
+            with suppress(StorageError):  # what stopped the crawl says more than what follows from it
+                there("close its output", self._sink.close)
+            raise
+        there("close its output", self._sink.close)
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
+        with self._explaining("take a record"):
+            self._sink.add(channel, record, answer)
+            self.pending = self._sink.pending
+
+    def flush(self, *, final: bool = False) -> dict[str, Any]:
+        with self._explaining("write"):
+            marker = self._sink.flush(final=final)
+            json.dumps(marker)
+            self.pending = self._sink.pending
+            return {"name": self.name, "committed": marker}
+
+    @contextmanager
+    def _explaining(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except OSError as error:
+            raise disk_error(error, self._folder) from error
+        except Exception as error:
+            raise StorageError(
+                f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
+                hint="what was committed is safe: mend it, then run again with --resume",
+            ) from error
+
+
+def check_free(folder: Path, name: str, *others: str) -> None:
+    """Raises StorageError where a format, or one of the files named, would write over what somebody has there."""
+    owned = FORMATS[name].owns if name in FORMATS else ()
+    for pattern in dict.fromkeys((*(each.format(channel) for each in owned for channel in CHANNELS), *others)):
+        for path in sorted(folder.glob(pattern)):
+            if any(path.iterdir()) if path.is_dir() else path.stat().st_size:
+                raise StorageError(
+                    f"{path} is there already, and would be written over",
+                    hint="choose another folder with -o, or move it away",
+                )
+
+
+def _go_on(begun: str) -> str:
+    return f"go on with {begun}, or choose another folder"

@@ -1,0 +1,170 @@
+"""Reading back what a crawl wrote, for those who check it: JSON Lines, and one shape for the records of every format.
+
+Each format's module has a function that gives its records one at a time. Nobody vouches for the files: what cannot be
+read comes back as a problem in words.
+"""
+
+import base64
+import binascii
+import codecs
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from comity.crawler.sinks import Channel
+from comity.errors import InputError
+
+LONGEST = 256 * 1024 * 1024  # bytes of one line
+_LARGEST = 1e15  # of a number; times are Unix seconds
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """One line of a file: its number, counted from 1, where it starts, its record or what is wrong, and its bytes."""
+
+    number: int
+    offset: int
+    record: JsonObject
+    problem: str | None = None
+    data: bytes = b""
+
+
+def read_lines(path: Path) -> Iterator[JsonLine]:
+    """The lines of a file, one at a time.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            offset = 0
+            number = 0
+            while data := file.readline(LONGEST):
+                number += 1
+                record, problem = load(data)
+                yield JsonLine(number, offset, record, problem, data)
+                offset += len(data)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def load(data: bytes) -> tuple[JsonObject, str | None]:
+    """The record that a line holds; an empty one, and why, where it holds none."""
+    if not data.endswith(b"\n"):
+        return {}, "the line is cut short"
+    try:
+        record = json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return {}, "the line is not JSON"
+    return (record, None) if isinstance(record, dict) else ({}, "the line is not a JSON object")
+
+
+def wrong_field(record: Mapping[str, Any], shape: Mapping[str, tuple[type, ...]]) -> str | None:
+    """The name of the first field that is missing or not of its type."""
+    for name, kinds in shape.items():
+        if name not in record or not _fits(record[name], kinds):
+            return name
+    return None
+
+
+def _fits(value: object, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in kinds
+    if isinstance(value, int):
+        return (int in kinds or float in kinds) and abs(value) < _LARGEST
+    return isinstance(value, kinds) and (not isinstance(value, float) or abs(value) < _LARGEST)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+CHECKED: Final[tuple[Channel, ...]] = (
+    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots",
+)  # fmt: skip
+_MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_MALFORMED = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One record of an output.
+
+    Attributes:
+        channel: None where a file is damaged so that this cannot be told.
+        file: its name, in the crawl's folder.
+        number: of the record in that file, counted from 1; None: the file is not there.
+        record: as it was written, with `decision` as in JSON Lines; without body.
+        intact: whether the body kept is the one that `sha256` names; None where that cannot be told, since there is
+            none, or only a text that is not spelt as it was served, or was rendered.
+        problem: what is wrong with it.
+    """
+
+    channel: Channel | None
+    file: str
+    number: int | None
+    record: dict[str, Any] = field(default_factory=dict)
+    intact: bool | None = None
+    problem: str | None = None
+
+
+def absent(file: str, channel: Channel | None = None) -> Stored:
+    """A file that should be there is not."""
+    return Stored(channel, file, None)
+
+
+def from_lines(path: Path, channel: Channel) -> Iterator[Stored]:
+    """The records of a file of JSON Lines.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    if not path.exists():
+        yield absent(path.name, channel)
+        return
+    for line in read_lines(path):
+        problem = line.problem
+        intact = None if problem else is_intact(line.record)
+        yield Stored(channel, path.name, line.number, line.record, intact, problem)
+
+
+def is_intact(record: Mapping[str, Any]) -> bool | None:
+    """Whether the body in a record, as bytes, as base64 or as text, has the hash that the record names."""
+    sha256 = record.get("sha256")
+    body: object = record.get("body_bytes")
+    if (encoded := record.get("body_base64")) is not None:
+        try:
+            body = base64.b64decode(str(encoded), validate=True)
+        except (binascii.Error, ValueError):
+            return False
+    if isinstance(body, bytes):
+        return hashlib.sha256(body).hexdigest() == sha256 or (sha256 is None and not body)
+    text = record.get("body")
+    if isinstance(text, str) and record.get("rendered"):  # made here: the ledger knows only what was served
+        made = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return None if made == record.get("rendered_sha256") else False
+    return _is_spelt(text, record.get("encoding"), sha256) if isinstance(text, str) else None
+
+
+def _is_spelt(text: str, encoding: object, sha256: object) -> bool | None:
+    """Whether a text is that of a body, which was served in some encoding."""
+    bodies = [text.encode("utf-8", "surrogatepass")]
+    codec = None
+    if isinstance(encoding, str):
+        with suppress(LookupError, ValueError):
+            codec = codecs.lookup(encoding).name
+    if isinstance(encoding, str) and codec not in (None, "utf-8"):
+        try:
+            bodies.append(text.encode(encoding))
+        except (LookupError, UnicodeError):  # LookupError: of a codec that is for no text
+            return None
+    if any(hashlib.sha256(mark + body).hexdigest() == sha256 for body in bodies for mark in _MARKS):
+        return True
+    exact = codec in ("utf-8", "utf-16-le", "utf-16-be")  # one way to spell a text
+    return False if exact and _MALFORMED not in text else None

@@ -1,0 +1,182 @@
+"""The robots.txt files: one that is asked for, over its redirects, and what is known of each origin's. Sans-I/O."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from comity import urls
+from comity.gate.steps import FetchRobots
+from comity.http import REDIRECTS
+from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
+from comity.policy.presets import DAY
+from comity.policy.robots_result import combined
+
+MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
+MOST_ORIGINS: Final = 100_000
+OVERHEAD: Final = 2048  # bytes that an origin costs beside its file
+
+
+class RobotsRequest:
+    """What a FetchRobots step asks for: ask `url` with `headers`, hand in the answer, until a result comes.
+
+    It goes by RFC 9309, 2.3.1.2: the result governs the origin that was asked for, wherever the redirects lead.
+
+    Attributes:
+        url: what to ask for next.
+    """
+
+    def __init__(self, policy: Policy, step: FetchRobots) -> None:
+        self.url = step.url
+        self._policy = policy
+        self._step = step
+        self._passed: list[str] = []
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Conditions that spare the transfer of a copy at hand that is still current."""
+        cached = self._step.cached
+        return cached.validators if cached is not None and cached.url == self.url else {}
+
+    def answered(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
+    ) -> RobotsResult | None:
+        """What came of it; None: ask `url` now.
+
+        Args:
+            headers: of the answer, names in any case.
+            at: Unix time in seconds.
+            cut: whether the body went on where reading it was left off.
+        """
+        headers = combined(headers)
+        if status == 304 and self.headers and self._step.cached is not None:
+            return self._step.cached.renewed(self._policy, headers, at)
+        problem = None
+        if status in REDIRECTS:
+            location = headers.get("location", "")
+            target = urls.join(self.url, location)
+            if target is None:
+                problem = f"redirects to {location!r:.200}, which is no web address"
+            elif target in self._passed or target == self.url:
+                problem = "redirects in a loop"
+            elif len(self._passed) >= self._policy.robots_redirects:
+                problem = f"redirects more than {self._policy.robots_redirects} times"
+            else:
+                self._passed.append(self.url)
+                self.url = target
+                return None
+        return RobotsResult.from_response(
+            self._step.origin,
+            self.url,
+            status,
+            body,
+            policy=self._policy,
+            fetched_at=at,
+            headers=headers,
+            redirects=tuple(self._passed),
+            error=problem,
+            cut=cut,
+        )
+
+    def failed(self, error: Exception, *, at: float) -> RobotsResult:
+        """There was no answer."""
+        text = str(error) or type(error).__name__
+        return RobotsResult.unreachable(
+            self._step.origin, self.url, text, policy=self._policy, fetched_at=at, redirects=tuple(self._passed)
+        )
+
+
+@dataclass(slots=True)
+class Known:
+    """One origin. `origin_policy` None: never asked; `fetching`: asked, and the answer is on its way.
+
+    `unused`: no question has been decided by this copy yet. Such a copy is used however short its life, for a day at
+    most, or a site whose files are stale on arrival would be asked for robots.txt for ever and for nothing else.
+    """
+
+    result: RobotsResult | None = None
+    origin_policy: OriginPolicy | None = None
+    fresh_until: float = -math.inf
+    arrived_at: float = -math.inf
+    fetching: bool = False
+    unused: bool = False
+
+    def usable(self, now: float) -> OriginPolicy | None:
+        """What a question may be decided by; a stale copy serves while its successor is on its way."""
+        usable = now < self.fresh_until or ((self.fetching or self.unused) and now < self.arrived_at + DAY)
+        return self.origin_policy if usable else None
+
+
+class RobotsCache:
+    """What is known of each origin's robots.txt, how long it holds, and who is fetching it.
+
+    Keyed by serialised origin, so that scheme, host and port each tell files apart. Bounded: what was stored longest
+    ago is forgotten first, and asked for again when it is needed.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._known: dict[str, Known] = {}
+        self._bytes = 0
+
+    def find(self, origin: str) -> Known | None:
+        return self._known.get(origin)
+
+    def of(self, origin: str) -> Known:
+        known = self._known.get(origin)
+        if known is None:
+            known = self._known[origin] = Known()
+        return known
+
+    def store(self, answer: RobotsResult, now: float, *, age: float = 0.0) -> RobotsResult:
+        """Keep an answer, or while a site is unreachable its last good copy (RFC 9309, 2.3.1.4).
+
+        Args:
+            age: seconds since it was fetched.
+
+        Returns:
+            What is in force from now on.
+        """
+        known = self._known.pop(answer.origin, None) or Known()
+        self._bytes -= _cost(known)
+        result = stale_if_error(self._policy, known.result, answer)
+        known.fetching = False
+        known.arrived_at = now - age
+        known.fresh_until = now + (result.expires_at - answer.fetched_at) - age
+        known.result = result
+        known.origin_policy = OriginPolicy(self._policy, result)
+        known.unused = True
+        self._known[answer.origin] = known
+        self._bytes += _cost(known)
+        self._make_room()
+        return result
+
+    def hold(self, result: RobotsResult) -> None:
+        """Keep a copy that decides nothing by itself."""
+        known = self.of(result.origin)
+        self._bytes -= _cost(known)
+        known.result = result
+        self._bytes += _cost(known)
+        self._make_room()
+
+    def clear(self) -> None:
+        """Forget every robots.txt; what is on its way is still awaited."""
+        self._known = {origin: known for origin, known in self._known.items() if known.fetching}
+        self._bytes = 0
+        for known in self._known.values():
+            known.result = known.origin_policy = None
+
+    def results(self) -> dict[str, RobotsResult]:
+        """What was learned, origin by origin."""
+        return {origin: known.result for origin, known in dict(self._known).items() if known.result is not None}
+
+    def _make_room(self) -> None:
+        while len(self._known) > MOST_ORIGINS or self._bytes > MOST_BYTES:
+            oldest = next((origin for origin, known in self._known.items() if not known.fetching), None)
+            if oldest is None or len(self._known) == 1:
+                return
+            self._bytes -= _cost(self._known.pop(oldest))
+
+
+def _cost(known: Known) -> int:
+    return OVERHEAD + 2 * len(known.result.body) if known.result is not None else 0

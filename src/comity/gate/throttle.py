@@ -1,0 +1,251 @@
+"""When one host may be asked again: its throttle, and the circuit breaker for one that fails again and again.
+
+One rule, per host, on a monotonic clock handed in.
+
+A host with an interval has at most one request on its way. The next may start one interval after the previous
+answer's head arrived: the head proves that the server had the request by then, so the server's own clock never sees
+two requests closer than the interval, whatever the network did to the first of them. Nor does it start before the body
+is read, so that slow bodies do not pile up; of streams, which last as long as their readers like, there may be
+MOST_STREAMS at once.
+
+The interval is the largest of what policy and site ask for, of what the site's response time suggests, and of a
+back-off that doubles with each failure and halves with each success.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from comity.policy import Policy
+
+LONG_AGO: Final = 600.0  # seconds
+CIRCUIT_LONG_AGO: Final = 3600.0  # seconds
+MOST_STREAMS: Final = 8  # of one host with an interval: who reads one stream may open what it names
+SMOOTHING: Final = 0.3  # weight of the newest response time
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How one host is treated now, for those who look on.
+
+    Attributes:
+        until: when it may be asked next, as far as is known; long past where it may be asked at once.
+        why: what it waits for, if `until` is to come.
+        interval: seconds left after each of its answers.
+        under_way: requests on their way to what shares its pace.
+    """
+
+    until: float = float("-inf")
+    why: Literal["interval", "back_off", "retry_after", "circuit_open"] = "interval"
+    interval: float = 0.0
+    under_way: int = 0
+
+
+class Circuit:
+    """closed -> open after `Policy.breaker_failures` -> half-open after `breaker_recovery` -> a probe decides."""
+
+    __slots__ = ("_policy", "failures", "open_until", "probing")
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.failures = 0  # calls in a row
+        self.open_until: float | None = None
+        self.probing = False
+
+    def blocked_until(self, now: float) -> float | None:
+        """None where a call may be made; else when to ask again."""
+        if self.open_until is None:
+            return None
+        if self.probing:
+            return now + self._policy.breaker_recovery
+        return self.open_until if now < self.open_until else None
+
+    def idle(self, now: float) -> bool:
+        """Whether forgetting this host loses nothing that still matters."""
+        if self.open_until is None:
+            return not self.failures
+        return not self.probing and now > self.open_until + CIRCUIT_LONG_AGO
+
+    def started(self) -> bool:
+        """A request begins; whether it is the probe of a circuit that was open."""
+        self.probing = self.open_until is not None
+        return self.probing
+
+    def finished(self, now: float, *, good: bool | None) -> None:
+        """A call, with all its retries, came to its end; `good` None: it says nothing about the host."""
+        self.probing = False
+        if good:
+            self.failures, self.open_until = 0, None
+        elif good is not None:
+            self.failures += 1
+            if self.failures >= self._policy.breaker_failures:
+                self.open_until = now + self._policy.breaker_recovery
+
+
+class Throttle:
+    """The state of one host: its earliest next start, the requests on their way, its circuit."""
+
+    __slots__ = (
+        "_asked_until",
+        "_last_head",
+        "_policy",
+        "_started",
+        "backoff",
+        "circuit",
+        "interval",
+        "latency",
+        "next_start",
+        "reading",
+        "streams",
+        "under_way",
+    )
+
+    def __init__(self, policy: Policy, next_start: float) -> None:
+        self._policy = policy
+        self._started = self._last_head = self._asked_until = float("-inf")
+        self.next_start = next_start
+        self.under_way = 0
+        self.reading = 0  # answers whose body is being read
+        self.streams = 0  # the same, as their readers like
+        self.interval = 0.0  # seconds asked for by policy and site, when last known
+        self.backoff = 0.0  # seconds
+        self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
+        self.circuit = Circuit(policy) if policy.breaker_failures else None
+
+    def ready_at(self, interval: float) -> float | None:
+        """The time at which a request may start (if past: at once); None: not before the next answer, or
+        the end of a body.
+
+        Args:
+            interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
+        """
+        self.interval = interval
+        if (self.under_way or self.reading or self.streams >= MOST_STREAMS) and self.wanted > 0.0:
+            return None
+        return max(self.next_start, self._last_head + interval)
+
+    @property
+    def wanted(self) -> float:
+        """Seconds to leave after an answer."""
+        return max(self.interval, self.backoff, self._policy.adaptive * self.latency)
+
+    def pause(self, now: float) -> Pause:
+        """How the host is treated now, and why."""
+        until, why = self.next_start, "back_off" if self.backoff > self.interval else "interval"
+        if self._asked_until > self._started and self._asked_until >= self.next_start:
+            why = "retry_after"
+        blocked = None if self.circuit is None else self.circuit.blocked_until(now)
+        if blocked is not None and blocked >= until:
+            until, why = blocked, "circuit_open"
+        return Pause(until, why, self.wanted, self.under_way)  # type: ignore[arg-type]
+
+    def idle(self, now: float) -> bool:
+        """Whether forgetting this host loses nothing: its time has come, and long ago."""
+        if self.under_way or self.reading or self.streams or now < max(self.next_start, self._last_head + LONG_AGO):
+            return False
+        return self.circuit is None or self.circuit.idle(now)
+
+    def started(self, now: float) -> None:
+        self.under_way += 1
+        self._started = now
+
+    def answered(self, now: float, *, good: bool = True, retry_after: float | None = None, jitter: float = 1.0) -> None:
+        """The head of an answer arrived, or the request failed for good.
+
+        Args:
+            good: False for 429, 5xx and no answer at all.
+            retry_after: seconds that the site asked us to stay away.
+            jitter: from 0 to 1, how much of the back-off is used this time.
+        """
+        self.under_way -= 1
+        self._last_head = now
+        if self._policy.adaptive:
+            taken = max(now - self._started, 0.0)
+            self.latency = taken if not self.latency else self.latency + SMOOTHING * (taken - self.latency)
+        first = self._policy.backoff
+        if not good:
+            self.backoff = min(max(first, 2 * self.backoff), self._policy.max_backoff) if first else 0.0
+        elif self.backoff:
+            self.backoff = self.backoff / 2 if self.backoff > first else 0.0
+        wait = max(self.interval, self.backoff * jitter, self._policy.adaptive * self.latency)
+        if retry_after is not None:
+            asked_for = min(retry_after, self._policy.max_retry_after)
+            wait = max(wait, asked_for)
+            self._asked_until = now + asked_for
+        self.next_start = max(self.next_start, now + wait)
+
+    def withdrawn(self) -> None:
+        """The request was not sent."""
+        self.under_way -= 1
+
+    def abandoned(self, now: float) -> None:
+        """The request may or may not have been sent: it counts, but says nothing about the host."""
+        self.under_way -= 1
+        self._last_head = now
+        self.next_start = max(self.next_start, now + self.wanted)
+
+
+class Throttles:
+    """All hosts that were asked, or are to be left alone, by the name of what shares a pace."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.all: dict[str, Throttle] = {}
+        self._others_from = float("-inf")  # when a host that is not among them may be asked
+
+    def of(self, key: str) -> Throttle:
+        throttle = self.all.get(key)
+        if throttle is None:
+            throttle = self.all[key] = Throttle(self._policy, self._others_from)
+        return throttle
+
+    def ready_at(self, key: str) -> float:
+        """When a host may be asked next, as far as is known now."""
+        throttle = self.all.get(key)
+        return self._others_from if throttle is None else throttle.next_start
+
+    def pause(self, key: str, now: float) -> Pause:
+        """How long a host is left alone and why, as far as is known now; for those who look on."""
+        throttle = self.all.get(key)
+        return Pause(interval=self._policy.min_interval) if throttle is None else throttle.pause(now)
+
+    def delays(self, now: float) -> dict[str, float]:
+        """Seconds that each must still be left alone: what a later run has to be told with `restore_delays`.
+
+        A request on its way counts as answered now.
+        """
+        times = {
+            key: (now + each.wanted if each.under_way else each.next_start) - now for key, each in self.all.items()
+        }
+        return {key: seconds for key, seconds in times.items() if seconds > 0}
+
+    def delay_of(self, key: str, now: float) -> tuple[float, float]:
+        """Seconds that one must still be left alone, and those between two of its requests."""
+        throttle = self.all.get(key)
+        return (0.0, 0.0) if throttle is None else (max(throttle.next_start - now, 0.0), throttle.interval)
+
+    def intervals(self) -> dict[str, float]:
+        """Seconds between two requests, of the sites that ask for more than the policy's own."""
+        least = self._policy.min_interval
+        return {key: each.interval for key, each in self.all.items() if each.interval > least}
+
+    def restore_delays(
+        self,
+        delays: Mapping[str, float],
+        now: float,
+        *,
+        intervals: Mapping[str, float] | None = None,
+        others: float = 0.0,
+    ) -> None:
+        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds."""
+        if others > 0:
+            self._others_from = now + others
+        for key, seconds in (intervals or {}).items():
+            self.of(key).interval = seconds
+        for key, seconds in delays.items():
+            throttle = self.of(key)
+            throttle.next_start = max(throttle.next_start, now + seconds)
+
+    def sweep(self, now: float) -> None:
+        """Forget hosts that may be asked at once anyway."""
+        self.all = {key: each for key, each in self.all.items() if not each.idle(now)}

@@ -1,0 +1,115 @@
+"""What a tool answers: plain values, our words apart from the site's, within the budget; and what went wrong, in words.
+
+A refusal names the rule and its line, never the whole robots.txt.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
+from comity.mcp.untrusted import NOTICE, clean_all
+
+LONGEST: Final = 500  # characters of a site's words that an answer quotes beside a page's text
+
+# Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
+_MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
+    "RobotsUnreachable": (
+        "robots.txt could not be reached, so nothing may be fetched for now.",
+        "Try again later; do not work around it.",
+    ),
+    "RobotsDisallowed": (
+        "robots.txt or the policy refuses this to programs. Nothing was fetched.",
+        "Do not work around it. The user can read the page in a browser, or use the prompt fetch_by_hand.",
+    ),
+    "AddressBlocked": (
+        "The address is not a public one, or leads to one that is not. Nothing was fetched from it.",
+        "Only the operator of this server can allow it (--allow-address).",
+    ),
+    "BadStatus": ("The server answered, but not with a page.", "See the status; 404 and 410 will stay."),
+    "UnsupportedContent": (
+        "What came is neither HTML nor Markdown nor plain text.",
+        "It cannot be read with this tool.",
+    ),
+    "NoCandidate": ("Nothing that may be fetched answered.", "Use strategy 'prefer' or 'disabled'."),
+    "ExtractionFailed": ("The page could not be made Markdown within bounds.", "Try content 'all', or another page."),
+    "TooLarge": ("The answer is larger than this server takes.", "Fetch a smaller part of the site."),
+    "Timeout": ("No answer came in time.", "Try again later."),
+    "TooManyRedirects": ("The redirects lead nowhere.", "Use another URL."),
+    "Postponed": ("The site is not to be asked for longer than this server waits.", "Try again after the time named."),
+    "InvalidURL": ("The URL is no absolute http or https URL.", "Give one such as https://example.com/page."),
+    "FetchError": ("No usable answer came.", "Try again later, or another URL."),
+}
+_BLOCKED: Final = "leads to an address that is not to be reached"  # in the words of AddressBlocked
+
+
+class Unanswerable(Exception):
+    """A tool cannot do what it was asked, for a reason of its own.
+
+    Attributes:
+        kind: one word for programs.
+        what_to_do: one sentence.
+    """
+
+    def __init__(self, kind: str, message: str, what_to_do: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.what_to_do = what_to_do
+
+
+def answer(values: dict[str, Any], removed: Counter[str] | None = None) -> dict[str, Any]:
+    """The values with everything of the site's cleaned, and a word on whose words they are."""
+    counted = Counter(removed or ())
+    values = clean_all(values, counted)
+    return {**values, "removed": dict(counted), "notice": NOTICE}
+
+
+def as_text(values: Mapping[str, Any]) -> str:
+    """An answer as the text that stands beside it."""
+    return json.dumps(values, ensure_ascii=False)
+
+
+def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
+    """What went wrong, as an answer."""
+    if isinstance(error, Unanswerable):
+        own = {"kind": error.kind, "message": str(error), "what_to_do": error.what_to_do}
+        return answer({"error": own, "from_site": {}})
+    names = [kind.__name__ for kind in type(error).__mro__]
+    name = next((name for name in names if name in _MEANINGS), None)
+    if isinstance(error, RobotsUnreachable) and _BLOCKED in error.decision.why:
+        name = "AddressBlocked"
+    message, what_to_do = _MEANINGS[name] if name is not None else ("It failed.", error.hint or "Try something else.")
+    told: dict[str, Any] = {
+        "kind": _snake(name or names[0]),
+        "message": message,
+        "what_to_do": what_to_do,
+        "url": error.url,
+    }
+    from_site: dict[str, Any] = {"detail": short(error.args[0] if error.args else "")}
+    if isinstance(error, RobotsDisallowed):
+        decision: Decision = error.decision
+        told |= {"verdict": decision.verdict, "line": decision.rule.line if decision.rule else None}
+        from_site["rule"] = short(decision.rule.text) if decision.rule else None
+        if not isinstance(error, RobotsUnreachable) and decision.by_policy:
+            told["message"] = "The policy of this server refuses it. Nothing was fetched."
+    elif isinstance(error, BadStatus):
+        told["status"] = error.status
+    elif isinstance(error, Postponed):
+        told["seconds"] = round(error.seconds, 1)
+    return answer({"error": told, "from_site": from_site})
+
+
+def short(text: str, characters: int = LONGEST) -> str:
+    """Words of a site as an answer quotes them."""
+    return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def when(unix: float | None) -> str | None:
+    """A time as ISO 8601 has it, in UTC."""
+    return None if unix is None else datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")

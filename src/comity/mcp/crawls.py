@@ -1,0 +1,258 @@
+"""Crawls by handle: begun within limits, asked about, cancelled; each ends for a reason that is said.
+
+A handle lives until some time after the crawl's end, and names a folder that this module chose: nothing that a client
+or a site says becomes part of a path.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, Policy, urls
+from comity.mcp.answers import Unanswerable, answer, short, when
+from comity.mcp.kept import Store, hash_of
+from comity.mcp.sites import Sites
+
+MIB: Final = 1024 * 1024
+_MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
+_GRACE: Final = 10.0  # seconds that a cancelled crawl has to finish what is under way
+
+
+class BeyondLimits(Unanswerable):
+    """A crawl is to go further than the operator allows without asking.
+
+    Attributes:
+        question: what to ask a person.
+    """
+
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            "beyond_limits",
+            f"Nobody agreed to this: {question}",
+            "Stay within the limits, or use a client that can ask its user.",
+        )
+        self.question = question
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a crawl may go without anybody being asked, and what this server keeps.
+
+    Attributes:
+        pages, seconds: of one crawl.
+        bytes: of the bodies of one crawl; holds whatever is asked for.
+        crawls: under way at the same time; holds as well.
+        life: seconds that a crawl's handle lives after its end.
+    """
+
+    pages: int = 100
+    seconds: float = 600.0
+    bytes: int = 200 * MIB
+    crawls: int = 4
+    life: float = 3600.0
+
+
+@dataclass(slots=True)
+class Crawl:
+    """One crawl.
+
+    Attributes:
+        ended: why it ended, in our words; None while it runs.
+        why: more about it, which may quote a site.
+        state: `running`, `finished`, `limit`, `cancelled` or `failed`.
+    """
+
+    handle: str
+    folder: Path
+    seeds: list[str]
+    crawler: Crawler
+    begun: float
+    pages: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "running"
+    ended: str | None = None
+    why: str | None = None
+    ended_at: float | None = None
+    cancelled: bool = False
+    task: "asyncio.Task[None] | None" = None
+
+
+class Crawls:
+    """The crawls of one server."""
+
+    def __init__(
+        self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path, store: Store, sites: Sites
+    ) -> None:
+        self._policy = policy
+        self._settings = settings
+        self._limits = limits
+        self._folder = folder
+        self._store = store
+        self._sites = sites
+        self._crawls: dict[str, Crawl] = {}
+
+    def check_limits(self, arguments: Mapping[str, Any]) -> str | None:
+        """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
+        limits = self._limits
+        beyond = [
+            f"{arguments[name]:g} {what} (the limit is {most:g})"
+            for name, most, what in (
+                ("max_pages", limits.pages, "pages"),
+                ("max_seconds", limits.seconds, "seconds"),
+            )
+            if arguments[name] > most
+        ]
+        if not beyond:
+            return None
+        hosts = sorted({urls.host(urls.normalise(url)) for url in arguments["urls"]})
+        return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
+
+    async def start(self, arguments: Mapping[str, Any], *, agreed: bool = False) -> Crawl:
+        """Begin a crawl.
+
+        Args:
+            agreed: whether a person agreed to what `check_limits` asks.
+
+        Raises:
+            BeyondLimits: nobody agreed.
+            Unanswerable: there are enough crawls, or the site is being crawled.
+        """
+        self._forget_old()
+        limits = self._limits
+        seeds = [urls.normalise(url) for url in arguments["urls"]]
+        question = self.check_limits(arguments)
+        if question is not None and not agreed:
+            raise BeyondLimits(question)
+        if sum(each.ended is None for each in self._crawls.values()) >= limits.crawls:
+            raise Unanswerable(
+                "too_many_crawls", f"{limits.crawls} crawls are under way.", "Wait for one to end, or cancel one."
+            )
+        if any(self._sites.crawled(seed) for seed in seeds):
+            raise Unanswerable(
+                "crawled_already", "A crawl of this site is under way.", "Wait for its end, or cancel it."
+            )
+        settings = CrawlSettings(
+            max_pages=arguments["max_pages"],
+            max_seconds=arguments["max_seconds"],
+            max_bytes=limits.bytes,
+            max_depth=arguments.get("max_depth"),
+            scope=arguments["scope"],
+            include=tuple(arguments.get("include", ())),
+            exclude=tuple(arguments.get("exclude", ())),
+            longest_wait=60.0,
+        )
+        handle = secrets.token_urlsafe(16)
+        folder = self._folder / f"crawl-{handle}"
+        crawler = Crawler(
+            seeds, folder, policy=self._policy, settings=settings, client_settings=self._settings, sink="jsonl"
+        )
+        crawl = Crawl(handle, folder, seeds, crawler, time.time())
+        crawler.on_page = lambda page: self._arrived(crawl, page)
+        self._crawls[handle] = crawl
+        crawl.task = asyncio.ensure_future(self._run(crawl))
+        return crawl
+
+    def find(self, handle: str) -> Crawl:
+        """
+        Raises:
+            Unanswerable: there is no such crawl, or not any more.
+        """
+        self._forget_old()
+        crawl = self._crawls.get(handle)
+        if crawl is None:
+            raise Unanswerable(
+                "unknown_handle",
+                "No crawl has this handle, or it ended so long ago that the handle is gone.",
+                "Use the handle that crawl_start gave.",
+            )
+        return crawl
+
+    def all(self) -> list[Crawl]:
+        """The crawls whose handles live, the latest first."""
+        self._forget_old()
+        return list(reversed(self._crawls.values()))
+
+    async def cancel(self, crawl: Crawl) -> None:
+        """Have a crawl end: what is under way is finished and written. One that has ended stays as it is."""
+        if crawl.ended is not None or crawl.task is None:
+            return
+        crawl.cancelled = True
+        crawl.crawler.stop()
+        crawl.crawler.go_on()
+        _, waiting = await asyncio.wait([crawl.task], timeout=_GRACE)
+        if waiting:
+            crawl.task.cancel()
+            await asyncio.wait([crawl.task])
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
+
+    def status(self, crawl: Crawl, start: int = 0, limit: int = 50) -> dict[str, Any]:
+        """How a crawl stands, with some of its pages."""
+        stats = crawl.crawler.stats.to_dict()
+        end = min(start + limit, len(crawl.pages))
+        life = self._limits.life
+        base = f"comity://crawl/{crawl.handle}"
+        return answer(
+            {
+                "handle": crawl.handle,
+                "state": crawl.state,
+                "ended": crawl.ended,
+                "begun_at": when(crawl.begun),
+                "ended_at": when(crawl.ended_at),
+                "handle_life_seconds": life,
+                "handle_lives_until": when(crawl.ended_at + life) if crawl.ended_at is not None else None,
+                "counts": {
+                    name: stats[name] for name in ("pages", "refused", "failed", "found", "outside", "body_bytes")
+                },
+                "left": crawl.crawler.left,
+                "report": f"{base}/report" if crawl.ended is not None else None,
+                "ledger": f"{base}/ledger" if crawl.ended is not None else None,
+                "from": start,
+                "next": end if end < len(crawl.pages) else None,
+                "from_site": {"why": crawl.why, "pages": crawl.pages[start:end]},
+            }
+        )
+
+    def _arrived(self, crawl: Crawl, page: CrawledPage) -> None:
+        key = hash_of(page.body)
+        self._store.crawled.put(key, page, len(page.body))
+        if len(crawl.pages) < _MOST_PAGES:
+            crawl.pages.append(
+                {"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"}
+            )
+
+    async def _run(self, crawl: Crawl) -> None:
+        sites, crawler = self._sites, crawl.crawler
+        try:
+            await sites.begin(crawl.seeds, crawler)
+            stats = await crawler.run()
+        except asyncio.CancelledError:
+            crawl.state, crawl.ended = "cancelled", "It was cancelled."
+        except (ComityError, Unanswerable) as error:
+            crawl.state, crawl.ended, crawl.why = "failed", "It failed.", short(str(error))
+        except Exception as error:  # a defect of ours must not leave a crawl without an end
+            crawl.state, crawl.ended = "failed", f"It failed inside: {type(error).__name__}."
+        else:
+            if crawl.cancelled:
+                crawl.state, crawl.ended = "cancelled", "It was cancelled; what was under way is kept."
+            elif crawler.limit_reached:
+                crawl.state, crawl.ended = "limit", "A limit was reached."
+                crawl.why = short(crawler.limit_reached)
+            elif not stats.reached and (why := crawler.trouble or crawler.refusal):
+                crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", short(why)
+            else:
+                crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
+        finally:
+            crawl.ended_at = time.time()
+            sites.end(crawler)
+
+    def _forget_old(self) -> None:
+        now, life = time.time(), self._limits.life
+        for handle, crawl in list(self._crawls.items()):
+            if crawl.ended_at is not None and now > crawl.ended_at + life:
+                del self._crawls[handle]

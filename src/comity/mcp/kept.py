@@ -1,0 +1,105 @@
+"""What a server has read, by the hash of its content, for as long as there is room: pages, robots.txt files, site maps.
+
+In memory only; what is forgotten is fetched again by whoever wants it.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from comity import CrawledPage
+
+MIB: Final = 1024 * 1024
+PAGES: Final = 64 * MIB  # bytes of text, and of bodies of crawled pages
+ROBOTS: Final = 16 * MIB
+MAPS: Final = 16 * MIB
+
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Value]):
+    """Values by hash, the most lately used ones within a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._values: OrderedDict[str, tuple[Value, int]] = OrderedDict()
+
+    def put(self, key: str, value: Value, size: int) -> None:
+        """Keep a value; one that is larger than all the room is not kept."""
+        self._forget(key)
+        if size > self._limit:
+            return
+        self._values[key] = (value, size)
+        self._bytes += size
+        while self._bytes > self._limit:
+            self._forget(next(iter(self._values)))
+
+    def get(self, key: str) -> Value | None:
+        """A value, if it is still there."""
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def items(self) -> list[tuple[str, Value]]:
+        """All of them, the last used one first."""
+        return [(key, value) for key, (value, _) in reversed(self._values.items())]
+
+    def _forget(self, key: str) -> None:
+        found = self._values.pop(key, None)
+        if found is not None:
+            self._bytes -= found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as Markdown, clean already.
+
+    Attributes:
+        said: what the answer of `fetch` says of the page beside its text: `ours`, and what stands under `from_site`.
+        removed: what was taken out, with counts.
+    """
+
+    url: str
+    title: str
+    markdown: str
+    ours: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsFile:
+    """A robots.txt as it was."""
+
+    url: str
+    body: bytes
+    fetched_at: float
+
+
+@dataclass(slots=True)
+class Store:
+    """All that is kept. `crawled`: pages of crawls by the hash of their body, not made Markdown yet."""
+
+    pages: Kept[Page] = field(default_factory=lambda: Kept(PAGES))
+    crawled: Kept[CrawledPage] = field(default_factory=lambda: Kept(PAGES))
+    robots: Kept[RobotsFile] = field(default_factory=lambda: Kept(ROBOTS))
+    maps: Kept[list[dict[str, Any]]] = field(default_factory=lambda: Kept(MAPS))
+
+
+def hash_of(data: bytes | str) -> str:
+    """SHA-256 in hex; text as UTF-8."""
+    return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kept_as_json(values: list[dict[str, Any]], keep: Callable[[str, list[dict[str, Any]], int], None]) -> str:
+    """Keep a list under the hash of its JSON; gives the hash."""
+    text = json.dumps(values)
+    key = hash_of(text)
+    keep(key, values, len(text))
+    return key

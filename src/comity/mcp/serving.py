@@ -1,0 +1,240 @@
+"""Serving: over standard input and output, or over HTTP with Host, Origin and a bearer token checked.
+
+The SDK is imported here, late: over standard input the first answer is given before (see first.py), and nothing that
+it does not need is imported at the top of this module.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from comity import _extras
+from comity.errors import InvalidSetting, StorageError
+from comity.mcp import first
+
+if TYPE_CHECKING:
+    from comity.mcp.service import Service
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_LONGEST_LINE: Final = 1024 * 1024
+SHORTEST_TOKEN: Final = 16
+
+Message = MutableMapping[str, Any]
+App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+
+
+def check_installed() -> None:
+    """
+    Raises:
+        MissingExtra: the SDK is not installed.
+    """
+    if find_spec("mcp") is None:
+        raise _extras.missing(ModuleNotFoundError(name="mcp"), "mcp", "comity mcp")
+
+
+def over_stdio(make: "Callable[[], Service]") -> None:
+    """Serve one client until it closes our standard input.
+
+    Args:
+        make: makes the service; called after the first answer.
+    """
+    wire = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # nobody else reads what the client says
+    os.close(nothing)
+    line = _first_line(wire)
+    answered = first.answer(line) if line else None
+    if answered is not None:
+        os.write(1, answered[1])
+    if line:
+        asyncio.run(_stdio(make(), wire, line, None if answered is None else answered[0]))
+
+
+def _first_line(wire: int) -> bytes:
+    """Read octet by octet, so that what follows is left to the SDK."""
+    line = bytearray()
+    while len(line) < _LONGEST_LINE and not line.endswith(b"\n"):
+        octet = os.read(wire, 1)
+        if not octet:
+            break
+        line += octet
+    return bytes(line)
+
+
+async def _stdio(service: "Service", wire: int, line: bytes, answered: Any) -> None:
+    from mcp.server.stdio import stdio_server
+
+    from comity.mcp.server import build
+
+    async with service:
+        server = build(service)
+        lines: Any = _Lines(wire, line)
+        async with stdio_server(stdin=lines) as (read, write):
+            out: Any = write if answered is None else _Without(write, answered)
+            await server.run(read, out, server.create_initialization_options())
+
+
+class _Lines:
+    """The client's lines, the first of them read already."""
+
+    def __init__(self, wire: int, first_line: bytes) -> None:
+        self._first = first_line
+        self._file = os.fdopen(wire, "rb", closefd=False)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield self._first.decode("utf-8", "replace")
+        loop = asyncio.get_running_loop()
+        while True:
+            # A thread of its own, which does not keep the process alive where the server ends before the client.
+            future: asyncio.Future[bytes] = loop.create_future()
+            threading.Thread(target=self._read, args=(loop, future), daemon=True).start()
+            line = await future
+            if not line:
+                return
+            yield line.decode("utf-8", "replace")
+
+    def _read(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[bytes]") -> None:
+        line = self._file.readline()
+        loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(line))
+
+
+class _Without:
+    """The stream of what is sent, without the answer that was given already."""
+
+    def __init__(self, stream: Any, answered: Any) -> None:
+        self._stream = stream
+        self._answered = answered
+        self._waiting = True
+
+    async def send(self, item: Any) -> None:
+        message = item.message
+        if self._waiting and getattr(message, "id", None) == self._answered and hasattr(message, "result"):
+            self._waiting = False
+            return
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "_Without":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *details: Any) -> Any:
+        return await self._stream.__aexit__(*details)
+
+
+def check_exposure(host: str, token: str | None, allowed_hosts: tuple[str, ...]) -> None:
+    """
+    Raises:
+        InvalidSetting: others than this machine can ask, and need no token for it; or the token is too short.
+    """
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise InvalidSetting(f"--token-file: the token is shorter than {SHORTEST_TOKEN} characters")
+    if token is None and (allowed_hosts or not is_loopback(host)):
+        raise InvalidSetting(
+            f"--http: {host} is not for this machine alone, so that a token is needed",
+            hint="put one into a file and name it with --token-file, or serve on 127.0.0.1",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name can only be reached from this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """
+    Raises:
+        StorageError: the address cannot be used.
+    """
+    bare = host.strip("[]")
+    try:
+        return socket.create_server((bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET)
+    except OSError as error:
+        raise StorageError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from error
+
+
+def over_http(
+    service: "Service",
+    listening: socket.socket,
+    *,
+    host: str,
+    token: str | None = None,
+    allowed_hosts: tuple[str, ...] = (),
+    allowed_origins: tuple[str, ...] = (),
+    built: "Callable[[Service], Any] | None" = None,
+) -> None:
+    """Serve any number of clients at `/mcp` until the process is told to end.
+
+    Args:
+        built: makes the server, instead of `server.build`.
+        allowed_hosts: names that clients may call us by, beside ours.
+        allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
+    """
+    asyncio.run(_http(service, listening, host, token, allowed_hosts, allowed_origins, built))
+
+
+async def _http(
+    service: "Service",
+    listening: socket.socket,
+    host: str,
+    token: str | None,
+    allowed_hosts: tuple[str, ...],
+    allowed_origins: tuple[str, ...],
+    built: "Callable[[Service], Any] | None",
+) -> None:
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from comity.mcp.server import build
+
+    names = (*_LOOPBACK, *allowed_hosts) if is_loopback(host) else (host, *_LOOPBACK, *allowed_hosts)
+    security = TransportSecuritySettings(
+        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
+        allowed_origins=[
+            *(form for name in _LOOPBACK for form in (f"http://{name}", f"http://{name}:*")),
+            *allowed_origins,
+        ],
+    )
+    async with service:
+        app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
+        config = uvicorn.Config(
+            app if token is None else bearer(app, token),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        )
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def bearer(app: App, token: str) -> App:
+    """The application for those who show the token (RFC 6750, 2.1); 401 for all others."""
+    wanted = token.encode()
+
+    async def checked(
+        scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+    ) -> None:
+        if scope["type"] == "http":
+            given = [value for name, value in scope["headers"] if name == b"authorization"]
+            scheme, _, shown = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(shown.strip(), wanted):
+                body = json.dumps({"error": "a bearer token is needed"}).encode()
+                headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": body})
+                return
+        await app(scope, receive, send)
+
+    return checked

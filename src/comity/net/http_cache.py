@@ -1,0 +1,331 @@
+"""A file that many processes share: robots.txt files and pages that were fetched, so that they need not be again.
+
+It is a convenience: a file that is damaged is set aside and begun anew, one that cannot be written is done without;
+either is said once, as a warning, and nothing of a crawl or a call ever fails because of it.
+"""
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from comity.gate import Go
+from comity.net.response import Response
+from comity.policy import Policy, RobotsResult
+from comity.policy.robots_result import combined, freshness
+
+VERSION: Final = 1
+BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
+                                 fetched_at REAL NOT NULL, fresh_until REAL NOT NULL, body BLOB NOT NULL);
+"""
+DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPage:
+    """A page as it was served.
+
+    Attributes:
+        fetched_at: Unix time in seconds when the server last sent or confirmed it.
+        fresh_until: Unix time until which it may be used without asking (RFC 9111, 4.2); `fetched_at` where never.
+    """
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    fetched_at: float
+    fresh_until: float
+
+    @classmethod
+    def from_response(
+        cls, url: str, status: int, headers: tuple[tuple[str, str], ...], body: bytes, fetched_at: float
+    ) -> Self | None:
+        """The page to keep; None where it may not be kept, or keeping it would spare nothing."""
+        lowered = combined(headers)
+        if status != 200 or not _may_be_shared(lowered):
+            return None
+        fresh_until = _fresh_until(lowered, fetched_at)
+        if fresh_until <= fetched_at and not {"etag", "last-modified"} & set(lowered):
+            return None
+        return cls(url, status, headers, body, fetched_at, fresh_until)
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """Request headers that ask whether it is still current (RFC 9110, 13.1)."""
+        lowered = combined(self.headers)
+        pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        return {ask: lowered[name] for ask, name in pairs if name in lowered}
+
+    def is_fresh(self, wall: float) -> bool:
+        """Whether it may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
+        return self.fetched_at <= wall < self.fresh_until
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether its headers let others be served with it: those of a 304 may say that no longer."""
+        return _may_be_shared(combined(self.headers))
+
+    def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "CachedPage":
+        """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
+        new = {name.lower() for name in headers if name.lower() != "content-length"}
+        kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
+        merged = (*kept, *((name, value) for name, value in headers.items() if name.lower() in new))
+        fresh = _fresh_until(combined(merged), fetched_at)
+        return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fresh)
+
+    def header_map(self) -> CIMultiDictProxy[str]:
+        return CIMultiDictProxy(CIMultiDict(self.headers))
+
+    def response(self, go: Go, redirects: tuple[str, ...]) -> Response:
+        """The response that a page gives that is still fresh."""
+        return Response(
+            url=self.url,
+            status=self.status,
+            headers=self.header_map(),
+            go=go,
+            fetched_at=self.fetched_at,
+            redirects=redirects,
+            body=self.body,
+            elapsed=0.0,
+            from_cache=True,
+        )
+
+
+def _may_be_shared(lowered: Mapping[str, str]) -> bool:
+    """Whether an answer may be kept and given to anybody (RFC 9111, 3 and 4.1)."""
+    control = lowered.get("cache-control", "").lower()
+    varies = {name.strip() for name in lowered.get("vary", "").lower().split(",")} - {""}
+    return "no-store" not in control and "private" not in control and varies <= {"accept-encoding"}
+
+
+def _fresh_until(lowered: Mapping[str, str], fetched_at: float) -> float:
+    control = lowered.get("cache-control", "").lower()
+    if "no-cache" in control or ("max-age" not in control and "expires" not in lowered):
+        return fetched_at
+    return fetched_at + freshness(lowered, fetched_at, shortest=0.0)
+
+
+class HttpCache:
+    """The file. Any number of processes may have it open.
+
+    Args:
+        path: made if need be, with the folder it lies in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._warned = False
+        self._inode = 0
+        self._open()
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def robots(self, origin: str, policy: Policy) -> RobotsResult | None:
+        """The robots.txt last kept for an origin, fresh or not, judged by this policy."""
+        row = self._try(lambda db: db.execute("SELECT record, body FROM robots WHERE origin = ?", (origin,)).fetchone())
+        if row is None:
+            return None
+        try:
+            result = _result(json.loads(row[0]), bytes(row[1]), policy)
+        except DAMAGE:
+            return None  # written by a version that knew other fields, or by nobody of ours
+        return result if result.origin == origin else None
+
+    def keep_robots(self, result: RobotsResult) -> None:
+        record = json.dumps(
+            {
+                "origin": result.origin,
+                "url": result.url,
+                "kind": result.kind,
+                "status": result.status,
+                "error": result.error,
+                "fetched_at": result.fetched_at,
+                "expires_at": None if result.expires_at == float("inf") else result.expires_at,
+                "redirects": result.redirects,
+                "headers": dict(result.headers),
+                "unreachable_since": result.unreachable_since,
+                "left_out": result.left_out,
+            }
+        )
+        self._try(
+            lambda db: db.execute(
+                "INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", (result.origin, record, result.body)
+            )
+        )
+
+    def page(self, url: str) -> CachedPage | None:
+        """The page last kept for a URL."""
+        row = self._try(
+            lambda db: db.execute(
+                "SELECT status, headers, body, fetched_at, fresh_until FROM page WHERE url = ?", (url,)
+            ).fetchone()
+        )
+        if row is None:
+            return None
+        try:
+            headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
+            return CachedPage(url, int(row[0]), headers, bytes(row[2]), float(row[3]), float(row[4]))
+        except DAMAGE:
+            return None
+
+    def keep(self, response: Response, cached: CachedPage | None) -> Response:
+        """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
+        url = response.url
+        if response.status == 304 and cached is not None:
+            page = cached.renewed(response.headers, response.fetched_at)
+            self._write(page if page.may_be_kept else None, url)
+            return replace(
+                response,
+                status=page.status,
+                headers=page.header_map(),
+                body=page.body,
+                from_cache=True,
+                reason="",
+                http_version="1.1",
+                request_headers={},
+            )
+        fresh = CachedPage.from_response(url, response.status, response.all_headers, response.body, response.fetched_at)
+        if fresh is not None or (cached is not None and response.status == 200):
+            self._write(fresh, url)  # where it may not be kept: what is kept is not what is served now
+        return response
+
+    def _write(self, page: CachedPage | None, url: str) -> None:
+        """Keep a page, or with None forget the one kept for a URL."""
+        if page is None:
+            self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
+            return
+        values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
+        self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
+
+    def clear(self) -> None:
+        """Forget every robots.txt; pages stay."""
+        self._try(lambda db: db.execute("DELETE FROM robots"))
+
+    def _open(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._connected()
+        except sqlite3.OperationalError as error:
+            self._warn(f"{self._path} cannot be used as a cache ({error}): going on without")
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+        except OSError as error:
+            self._warn(f"{self._path} cannot be used as a cache ({error.strerror}): going on without")
+
+    def _inode_now(self) -> int:
+        try:
+            return self._path.stat().st_ino
+        except OSError:
+            return 0
+
+    def _connected(self) -> sqlite3.Connection:
+        self._inode = self._inode_now()
+        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, VERSION):
+                raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.executescript(_TABLES)
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute("SELECT origin FROM robots LIMIT 1").fetchone()
+        except BaseException:
+            db.close()
+            raise
+        self._inode = self._inode_now()
+        return db
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        """Begin a new file; the damaged one keeps its content under another name."""
+        self.close()
+        if self._inode_now() not in (0, self._inode):  # another process has begun a new one already
+            with suppress(sqlite3.Error):
+                self._db = self._connected()
+            return
+        number = 1
+        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            self._path.rename(aside)
+            for extra in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + extra).unlink(missing_ok=True)
+            self._db = self._connected()
+        except (OSError, sqlite3.Error) as second:
+            self._db = None
+            self._warn(f"{self._path} is damaged ({error}) and cannot be replaced ({second}): going on without")
+            return
+        self._warn(f"{self._path} was damaged ({error}): it is kept as {aside.name}, and a new cache begun")
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        if self._db is None:
+            return None
+        try:
+            return work(self._db)
+        except sqlite3.OperationalError as error:  # full, locked, read-only
+            if "locked" in str(error):
+                return None
+            self._warn(f"{self._path} cannot be used for now ({error}): going on without")
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+        return None
+
+    def _warn(self, message: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"comity: {message}", RuntimeWarning, stacklevel=4)
+
+
+def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult:
+    fetched_at, redirects = float(record["fetched_at"]), tuple(record["redirects"])
+    if record["status"] is None:
+        result = RobotsResult.unreachable(
+            record["origin"],
+            record["url"],
+            record["error"] or "",
+            policy=policy,
+            fetched_at=fetched_at,
+            redirects=redirects,
+        )
+    else:
+        result = RobotsResult.from_response(
+            record["origin"],
+            record["url"],
+            _status(record["status"]),
+            body,
+            headers={str(name): str(value) for name, value in record["headers"].items()},
+            error=record["error"],
+            policy=policy,
+            fetched_at=fetched_at,
+            redirects=redirects,
+            cut=record.get("left_out") is True,
+        )
+    if record["unreachable_since"] is None:
+        return result
+    return replace(
+        result,
+        error=record["error"],
+        unreachable_since=float(record["unreachable_since"]),
+        expires_at=float(record["expires_at"]),
+    )
+
+
+def _status(value: Any) -> int:
+    if not isinstance(value, int) or not 100 <= value <= 599:
+        raise ValueError(f"{value!r:.20} is no HTTP status")
+    return value

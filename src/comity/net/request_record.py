@@ -1,0 +1,64 @@
+"""RequestRecord: one request that was sent and what came of it, as evidence. It decides nothing."""
+
+from comity.gate import FetchRobots, Go
+from comity.policy import Decision
+
+
+class RequestRecord:
+    """One request on the wire, an attempt that failed included. Times are the client's monotonic clock.
+
+    Attributes:
+        cause: what permitted the request: Go for content, FetchRobots for a robots.txt, which is asked without asking.
+        key: what shares one pace with the request.
+        interval: seconds that had to lie between the answer before and `sent`; None where the request takes no part
+            in the pacing of its host.
+        sent: when the request was handed to the network.
+        head: when status and headers had arrived; None where they never did.
+        end: when the last byte had arrived or the request was given up.
+        body: the decoded body; None where it did not arrive whole, or was handed out in parts.
+        error: what went wrong, in words.
+        location: where a redirect leads, as the server wrote it.
+        retry_after: seconds that a 429 or 503 asked us to stay away.
+    """
+
+    __slots__ = ("body", "cause", "end", "error", "head", "location", "method", "retry_after", "sent", "status", "url")
+
+    def __init__(self, cause: Go | FetchRobots, method: str, url: str, sent: float) -> None:
+        self.cause = cause
+        self.method = method
+        self.url = url
+        self.sent = self.end = sent
+        self.head: float | None = None
+        self.status: int | None = None
+        self.body: bytes | None = None
+        self.error: str | None = None
+        self.location: str | None = None
+        self.retry_after: float | None = None
+
+    @property
+    def key(self) -> str:
+        return self.cause.key
+
+    @property
+    def origin(self) -> str | None:
+        """For a robots.txt, the origin that it was asked for; None for everything else."""
+        return self.cause.origin if isinstance(self.cause, FetchRobots) else None
+
+    @property
+    def decision(self) -> Decision | None:
+        """What allowed the request; None for a robots.txt."""
+        return self.cause.decision if isinstance(self.cause, Go) else None
+
+    @property
+    def interval(self) -> float | None:
+        return self.cause.decision.delay if isinstance(self.cause, Go) else self.cause.interval
+
+    def headers_received(self, status: int, now: float) -> None:
+        """Status and headers have arrived."""
+        self.status, self.head = status, now
+
+    def finished(self, now: float, *, body: bytes | None = None, error: BaseException | None = None) -> None:
+        """The last byte has arrived, or nothing more will."""
+        self.end, self.body = now, body
+        if error is not None:
+            self.error = str(error) or "given up"

@@ -1,0 +1,401 @@
+"""Session: what a client sends with, and what the crawler drives itself: driver, connections, cache of one policy.
+
+It sends what the driver permits, in time, and tells driver and listeners what came of it. It follows no redirect.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from comity import urls
+from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
+from comity.gate import FetchRobots, Go
+from comity.gate.machine import End
+from comity.gate.steps import Body, refusal
+from comity.http import BUSY, REDIRECTS, retry_after
+from comity.net.address import AddressGuard
+from comity.net.deadlines import within
+from comity.net.driver import AsyncDriver, Clock, Hop
+from comity.net.request_record import RequestRecord
+from comity.net.response import Head, Response, StreamedResponse
+from comity.net.robots import RobotsAnswer, fetch_robots
+from comity.net.settings import ClientSettings
+from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport, timed_out
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+
+if TYPE_CHECKING:
+    from comity.net.http_cache import HttpCache
+
+RETRIED: Final = (429, 502, 503, 504)
+CLOSED: Final = "the client is closed; to open it again, use the client as a context manager"
+
+
+class Session:
+    """Opens when it is first used; one that is closed can be opened again, by `async with`.
+
+    Attributes:
+        driver: waits for turns and asks the gate.
+        on_robots: told of each robots.txt as it arrives.
+        on_request: told of each request when it is over.
+    """
+
+    def __init__(self, policy: Policy, settings: ClientSettings, *, clock: Clock | None = None) -> None:
+        self.policy = policy
+        self.settings = settings
+        self.on_robots: Callable[[RobotsResult], None] | None = None
+        self.on_request: Callable[[RequestRecord], None] | None = None
+        self.clock = clock or Clock()
+        self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
+        self.driver.on_robots = self._robots_in_force
+        self._transport: Transport | None = None
+        self._cache: HttpCache | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        self._closed = False
+        self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every connection. Calls that come later raise RuntimeError; what was learned can still be read."""
+        self._closed = True
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
+        if self._cache is not None:
+            self._cache.close()
+            self._cache = None
+
+    def open(self) -> Transport:
+        """Make ready to send, where that is not done yet.
+
+        Raises:
+            RuntimeError: it is closed.
+        """
+        if self._transport is None:
+            if self._closed:
+                raise RuntimeError(CLOSED)
+            guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
+            if self.settings.cache is not None:
+                from comity.net.http_cache import HttpCache
+
+                self._cache = HttpCache(Path(self.settings.cache))
+            self._transport = Transport(self.settings, guard, self.policy.agent)
+            self.driver.address_of = self._transport.address_of
+        return self._transport
+
+    # Questions
+
+    async def check(self, url: str) -> Decision:
+        """Decide about a normalised URL without fetching it; robots.txt is fetched if need be.
+
+        Raises:
+            Postponed
+        """
+        self.open()
+        return self.driver.known(url) or await self.driver.decision(url, self._fetch_robots)
+
+    def origin_policy(self, url: str) -> OriginPolicy | None:
+        """What holds for the origin of a normalised URL, if no I/O is needed to know."""
+        return self.driver.gate.origin_policy(url, self.clock.monotonic())
+
+    def clear_robots(self) -> None:
+        """Forget every robots.txt, in the cache file too.
+
+        Raises:
+            RuntimeError: it is closed, and its cache file with it.
+        """
+        if self._closed or self.settings.cache is not None:
+            self.open()
+        self.driver.gate.robots.clear()
+        if self._cache is not None:
+            self._cache.clear()
+
+    # Requests
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        redirects: tuple[str, ...] = (),
+        tries: int = 1,
+        max_body: int | None = None,
+        any_type: bool = False,
+        room: Room | None = None,
+        credentials: bool = True,
+    ) -> Response:
+        """One request for a normalised URL when its turn has come, and where that may help, the same again.
+
+        Args:
+            redirects: the URLs passed on the way to it.
+            tries: how often it is sent at most.
+            max_body: bytes of this body, instead of what the settings say.
+            any_type: whether `content_types` does not hold for it.
+            room: is told of the octets of the body as they arrive, and may have the rest wait.
+            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
+
+        Raises:
+            RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
+        """
+        self.open()
+        cache, cached = self._cache, None
+        if cache is not None:
+            personal = headers or urls.origin(url) in self.settings.auth  # what is meant for one caller
+            if not self.settings.cache_pages or method != "GET" or personal:
+                cache = None
+            elif (cached := cache.page(url)) is not None:
+                if cached.is_fresh(self.clock.wall()):
+                    return cached.response(await self._nothing_to_send(url), redirects)
+                headers = cached.validators
+        gone = 0
+        while True:
+            tries -= 1
+            go = await self._permission(url)
+            try:
+                response = await self._send(
+                    go, method, url, headers, redirects, max_body or self.settings.max_body, any_type, room, credentials
+                )
+            except BaseException as error:
+                if isinstance(error, ConnectionGone) and gone < MOST_GONE:
+                    gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed
+                    tries += 1
+                    self.driver.finished(go, "abandoned")
+                    continue
+                end = _end(error)
+                worth = tries > 0 and end in ("failed", "timed_out")
+                if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
+                    continue
+                raise
+            worth = tries > 0 and response.status in RETRIED
+            if not self.driver.finished(go, may_repeat=worth):
+                return response if cache is None else cache.keep(response, cached)
+
+    @asynccontextmanager
+    async def stream(
+        self, url: str, *, headers: Mapping[str, str] | None = None, passed: tuple[Head, ...] = ()
+    ) -> AsyncIterator[StreamedResponse]:
+        """One request for a normalised URL, whose body is read while it arrives, inside the block."""
+        gone = 0
+        while True:
+            go = await self._permission(url)
+            record = self._record(go, url)
+            try:
+                try:
+                    with within(self.settings.timeout):
+                        answer, fetched_at = await self._head(go, "GET", url, headers, record, "streamed")
+                except TimeoutError:
+                    raise timed_out(url, self.settings.timeout) from None
+                try:
+                    response = StreamedResponse(
+                        url=url,
+                        status=answer.status,
+                        headers=answer.headers,
+                        go=go,
+                        fetched_at=fetched_at,
+                        redirects=tuple(hop.url for hop in passed),
+                        history=passed,
+                        reason=answer.reason,
+                        http_version=answer.http_version,
+                        request_headers=answer.sent,
+                    )
+                    response._answer, response._limit = answer, self.settings.max_body
+                    if self.settings.content_types and response.location is None:
+                        answer.require_type(self.settings.content_types)
+                    yield response
+                finally:
+                    answer.close()
+            except BaseException as error:
+                self._over(record, error=error)
+                if isinstance(error, ConnectionGone) and gone < MOST_GONE:
+                    gone += 1
+                    self.driver.finished(go, "abandoned")
+                    continue
+                answered = go.status is not None and not isinstance(error, FetchError | asyncio.CancelledError)
+                self.driver.finished(go, "done" if answered else _end(error))  # what the block raises is no failure
+                raise
+            self._over(record)
+            self.driver.finished(go)
+            return
+
+    async def _permission(self, url: str) -> Go:
+        self.open()
+        go = await self.driver.permission(url, self._fetch_robots)
+        if self._transport is None:  # it was closed meanwhile
+            self.driver.finished(go, "withdrawn")
+            self.open()
+        return go
+
+    async def _nothing_to_send(self, url: str) -> Go:
+        """A Go for what needs no request: only the verdict counts, no turn is taken."""
+        decision = await self.check(url)
+        origin_policy = self.origin_policy(url)
+        if origin_policy is None or not decision.may_fetch:
+            raise refusal(decision)
+        host = urls.host(url)
+        return Go(url, self.driver.gate.pace_of(host) or host, origin_policy, self.clock.wall())
+
+    async def _send(
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        redirects: tuple[str, ...],
+        most: int,
+        any_type: bool,
+        room: Room | None,
+        credentials: bool,
+    ) -> Response:
+        """The whole answer, in time; while a room has the rest of a body wait, the time-out stands still."""
+        settings = self.settings
+        sent = self.clock.monotonic()
+        record = None if self.on_request is None else RequestRecord(go, method, url, sent)
+        try:
+            with within(settings.timeout):
+                to_come: Body | None = None if method == "HEAD" else "read"
+                answer, fetched_at = await self._head(go, method, url, headers, record, to_come, credentials)
+                try:
+                    if settings.content_types and not any_type:
+                        answer.require_type(settings.content_types)
+                    body = b"" if method == "HEAD" else await answer.read(most, room=room)
+                except BaseException:
+                    answer.close()
+                    raise
+        except TimeoutError:
+            late = timed_out(url, settings.timeout)
+            self._over(record, error=late)
+            raise late from None
+        except BaseException as error:
+            self._over(record, error=error)
+            raise
+        if record is not None:
+            self._over(record, body=body)
+        return Response(
+            url=url,
+            status=answer.status,
+            headers=answer.headers,
+            go=go,
+            fetched_at=fetched_at,
+            redirects=redirects,
+            reason=answer.reason,
+            http_version=answer.http_version,
+            request_headers=answer.sent,
+            body=body,
+            elapsed=self.clock.monotonic() - sent,
+        )
+
+    async def _head(
+        self,
+        go: Go,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        record: RequestRecord | None,
+        body: Body | None,
+        credentials: bool = True,
+    ) -> tuple[OpenAnswer, float]:
+        """Send a request that was permitted; tells the gate when the head of its answer is there. With Unix time."""
+        settings, clock = self.settings, self.clock
+        if credentials and settings.auth:
+            headers = {**settings.credentials(urls.origin(url)), **(headers or {})}
+        transport, streamed = self.open(), body == "streamed"
+        if settings.head_timeout is None:
+            answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
+        else:
+            try:
+                with within(settings.head_timeout):
+                    answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
+            except TimeoutError:
+                raise timed_out(url, settings.head_timeout) from None
+        wall = clock.wall()
+        if record is not None:
+            record.headers_received(answer.status, clock.monotonic())
+            if answer.status in REDIRECTS:
+                record.location = answer.headers.get("Location")
+            if answer.status in BUSY:
+                record.retry_after = retry_after(answer.headers.get("Retry-After"), wall)
+        if answer.status == 429 or answer.status >= 500:
+            later = answer.headers.get("Retry-After")
+            self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
+        else:
+            self.driver.headers_received(go, answer.status, body=body)
+        return answer, wall
+
+    def _record(self, cause: Go | FetchRobots, url: str) -> RequestRecord | None:
+        return None if self.on_request is None else RequestRecord(cause, "GET", url, self.clock.monotonic())
+
+    def _over(
+        self, record: RequestRecord | None, *, body: bytes | None = None, error: BaseException | None = None
+    ) -> None:
+        """Tell who listens of a request that is over; not of one that was never sent."""
+        if record is not None and self.on_request is not None and not isinstance(error, Postponed):
+            record.finished(self.clock.monotonic(), body=body, error=error)
+            self.on_request(record)
+
+    def _jitter(self) -> float:
+        return random.random() if self.settings.jitter else 1.0
+
+    # robots.txt
+
+    async def _fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
+        """For the driver: what a site, or the cache, has for a robots.txt. It goes around the gate's rules (no
+        recursion), never around the address guard.
+        """
+        gate, settings = self.driver.gate, self.settings
+        if self._cache is not None and step.origin not in settings.auth:  # what credentials open is for us alone
+            kept = self._cache.robots(step.origin, self.policy)
+            if kept is not None:
+                age = self.clock.wall() - kept.fetched_at
+                asked = gate.robots_at_hand(step, kept, self.clock.monotonic(), age=age)
+                if asked is None:
+                    if self.on_robots is not None:
+                        self.on_robots(kept)
+                    return None
+                step = asked
+        timeout = settings.robots_timeout or settings.timeout
+        return await fetch_robots(self.policy, step, hop, self._get_robots, timeout=timeout, clock=self.clock)
+
+    async def _get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
+        record = self._record(step, step.url)
+        if urls.origin(step.url) == step.origin:  # to nobody that it redirects to
+            headers = {**self.settings.credentials(step.origin), **headers}
+        try:
+            answer = await self.open().open("GET", step.url, headers=headers or None)
+            if record is not None:
+                record.headers_received(answer.status, self.clock.monotonic())
+                if answer.status in BUSY:
+                    record.retry_after = retry_after(answer.headers.get("Retry-After"), self.clock.wall())
+            body = await answer.read(self.settings.max_robots_body, cut=True)
+        except BaseException as error:
+            self._over(record, error=error)
+            raise
+        self._over(record, body=body)
+        return RobotsAnswer(answer.status, answer.headers, body, answer.cut)
+
+    def _robots_in_force(self, result: RobotsResult) -> None:
+        if self._cache is not None and result.origin not in self.settings.auth:
+            self._cache.keep_robots(result)
+        if self.on_robots is not None:
+            self.on_robots(result)
+
+
+def _end(error: BaseException) -> End:
+    """How a request ended that raised an error."""
+    if isinstance(error, TooLarge | UnwantedType):
+        return "done"
+    if isinstance(error, Timeout):
+        return "timed_out"
+    if isinstance(error, FetchError):
+        return "failed"
+    return "withdrawn" if isinstance(error, Postponed | AddressBlocked) else "abandoned"

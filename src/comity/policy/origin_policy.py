@@ -1,0 +1,248 @@
+"""OriginPolicy: what our policy makes of one robots.txt, ready to be asked about many URLs of its origin.
+
+What does not depend on the URL (delay, evidence, the verdict of a file that could not be read) is worked out once.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from comity import urls
+from comity.errors import InvalidSetting
+from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
+from comity.policy.robots_result import RobotsResult
+from comity.policy.settings import Policy
+from comity.robots.explain import brief, cut
+
+if TYPE_CHECKING:
+    from comity.robots import Robots
+    from comity.robots.rates import RequestRate, VisitTime
+    from comity.robots.usage import RobotsUsage
+    from comity.robots.values import Rule
+    from comity.usage import Usage
+
+
+SLOW: Final = 4_000_000
+"""Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
+MOST_SLOW: Final = 64
+"""Slow answers remembered: a URL is asked about more than once on its way."""
+LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
+
+
+class OriginPolicy:
+    """The answer to every question about one origin, under one policy.
+
+    Attributes:
+        delay: seconds between two requests that policy and site ask for, at the slowest time of day (see `delay_at`).
+
+    Args:
+        result: what came of asking for robots.txt; None where the policy's mode is `ignore`.
+    """
+
+    def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy: a Policy is expected, not {type(policy).__name__}")
+        if result is None and policy.mode != "ignore":
+            raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
+        self._policy = policy
+        self._asked_as = policy.asked_as
+        self._source = _source(result)
+        self._robots: Robots | None = None
+        self._usage: RobotsUsage | None = None
+        self._no_usage: Usage | None = None
+        self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
+        self._note = ""  # what is to be said of the copy that decides
+        self._asterisks = 0
+        self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
+        self._refused = ""  # why nothing may be fetched, whatever the rules say
+        self._hours: VisitTime | None = None
+        self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
+        self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
+        if policy.mode == "ignore":
+            self._source = None
+            self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
+        elif result is None:
+            raise AssertionError("checked above")
+        elif result.kind == "unreachable":
+            self._whole = self._unreachable(result)
+        elif result.kind == "unavailable":
+            self._whole = self._unavailable(result)
+        elif result.kind == "unparsable" or result.robots is None:
+            self._whole = (
+                "unknown_parse_error",
+                policy.on_unparsable == "disallow",
+                f"{result.url} holds no line that robots.txt knows; the policy says {policy.on_unparsable}",
+            )
+        else:
+            self._read(result.robots, result)
+
+    def is_slow(self, url: str) -> bool:
+        """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
+        not known yet.
+
+        RFC 9309, 2.5 has everybody read 500 KiB of rules, and each of them may take time linear in the URL's length.
+        """
+        return self._asterisks * len(url) > SLOW and url not in self._slow
+
+    def allows(self, url: str) -> bool:
+        """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
+        if self._policy.mode != "respect":
+            return True
+        if self._whole is not None:
+            return not self._whole[1] or _is_robots_txt(url)
+        assert self._robots is not None
+        if self._refused and not _is_robots_txt(url):
+            return False
+        if self._asterisks * len(url) > SLOW:
+            return self._answer(self._robots, url)[0]
+        return self._robots.allowed(url, self._asked_as)
+
+    def delay_at(self, wall: float) -> float:
+        """Seconds between two requests that policy and site ask for at a Unix time."""
+        if not self._rates:
+            return self.delay
+        return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
+
+    def opens_at(self, wall: float) -> float:
+        """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
+        return wall if self._hours is None else self._hours.opens_at(wall)
+
+    def decide(self, url: str, wall: float | None = None) -> Decision:
+        """The decision about a URL of the origin.
+
+        Args:
+            wall: Unix time for which its delay is; None for the slowest time of day.
+        """
+        policy = self._policy
+        rule: RuleCited | None = None
+        recommended = True
+        if self._whole is not None:
+            verdict, blocked, why = self._whole
+            usage = self._nothing_stated()
+            if blocked and _is_robots_txt(url):
+                blocked, why = False, "robots.txt itself may always be fetched"
+        else:
+            assert self._robots is not None
+            allowed, decider, why = self._answer(self._robots, url)
+            if decider is not None:
+                rule = RuleCited(decider.line, cut(decider.text))
+            blocked = not allowed
+            explicit = decider is not None and decider.pattern != ""
+            verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
+            usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
+            if allowed and self._refused and not _is_robots_txt(url):
+                blocked, why, recommended = True, self._refused, False
+            why += self._note
+        if blocked and policy.mode == "report_only":
+            why += "; nothing is blocked, for the mode is report_only"
+        return Decision(
+            url,
+            policy.agent,
+            verdict,
+            RECOMMENDATION[verdict] if recommended else "not_recommended",
+            not blocked or policy.mode != "respect",
+            policy.mode,
+            why,
+            rule,
+            self.delay if wall is None else self.delay_at(wall),
+            self._source,
+            policy.purposes,
+            usage,
+        )
+
+    def _answer(self, robots: "Robots", url: str) -> tuple[bool, "Rule | None", str]:
+        if self._asterisks * len(url) <= SLOW:
+            return brief(robots, url, self._asked_as)
+        answer = self._slow.get(url)
+        if answer is None:
+            if len(self._slow) >= MOST_SLOW:
+                self._slow.clear()
+            answer = self._slow[url] = brief(robots, url, self._asked_as)
+        return answer
+
+    def _read(self, robots: "Robots", result: RobotsResult) -> None:
+        policy = self._policy
+        if result.unreachable_since is not None:
+            day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
+            self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
+        self._robots = robots
+        self._asterisks = robots.body.count(b"*")
+        asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
+        rates = robots.request_rates(policy.asked_as) if "request-rate" in policy.honour else ()
+        self._rates = tuple(rate for rate in rates if rate.start is not None)
+        always = [asked or 0.0, *(rate.interval for rate in rates if rate.start is None)]
+        self._least = max([policy.min_interval, *always])
+        self.delay = max([self._least, *(rate.interval for rate in self._rates)])
+        slowest = max([*always, *(rate.interval for rate in self._rates)])
+        if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
+            at_times = " at some time of the day" if slowest > max(always) else ""
+            self._refused = (
+                f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
+                f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
+            )
+        if "visit-time" in policy.honour:
+            self._hours = robots.visit_time(policy.asked_as)
+        if robots.states_usage:
+            from comity.robots.usage import for_agent
+
+            self._usage = for_agent(robots, policy.asked_as)
+
+    def _nothing_stated(self) -> "Usage":
+        if self._no_usage is None:
+            from comity.usage.statements import Usage
+
+            self._no_usage = Usage()
+        return self._no_usage
+
+    def _unreachable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
+        policy = self._policy
+        reason = result.error or f"HTTP status {result.status}"
+        since = result.fetched_at if result.unreachable_since is None else result.unreachable_since
+        lasted = result.fetched_at - since
+        if policy.unreachable_life is not None and lasted >= policy.unreachable_life:
+            days = f"{lasted / 86_400:.0f} days"
+            why = f"{result.url} has been unreachable for {days} ({reason}): it counts as unavailable"
+            return "allowed_implicit", False, f"{why}, which allows everything"
+        return (
+            "unknown_unreachable",
+            policy.on_unreachable == "disallow",
+            f"{result.url} could not be reached ({reason}); until it can, the policy says {policy.on_unreachable}",
+        )
+
+    def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
+        blocked = self._policy.on_unavailable == "disallow_401_403" and result.status in (401, 403)
+        reason = result.error or f"HTTP status {result.status}"
+        return (
+            "disallowed_explicit" if blocked else "allowed_implicit",
+            blocked,
+            f"{result.url} is unavailable ({reason}), which {'forbids' if blocked else 'allows'} everything",
+        )
+
+
+def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
+    """Decide about one URL; for many URLs of an origin keep a OriginPolicy.
+
+    Args:
+        result: what came of asking for the robots.txt of the URL's origin; None only in mode `ignore`.
+    """
+    return OriginPolicy(policy, result).decide(url)
+
+
+def _is_robots_txt(url: str) -> bool:
+    """Whether a URL is the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
+    return url.endswith("/robots.txt") and urls.path_and_query(url) == "/robots.txt"
+
+
+def _source(result: RobotsResult | None) -> Source | None:
+    if result is None:
+        return None
+    return Source(
+        origin=result.origin,
+        url=result.url,
+        status=result.status,
+        error=result.error,
+        sha256=result.sha256,
+        fetched_at=result.fetched_at,
+        expires_at=result.expires_at,
+        redirects=result.redirects,
+        unreachable_since=result.unreachable_since,
+    )

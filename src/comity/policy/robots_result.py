@@ -1,0 +1,239 @@
+"""What came of asking for a robots.txt: one value for every HTTP outcome.
+
+RFC 9309, 2.3.1 knows four: the file was read, it is unavailable (4xx), it is unreachable (5xx, 429, network), or its
+body holds nothing that can be parsed. This module sorts, and says what is used while a site is unreachable; it never
+decides what follows for a URL (see origin_policy.py).
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from comity.http import http_date
+from comity.policy.presets import DAY
+from comity.policy.settings import Policy
+from comity.robots import Robots, parse
+from comity.signals import content_type
+
+Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
+
+LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
+SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotsResult:
+    """The answer to one request for robots.txt, as it will be judged and as evidence.
+
+    Attributes:
+        origin: serialised origin the file governs, even where a redirect led elsewhere (RFC 9309, 2.3.1.2).
+        url: address that finally answered.
+        status: HTTP status, or None where there was no answer.
+        error: what went wrong, for people, or None.
+        fetched_at: Unix time in seconds.
+        expires_at: Unix time in seconds after which it is asked for again.
+        redirects: addresses passed on the way.
+        headers: response headers, names in lower case.
+        left_out: whether the answer had more body than is here: it was cut, or is no file that is read.
+        unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
+            it is the last good copy, standing in.
+    """
+
+    origin: str
+    url: str
+    kind: Availability
+    fetched_at: float
+    expires_at: float
+    status: int | None = None
+    error: str | None = None
+    body: bytes = b""
+    redirects: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    unreachable_since: float | None = None
+    robots: Robots | None = None
+    left_out: bool = False
+
+    @cached_property
+    def sha256(self) -> str | None:
+        """SHA-256 of the body in hex; None where no file was read."""
+        return hashlib.sha256(self.body).hexdigest() if self.status and 200 <= self.status < 300 else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether this is an earlier copy that stands in for one that cannot be had."""
+        return self.kind in ("read", "unparsable") and self.unreachable_since is not None
+
+    @classmethod
+    def from_response(
+        cls,
+        origin: str,
+        url: str,
+        status: int,
+        body: bytes,
+        *,
+        policy: Policy,
+        fetched_at: float,
+        headers: Mapping[str, str] | None = None,
+        redirects: tuple[str, ...] = (),
+        error: str | None = None,
+        cut: bool = False,
+    ) -> "RobotsResult":
+        """Sort an HTTP response by RFC 9309, 2.3.1.
+
+        A redirect that was not followed to its end is unavailable (2.3.1.2). A 304 to a question that had no
+        condition, and any other answer that HTTP does not foresee, is no answer: unreachable.
+
+        Args:
+            headers: of the response, names in lower case.
+            error: what went wrong with the redirects, for people.
+            cut: whether the body went on where reading it was left off (RFC 9309, 2.5).
+        """
+        headers = dict(headers or {})
+        robots = None
+        kind: Availability
+        if 200 <= status < 300:
+            robots = parse(_converted(policy, body, headers), policy.dialect)
+            kind = "read" if robots.parsable else "unparsable"
+        elif 300 <= status < 500 and status not in (304, 429):
+            kind = "unavailable"
+        else:
+            kind = "unreachable"
+        life = policy.failure_life if kind == "unreachable" else _life(policy, headers, fetched_at)
+        return cls(
+            origin=origin,
+            url=url,
+            kind=kind,
+            fetched_at=fetched_at,
+            expires_at=fetched_at + life,
+            status=status,
+            error=error,
+            body=body if robots is not None else b"",
+            redirects=redirects,
+            headers=headers,
+            unreachable_since=fetched_at if kind == "unreachable" else None,
+            robots=robots,
+            left_out=cut or (robots is None and bool(body)),
+        )
+
+    @classmethod
+    def unreachable(
+        cls,
+        origin: str,
+        url: str,
+        error: str,
+        *,
+        policy: Policy,
+        fetched_at: float,
+        redirects: tuple[str, ...] = (),
+    ) -> "RobotsResult":
+        """No answer: DNS, connection, TLS, time-out, a body cut short."""
+        return cls(
+            origin=origin,
+            url=url,
+            kind="unreachable",
+            fetched_at=fetched_at,
+            expires_at=fetched_at + policy.failure_life,
+            error=error,
+            redirects=redirects,
+            unreachable_since=fetched_at,
+        )
+
+    def renewed(self, policy: Policy, headers: Mapping[str, str], fetched_at: float) -> "RobotsResult":
+        """The same file after a 304: fresh again, with what the answer's headers say (RFC 9111, 4.3.4)."""
+        headers = {**self.headers, **headers}
+        return replace(
+            self,
+            headers=headers,
+            fetched_at=fetched_at,
+            expires_at=fetched_at + _life(policy, headers, fetched_at),
+            error=None,
+            unreachable_since=None,
+        )
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """Request headers that ask whether this copy is still current (RFC 9110, 13.1); empty where none can."""
+        if self.kind not in ("read", "unparsable"):
+            return {}
+        pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        return {ask: self.headers[name] for ask, name in pairs if name in self.headers}
+
+
+def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:
+    """What is in force after a new answer: the answer, or while a site is unreachable its last good copy.
+
+    RFC 9309, 2.4: a cached copy serves beyond 24 hours while robots.txt is unreachable. `Policy.stale_life` bounds it,
+    and so does `Policy.unreachable_life`, after which the site counts as one that has no robots.txt.
+
+    Args:
+        before: what was in force until now, if anything.
+    """
+    if now.kind != "unreachable" or before is None:
+        return now
+    since = before.unreachable_since if before.unreachable_since is not None else now.fetched_at
+    lasted = now.fetched_at - since
+    lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
+    if before.kind == "read" and all(lasted < life for life in lives):
+        reason = now.error or f"HTTP status {now.status}"
+        return replace(before, error=reason, expires_at=now.expires_at, unreachable_since=since)
+    return replace(now, unreachable_since=since)
+
+
+def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
+
+    Args:
+        headers: as received; a mapping may hold a name more than once.
+    """
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        if name not in found:
+            found[name] = value
+        elif name in LISTS:
+            found[name] += ", " + value
+    return found
+
+
+def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
+    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
+
+    Args:
+        headers: names in lower case.
+        shortest: seconds that are given in any case.
+    """
+    directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
+    named = {name.strip(): value.strip(' "') for name, _, value in reversed(directives)}  # the first counts (4.2.1)
+    life = DAY
+    if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
+        return shortest
+    if "max-age" in named:
+        life = _whole(named["max-age"]) or 0.0  # an unreadable one means already stale (RFC 9111, 4.2.1)
+    elif "expires" in headers:
+        expires = http_date(headers["expires"])
+        sent_at = http_date(headers.get("date"))
+        life = 0.0 if expires is None else expires - (fetched_at if sent_at is None else sent_at)  # 5.3: "0" is past
+    age = _whole(headers.get("age", "").strip()) or 0.0
+    return min(max(life - age, shortest), DAY)
+
+
+def _life(policy: Policy, headers: Mapping[str, str], fetched_at: float) -> float:
+    return freshness(headers, fetched_at) if policy.cache_life is None else policy.cache_life
+
+
+def _whole(text: str) -> float | None:
+    return float(text[:9]) if text.isascii() and text.isdigit() else None
+
+
+def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes:
+    """The body in the character set that our URLs use, where the policy goes by the declared one."""
+    if policy.robots_charset == "utf-8":
+        return body
+    declared = content_type.extract(headers.get("content-type", ""))
+    try:
+        text = body.decode((declared and declared.charset) or "utf-8", "replace")
+    except (LookupError, ValueError):  # a character set that nobody knows
+        return body
+    return text.encode(policy.url_charset, "replace")

@@ -1,0 +1,141 @@
+"""Turns of hosts: slow hosts and hosts that share a pace hold up nobody else, and a stop starts nothing new."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from sites import HANGS, Site
+
+from comity import Crawler, CrawlSettings, Policy
+from comity.crawler import scheduler
+from comity.net import ClientSettings
+
+LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
+
+
+def crawler(folder: Path, seeds: list[str], policy: Policy, names: dict[str, str], **settings: object) -> Crawler:
+    return Crawler(
+        seeds,
+        folder,
+        policy=policy,
+        client_settings=ClientSettings(resolve=names),
+        settings=CrawlSettings(sitemaps=False, **settings),  # type: ignore[arg-type]
+    )
+
+
+def full_of_links(site: Site) -> None:
+    site.link("/", *(f"/{number}" for number in range(100)))
+    for number in range(100):
+        site.link(f"/{number}")
+
+
+@pytest.mark.parametrize("pace_by", ["address", "domain"])
+def test_hosts_that_share_a_pace_hold_up_nobody_else(pace_by: str, tmp_path: Path) -> None:
+    with Site("127.0.0.1") as shared, Site("127.0.0.2") as other:
+        full_of_links(shared)
+        full_of_links(other)
+        names = {f"h{number}.shared.com": "127.0.0.1" for number in range(30)} | {"b.other.com": "127.0.0.2"}
+        seeds = [f"http://{name}:{shared.port}/" for name in names if "shared" in name]
+        policy = LOOPBACK.with_changes(min_interval=0.1, pace_by=pace_by)
+        asyncio.run(
+            crawler(
+                tmp_path, [*seeds, f"http://b.other.com:{other.port}/"], policy, names, max_seconds=2.0, concurrency=4
+            ).run()
+        )
+        assert len(other.seen) >= 8, "of 20 that its pace allows"
+        assert len(shared.seen) >= 8
+        assert min(shared.intervals()) >= 0.1
+
+
+def test_a_host_whose_time_is_up_passes_its_turn_on(tmp_path: Path) -> None:
+    with Site() as site:
+        full_of_links(site)
+        names = {f"h{number}.shared.com": "127.0.0.1" for number in range(4)}
+        seeds = [f"http://{name}:{site.port}/" for name in names]
+        policy = LOOPBACK.with_changes(min_interval=0.5, pace_by="domain")
+        # The first host's time ends between the request before its turn and its turn, that of the others does not.
+        crawl = crawler(tmp_path, seeds, policy, names, max_seconds_per_host=1.75)
+        asyncio.run(crawl.run())
+        assert site.paths().count("/robots.txt") == 4
+        assert len({seen.headers["Host"] for seen in site.seen if seen.path == "/"}) >= 2
+        assert min(site.intervals()) >= 0.5
+
+
+def test_a_stop_starts_nothing_new_though_many_wait(tmp_path: Path) -> None:
+    with Site() as site:
+
+        async def busy(request: web.Request) -> web.Response:
+            return web.Response(status=503, headers={"Retry-After": "20"})
+
+        site.set("/", busy)
+        names = {f"h{number}.shared.com": "127.0.0.1" for number in range(10)}
+        crawl = crawler(
+            tmp_path,
+            [f"http://{name}:{site.port}/" for name in names],
+            LOOPBACK.with_changes(min_interval=0.01, pace_by="domain"),
+            names,
+        )
+
+        async def stopped() -> float:
+            running = asyncio.ensure_future(crawl.run())
+            while "/" not in site.paths():
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)
+            crawl.stop()
+            began = time.monotonic()
+            await running
+            return time.monotonic() - began
+
+        assert asyncio.run(asyncio.wait_for(stopped(), HANGS)) < 15, "the site asked for 20 s"
+        assert site.paths().count("/") == 1
+
+
+def test_slow_hosts_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "SLOW", 0.3)
+    with Site() as site, Site("127.0.0.2") as pit:
+        full_of_links(site)
+
+        async def never(request: web.Request) -> web.Response:
+            await asyncio.sleep(2 * HANGS)
+            return web.Response()
+
+        pit.set("/robots.txt", never)
+        names = {f"pit{number}.test": "127.0.0.2" for number in range(10)} | {"good.test": "127.0.0.1"}
+        seeds = [f"http://{name}:{pit.port}/" for name in names if "pit" in name]
+        crawl = crawler(
+            tmp_path,
+            [*seeds, f"http://good.test:{site.port}/"],
+            LOOPBACK.with_changes(min_interval=0.05),
+            names,
+            concurrency=4,
+        )
+
+        async def run() -> None:
+            running = asyncio.ensure_future(crawl.run())
+            until = time.monotonic() + HANGS
+            while crawl.stats.pages < 10 and time.monotonic() < until:
+                await asyncio.sleep(0.05)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+        asyncio.run(run())
+        assert crawl.stats.pages >= 10
+
+
+def test_of_a_host_with_an_interval_few_urls_are_in_memory(tmp_path: Path) -> None:
+    with Site() as site:
+        full_of_links(site)
+        crawl = crawler(tmp_path, [site.url("/")], LOOPBACK.with_changes(min_interval=0.05), {}, max_pages=6)
+        held = []
+
+        async def run() -> None:
+            running = asyncio.ensure_future(crawl.run())
+            while not running.done():
+                held.extend(host.queued for host in crawl.snapshot().hosts)
+                await asyncio.sleep(0.02)
+            await running
+
+        asyncio.run(run())
+        assert 0 < max(held) <= scheduler.REFILL_PACED

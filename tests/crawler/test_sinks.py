@@ -1,0 +1,403 @@
+"""What a crawl writes: in every format the same pages, each once, whatever happened in between."""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from conftest import missing
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from killing import finished, killed
+from outputs import READERS, answered
+from power_loss import Disk, PowerCut
+from sites import HANGS, Site
+
+from comity import Crawler, InvalidSetting, Policy, StorageError
+from comity.crawler import Sink
+from comity.crawler.sinks import files
+from comity.crawler.sinks.runner import FORMATS, SinkRunner, make
+from comity.frontier import Frontier
+
+QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+NEEDS = {"warc": "warcio", "parquet": "pyarrow"}
+every_format = pytest.mark.parametrize("form", FORMATS)
+
+
+@pytest.fixture(autouse=True)
+def _libraries(request: pytest.FixtureRequest) -> None:
+    if "form" in request.fixturenames:
+        need(request.getfixturevalue("form"))
+
+
+def need(form: str) -> None:
+    if form in NEEDS:
+        try:
+            __import__(NEEDS[form])
+        except ModuleNotFoundError:
+            missing(NEEDS[form], f"pip install 'comity[{form}]'")
+
+
+def crawl(folder: Path, *seeds: str, sink: Sink | str | None = None, **choices: Any) -> Crawler:
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=choices, sink=sink)
+    asyncio.run(crawler.run())
+    return crawler
+
+
+async def no_text(request: web.Request) -> web.StreamResponse:
+    """A redirect whose header is no UTF-8."""
+    assert request.transport is not None
+    request.transport.write(b"HTTP/1.1 301 Moved\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n")
+    request.transport.close()
+    return web.Response()
+
+
+@every_format
+def test_every_format_holds_what_the_crawl_met(form: str, site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    site.link("/", "/a", "/A", "/a/", "/a/b", "/a?x=1", "/no", "/gone", "/moved", "/latin", "/a/b/a/b/a/b")
+    for path in ("/a", "/A", "/a/", "/a/b", "/a?x=1"):
+        site.set(path, f"<title>{path}</title>")
+    site.set("/moved", no_text)
+    site.set("/latin", "<title>Käse</title>")
+    crawl(tmp_path, site.url("/"), sink=form)
+    output = READERS[form](tmp_path)
+    bodies = {url.removeprefix(site.url("")): body for url, body in output.pages}
+    assert len(bodies) == len(output.pages)
+    assert set(bodies) == {"/", "/a", "/A", "/a/", "/a/b", "/a?x=1", "/latin"}
+    assert bodies["/a?x=1"] == b"<title>/a?x=1</title>"
+    assert bodies["/latin"].decode() == "<title>Käse</title>"
+    assert output.refusals == [site.url("/no")]
+    assert site.url("/gone") in output.failures
+    assert output.redirects == [site.url("/moved")]
+    assert output.traps == [site.url("/a/b/a/b/a/b")]
+    assert output.robots == [site.url("/robots.txt")]
+
+
+def add_page(sink: Sink, number: int) -> tuple[str, bytes]:
+    url = f"http://example.com/{number}"
+    body = random.Random(number).randbytes(300).hex()
+    record = {"url": url, "status": 200, "fetched_at": 1_700_000_000.5, "content_type": "text/html", "body": body}
+    sink.add("pages", record, answered(url, body.encode()))
+    return url, body.encode()
+
+
+SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 2000}, "parquet": {"roll": 4000, "group": 1200}}
+
+
+def small(form: str) -> Sink:
+    """A sink whose files roll early."""
+    return type(make(form))(**SMALL.get(form, {}))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(1, 6)),
+        st.tuples(st.just("commit"), st.booleans()),
+        st.tuples(st.just("cut"), st.integers(0, 12)),
+    ),
+    max_size=25,
+)
+IN_A_NEW_FILE = [("add", 6), ("commit", False), ("add", 1), ("cut", 12)]  # one that was never committed
+
+
+@every_format
+@settings(max_examples=40, deadline=None)
+@example(steps=IN_A_NEW_FILE)
+@given(steps=STEPS)
+def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
+    need(form)
+    with tempfile.TemporaryDirectory() as top:
+        folder, committed = cut_again_and_again(form, Path(top), steps, keeps_all=True)
+        assert sorted(READERS[form](folder).pages) == committed
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "sqlite"])  # that syncs where we cannot see it
+@settings(max_examples=60, deadline=None)
+@example(steps=IN_A_NEW_FILE)
+@given(steps=STEPS)
+def test_a_power_cut_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
+    need(form)
+    with tempfile.TemporaryDirectory() as top:
+        folder, committed = cut_again_and_again(form, Path(top), steps, keeps_all=False)
+        assert sorted(READERS[form](folder).pages) == committed
+
+
+def cut_again_and_again(
+    form: str, top: Path, steps: list[tuple[str, int]], *, keeps_all: bool
+) -> tuple[Path, list[tuple[str, bytes]]]:
+    """Run a sink through the steps; returns its last folder and the pages that it should hold.
+
+    `cut` N: the end comes at the N-th time the disk is asked to keep something during a flush, or right after.
+
+    Args:
+        keeps_all: whether the disk also keeps what it was not asked to, as it does where only the process ends.
+    """
+    folder = top / "0"
+    folder.mkdir()
+    marker: Any = None
+    committed: list[tuple[str, bytes]] = []
+    added: list[tuple[str, bytes]] = []
+    number = runs = 0
+    disk, watching = Disk(folder), pytest.MonkeyPatch()
+    disk.watch(watching)
+    sink = small(form)
+    sink.open(folder, None)
+    try:
+        for step, value in [*steps, ("commit", 1)]:
+            if step == "add":
+                for _ in range(value):
+                    added.append(add_page(sink, number))
+                    number += 1
+            elif step == "commit":
+                marker = json.loads(json.dumps(sink.flush(final=bool(value))))
+                committed, added = committed + added, []
+            else:
+                disk.watch(watching, value)
+                with suppress(PowerCut):
+                    sink.flush(final=value % 2 == 0)
+                runs += 1
+                after = top / str(runs)
+                if keeps_all:
+                    shutil.copytree(folder, after)
+                else:
+                    disk.rebuild(after)
+                watching.undo()
+                sink.close()
+                folder, added = after, []
+                disk = Disk(folder)
+                disk.watch(watching)
+                sink = small(form)
+                sink.open(folder, marker)
+        sink.flush(final=False)
+        sink.close()
+    finally:
+        watching.undo()
+    return folder, sorted(committed)
+
+
+@pytest.mark.long
+@every_format
+def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
+    count = 240
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.01)
+        number = int(request.path[1:])
+        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
+        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
+
+    for number in range(count):
+        site.set(f"/{number}", page)
+    command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
+    command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
+    moments = random.Random(form)
+    kills = killed(
+        command,
+        site,
+        begin=[site.url("/0"), "--format", form],
+        times=6,
+        after=lambda: moments.randrange(10, 60),
+        linger=lambda: moments.random() * 0.05,
+    )
+    finished(command)
+    assert kills >= 3
+    urls = READERS[form](tmp_path / "out").urls
+    assert [url for url, times in Counter(urls).items() if times > 1] == []
+    assert set(urls) == {site.url(f"/{number}") for number in range(count)}
+
+
+@every_format
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
+def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str, site: Site, tmp_path: Path) -> None:
+    bodies = {f"/{number}": random.Random(number).randbytes(60_000).hex() for number in range(20)}
+    site.link("/", *bodies)
+    for path, body in bodies.items():
+        site.set(path, body, content_type="text/plain")
+    if form == "files":  # one page is too large for the limit, as one write may be too large for the disk
+        site.set("/7", "x" * 900_000, content_type="text/plain")
+    words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
+    command = [sys.executable, "-m", "comity", *words]
+    limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "_", *command, site.url("/")]
+    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
+    assert full.returncode in (73, 74), full.stderr
+    assert str(tmp_path) in full.stderr
+    assert len(full.stderr.splitlines()) == 1, full.stderr
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
+    assert done.returncode == 0, done.stderr
+    assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "parquet"])  # its parts are not opened again
+def test_output_changed_from_outside_is_noticed(form: str, site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    crawl(tmp_path, site.url("/"), sink=form)
+    for path in tmp_path.iterdir():
+        if path.is_file() and path.name != "frontier.sqlite":
+            path.unlink()
+    with pytest.raises(StorageError, match="changed from outside"):
+        crawl(tmp_path)
+
+
+def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    crawl(tmp_path, site.url("/"), sink="sqlite", max_pages=1)
+    with pytest.raises(StorageError, match="written as sqlite, not as jsonl"):
+        crawl(tmp_path, sink="jsonl")
+    assert crawl(tmp_path, max_pages=None).format == "sqlite"
+    assert len(READERS["sqlite"](tmp_path).pages) == 2
+    with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
+        crawl(tmp_path / "other", site.url("/"), sink="csv")
+
+
+def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    with (
+        Frontier(tmp_path / "frontier.sqlite") as frontier,
+        ThreadPoolExecutor(1) as thread,
+        SinkRunner("sqlite", tmp_path, frontier).opened(thread),
+    ):
+        pass
+    with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):
+        crawl(tmp_path)
+    assert crawl(tmp_path, site.url("/")).format == "sqlite"
+    assert len(READERS["sqlite"](tmp_path).pages) == 1
+
+
+FOREIGN = {
+    "jsonl": ("pages.jsonl", "robots.jsonl", "changes.jsonl", "ledger.jsonl"),
+    "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
+    "parquet": ("pages-00001.parquet", "pages-00001.journal", "traps-2024.csv"),
+    "sqlite": ("crawl.sqlite", "ledger.jsonl"),
+    "files": ("pages.jsonl", "files/thesis.txt"),
+}
+
+
+@every_format
+def test_no_file_that_is_not_the_crawls_own_is_written_over(form: str, site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    for number, name in enumerate(FOREIGN[form]):
+        folder = tmp_path / str(number)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("precious")
+        for _ in range(2):
+            with pytest.raises(StorageError, match=f"{name.partition('/')[0]} is there already.*another folder"):
+                crawl(folder, site.url("/"), sink=form)
+            assert (folder / name).read_text() == "precious"
+            assert not list(folder.glob("frontier*"))
+        (folder / name).rename(tmp_path / "moved")
+        assert crawl(folder, site.url("/"), sink=form).stats.pages == 1
+    assert crawl(folder, sink=form).stats.pages == 1
+
+
+def test_files_of_nobodys_format_and_empty_ones_are_no_hindrance(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    (tmp_path / "pages.jsonl").touch()
+    (tmp_path / "notes.txt").write_text("precious")
+    (tmp_path / "crawl.sqlite").write_text("precious")
+    assert crawl(tmp_path, site.url("/")).stats.pages == 1
+    assert (tmp_path / "notes.txt").read_text() == (tmp_path / "crawl.sqlite").read_text() == "precious"
+
+
+@pytest.mark.parametrize("form", ["parquet"])
+def test_parquet_makes_a_part_for_so_many_bytes_not_for_each_commit(form: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    sink = small(form)
+    sink.open(tmp_path, None)
+    for number in range(30):
+        add_page(sink, number)
+        sink.flush(final=False)
+    assert len(list(tmp_path.glob("pages-*.parquet"))) <= 8
+    assert len(list(tmp_path.glob("pages-*.journal"))) <= 2
+    assert sink.pending == 0
+    sink.flush(final=True)
+    sink.flush(final=False)
+    sink.close()
+    parts = sorted(tmp_path.glob("pages-*.parquet"))
+    assert [row for part in parts for row in parquet.read_table(part)["url"].to_pylist()] == [
+        f"http://example.com/{number}" for number in range(30)
+    ]
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: Path) -> None:
+    sink = make(form)
+    sink.open(tmp_path, None)
+    odd = {
+        "url": "http://a.example/\udce9",
+        "status": "odd",
+        "fetched_at": None,
+        "new": [1, {"a": None}],
+        "body": "b\0",
+    }
+    sink.add("pages", odd)
+    sink.add("records", {"url": "http://a.example/", "record": {"price": 3.5}})
+    sink.flush(final=True)
+    sink.close()
+    (page,), (record,) = rows(form, tmp_path, "pages"), rows(form, tmp_path, "records")
+    assert page["url"] == "http://a.example/\ufffd"
+    assert (page["status"], page["body"]) == (None, "b\0")
+    assert json.loads(page["more"]) == {"status": "odd", "new": [1, {"a": None}]}
+    assert json.loads(record["record"]) == {"price": 3.5}
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_what_a_page_says_of_itself_has_columns_of_its_own(form: str, site: Site, tmp_path: Path) -> None:
+    site.set("/", '<link rel=canonical href="/"><a href="/again">x</a><a href="/other">x</a><a href="/a/a/a/a/a">x</a>')
+    site.set("/again", '<link rel=canonical href="/">')
+    site.set("/other", "<meta name=robots content=noindex>")
+    crawl(tmp_path, site.url("/"), sink=form)
+    pages = {row["url"].removeprefix(site.url("")): row for row in rows(form, tmp_path, "pages")}
+    assert (pages["/again"]["duplicate"], pages["/again"]["duplicate_of"]) == ("canonical", site.url("/"))
+    assert [bool(pages[path]["noindex"]) for path in ("/", "/again", "/other")] == [False, False, True]
+    assert pages["/"]["canonical"] == site.url("/")
+    assert all(row["more"] is None for row in pages.values())
+    (trap,) = rows(form, tmp_path, "traps")
+    assert trap["trap"] == "repeated-segments"
+
+
+def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
+    if form == "parquet":
+        import pyarrow.parquet
+
+        table: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / f"{channel}-00001.parquet").to_pylist()
+        return table
+    with closing(sqlite3.connect(folder / "crawl.sqlite")) as db:
+        db.row_factory = sqlite3.Row
+        return [dict(row) for row in db.execute(f"SELECT * FROM {channel}")]
+
+
+def test_json_lines_are_utf_8_whatever_a_header_held(site: Site, tmp_path: Path) -> None:
+    site.set("/", no_text)
+    crawl(tmp_path, site.url("/"))
+    (redirect,) = (tmp_path / "redirects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(redirect)["location"] == "/caf\udce9"
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text() | st.lists(st.text()) | st.just(0.1),
+    )
+)
+@example({"header": "\udce9", "title": 'Grüße "\u2028\x00\x7f/\\'})
+@example({"bytes": 2**64})
+def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fast = files.line(record, "pages")
+        patch.setattr(files, "orjson", None)
+        assert fast == files.line(record, "pages")

@@ -1,0 +1,97 @@
+"""Sites left alone because their robots.txt cannot be reached: many of them cost no more than those that changed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from clocks import FakeClock
+
+from comity.crawler.checkpoint import Unreachable
+from comity.crawler.stats import UNREACHABLE
+from comity.frontier import Batch, Entry, EntryKind, Frontier
+from comity.policy import Policy, RobotsResult, decide
+
+HOSTS = 2_000
+
+
+class Told:
+    """Notes what is said of hosts and URLs."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.back: list[tuple[str, int]] = []
+
+    def postponed(self, entry: Entry, why: str) -> None:
+        self.waiting += 1
+
+    def resumed(self, host: str, number: int) -> None:
+        self.back.append((host, number))
+
+
+def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tuple[Unreachable, Told]:
+    told = Told()
+    return Unreachable(told, clock, 300.0, recalled or {}), told  # type: ignore[arg-type]
+
+
+def postpone(silent: Unreachable, number: int, until: float) -> None:
+    origin = f"http://h{number}.example"
+    result = RobotsResult.unreachable(origin, f"{origin}/robots.txt", "no answer", policy=Policy(), fetched_at=0.0)
+    entry = Entry(number, f"{origin}/", 0, EntryKind.PAGE, 0, 0)
+    silent.postpone(entry, f"h{number}.example", origin, decide(Policy(), entry.url, result), until=until)
+
+
+def test_only_hosts_of_which_something_changed_are_written(clock: FakeClock) -> None:
+    silent, _ = unreachable(clock)
+    for number in range(HOSTS):
+        postpone(silent, number, clock.now + 100)
+    assert len(silent.save_state()) == HOSTS
+    assert silent.save_state() == {}
+    postpone(silent, 7, clock.now + 100)
+    facts = silent.save_state()
+    assert list(facts) == [f"{UNREACHABLE}h7.example"]
+    assert facts[f"{UNREACHABLE}h7.example"][0] == 2
+    assert len(json.dumps(facts)) < 200
+
+
+def test_hosts_come_up_each_in_its_time_and_are_forgotten_then(clock: FakeClock) -> None:
+    silent, told = unreachable(clock)
+    for number in range(5):
+        postpone(silent, number, clock.now + 10 * (5 - number))
+    postpone(silent, 4, clock.now + 45)  # put off again
+    silent.save_state()
+    assert silent.resume_due() == 20
+    clock.now += 31
+    assert silent.resume_due() == 9
+    assert told.back == [("h3.example", 1), ("h2.example", 1)]
+    assert silent.save_state() == {f"{UNREACHABLE}h3.example": None, f"{UNREACHABLE}h2.example": None}
+    clock.now += 30
+    assert silent.resume_due() is None
+    assert sorted(told.back[2:]) == [("h0.example", 1), ("h1.example", 1), ("h4.example", 2)]
+    assert not silent
+
+
+def test_a_later_run_knows_what_the_frontier_remembers(tmp_path: Path, clock: FakeClock) -> None:
+    silent, _ = unreachable(clock)
+    for number in range(3):
+        postpone(silent, number, clock.now + 10 * (1 + number))
+
+    def commit(frontier: Frontier) -> None:
+        frontier.commit(Batch(), lambda new, refusals: silent.save_state() | {"unreachably": 1})
+
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        commit(frontier)
+        clock.now += 15
+        silent.resume_due()
+        commit(frontier)
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        known = frontier.load_states(UNREACHABLE)
+        assert sorted(known) == [f"{UNREACHABLE}h1.example", f"{UNREACHABLE}h2.example"]
+        assert frontier.load_state(f"{UNREACHABLE}h0.example") is None
+    later, told = unreachable(clock, known)
+    assert later.holds("h1.example", "http://h1.example")
+    assert not later.holds("h0.example", "http://h0.example")
+    assert later.save_state() == {}
+    assert later.resume_due() == 5
+    clock.now += 5
+    later.resume_due()
+    assert told.back == [("h1.example", 1)]

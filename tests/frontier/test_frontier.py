@@ -1,0 +1,457 @@
+"""The frontier loses no URL and gives none out twice, whatever happens to the process, the machine or the disk."""
+
+from __future__ import annotations  # arrays cannot be subscripted before Python 3.12
+
+import shutil
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frontier_work import memory_folder
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from comity.errors import StorageError
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen
+
+pytestmark = pytest.mark.both_forms
+
+HOSTS = ("a.example", "b.example", "c.example")
+
+
+def nothing(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+    return {}
+
+
+def found(path: str, host: str = "a.example", **values: Any) -> Found:
+    return Found(
+        **{"url": f"http://{host}/{path}", "host": host, "depth": 1, "kind": EntryKind.PAGE, "state": State.QUEUED}
+        | values
+    )
+
+
+@pytest.fixture
+def frontier(tmp_path: Path) -> Iterator[Frontier]:
+    with Frontier(tmp_path / "frontier.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorted runs appear and merge after a few URLs instead of millions."""
+    monkeypatch.setattr(seen, "MOST_FRESH", 10)
+    monkeypatch.setattr(seen, "BLOCK", 4)
+    monkeypatch.setattr(seen, "SLICE", 1)
+
+
+def urls(entries: list[Entry]) -> list[str]:
+    return [entry.url for entry in entries]
+
+
+def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(frontier: Frontier) -> None:
+    frontier.commit(
+        Batch(
+            found=[
+                found("late", priority=5),
+                found("first"),
+                found("second"),
+                found("map", kind=EntryKind.SITEMAP),
+                found("urgent", priority=-1),
+                found("other", "b.example", priority=-9),
+            ]
+        ),
+        nothing,
+    )
+    frontier.commit(Batch(found=[found("third")]), nothing)
+    entries = frontier.waiting("a.example", but_not=(), most=10)
+    assert [url.rpartition("/")[2] for url in urls(entries)] == ["urgent", "map", "first", "second", "third", "late"]
+    assert [entry.priority for entry in entries] == [-1, 0, 0, 0, 0, 5]
+    held = [entry.id for entry in entries[:2]]
+    assert frontier.waiting("a.example", but_not=held, most=2) == entries[2:4]
+    assert list(frontier.hosts()) == ["a.example", "b.example"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/", "https://a.example:8443/x?y", "http://user@a.example/x", "http://a.example.org/"]
+)
+def test_a_url_comes_out_as_it_went_in(frontier: Frontier, url: str) -> None:
+    frontier.commit(Batch(found=[found("", url=url, depth=7, hops=3, state=State.UNASKED)]), nothing)
+    (entry,) = frontier.waiting("a.example", but_not=(), most=10)
+    assert (entry.url, entry.depth, entry.hops, entry.attempts, entry.kind) == (url, 7, 3, 0, EntryKind.PAGE)
+
+
+def test_what_became_of_urls_is_counted(frontier: Frontier) -> None:
+    refused = found("no", state=State.REFUSED, refusal={"url": "no"})
+    said: list[tuple[int, list[dict[str, Any]]]] = []
+
+    def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
+        said.append((new, refusals))
+        return {"lengths": {"pages": new}}
+
+    batch = Batch(found=[found("1"), found("2"), found("3", state=State.UNASKED), found("1"), refused, refused])
+    frontier.commit(batch, write)
+    frontier.commit(batch, write)
+    assert said == [(4, [{"url": "no"}]), (0, [])]
+    assert frontier.load_state("lengths") == {"pages": 0}
+    first, second, third = frontier.waiting("a.example", but_not=(), most=10)
+    frontier.commit(Batch(settled=[(State.DONE, first.id), (State.FAILED, third.id)], retried=[second.id]), nothing)
+    frontier.commit(Batch(settled=[(State.DONE, first.id)]), nothing)  # said twice, counted once
+    assert frontier.counts() == {
+        State.UNASKED: 0,
+        State.QUEUED: 1,
+        State.DONE: 1,
+        State.REFUSED: 1,
+        State.FAILED: 1,
+    }
+    (left,) = frontier.waiting("a.example", but_not=(), most=10)
+    assert left.attempts == 1
+
+
+def test_the_id_of_a_settled_url_is_not_given_to_another(tmp_path: Path) -> None:
+    for path in ("1", "2"):
+        with Frontier(tmp_path / "frontier.sqlite") as frontier:
+            frontier.commit(Batch(found=[found(path)]), nothing)
+            (entry,) = frontier.waiting("a.example", but_not=(), most=10)
+            assert entry.id == int(path)
+            frontier.commit(Batch(settled=[(State.DONE, entry.id)]), nothing)
+            assert list(frontier.hosts()) == []
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_a_failing_write_leaves_everything_as_it_was(frontier: Frontier) -> None:
+    def fail(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+        raise StorageError("no room")
+
+    for start in range(0, 100, 10):
+        batch = Batch(found=[found(str(n)) for n in range(start, start + 10)])
+        with pytest.raises(StorageError, match="no room"):
+            frontier.commit(batch, fail)
+        assert sum(frontier.counts().values()) == start
+        frontier.commit(batch, nothing)
+    assert len(frontier.waiting("a.example", but_not=(), most=1000)) == 100
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.sqlite"
+    with Frontier(path), pytest.raises(StorageError, match="in use by another crawl"):
+        Frontier(path)
+    with Frontier(path):
+        pass
+
+
+def test_the_file_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "frontier.sqlite"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE url (id)")
+    db.commit()
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="another version"):
+        Frontier(path)
+    assert path.read_bytes() == before
+    path.write_bytes(b"no database at all" * 100)
+    with pytest.raises(StorageError):
+        Frontier(path)
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_a_damaged_run_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.sqlite"
+    with Frontier(path) as frontier:
+        for start in range(0, 30, 10):
+            frontier.commit(Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
+    run = next((tmp_path / "frontier.seen").glob("*.run"))
+    run.write_bytes(run.read_bytes()[:-8])
+    with pytest.raises(StorageError, match="damaged"):
+        Frontier(path)
+    run.unlink()
+    with pytest.raises(StorageError, match=r"\.run|\.seen"):
+        Frontier(path)
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -> None:
+    root = memory_folder()
+    request.addfinalizer(lambda: shutil.rmtree(root))
+    folder = root / "frontier.seen"
+    folder.mkdir()
+    (folder / "00000007.run").write_bytes(b"what a crash left")
+    with Frontier(root / "frontier.sqlite") as frontier:
+        assert list(folder.iterdir()) == []
+        most = 0
+        for start in range(0, 3000, 10):
+            frontier.commit(Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
+            most = max(most, *frontier._db.execute("SELECT count(*) FROM sorted_run").fetchone())
+        assert 2 < most <= 10
+        (fresh,) = frontier._db.execute("SELECT sum(length(fingerprints)) / 8 FROM fresh").fetchone()
+        (sorted_,) = frontier._db.execute("SELECT sum(size) FROM sorted_run").fetchone()
+        assert fresh <= 20
+        assert fresh + sorted_ == 3000
+
+
+WORD = st.integers(0, 2**64 - 1) | st.integers(0, 300)
+
+
+@given(st.lists(st.sets(WORD, min_size=1), min_size=1, max_size=4), st.sets(WORD), st.integers(1, 9))
+def test_runs_hold_what_was_written_and_merge_to_their_union(
+    groups: list[set[int]], asked: set[int], block: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(seen, "BLOCK", block)
+        patch.setattr(seen, "SLICE", 2)
+        folder = memory_folder()
+        stack.callback(shutil.rmtree, folder)
+
+        def run(number: int, pieces: Iterable[array[int]]) -> seen.Run:
+            path = folder / f"{number}.run"
+            *_, size = seen.write_run(path, pieces)
+            opened = seen.Run(path, number, size)
+            stack.callback(opened.close)
+            return opened
+
+        apart: list[set[int]] = []
+        for group in groups:
+            apart.append(group.difference(*apart))
+        written = [run(n, [array("Q", sorted(words))]) for n, words in enumerate(apart) if words]
+        for opened, words in zip(written, filter(None, apart), strict=True):
+            assert set(opened.holds(sorted(asked | words))) == words
+        merged = run(9, seen.merge_runs(written))
+        everything = set().union(*groups)
+        assert len(merged) == len(everything)
+        assert merged.holds(sorted(asked | everything)) == sorted(everything)
+        assert merged.holds(sorted(asked)) == sorted(asked & everything)
+
+
+def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    writing = seen.write_run(tmp_path / "1.run", [array("Q", [1, 2]), array("Q", [3])])
+    assert next(writing) == 2
+    writing.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_database_says_so_and_goes_on_once_there_is_room(frontier: Frontier) -> None:
+    (pages,) = frontier._db.execute("PRAGMA page_count").fetchone()
+    frontier._db.execute(f"PRAGMA max_page_count = {pages + 5}")
+    batch = Batch(found=[found(f"{n}/{'x' * 100}") for n in range(1000)])
+    with pytest.raises(StorageError, match="no room"):
+        frontier.commit(batch, nothing)
+    assert sum(frontier.counts().values()) == 0
+    frontier._db.execute("PRAGMA max_page_count = 1000000")
+    frontier.commit(batch, nothing)
+    assert frontier.counts()[State.QUEUED] == 1000
+
+
+def test_others_may_look_while_the_crawl_writes(frontier: Frontier, tmp_path: Path) -> None:
+    frontier.commit(Batch(found=[found("1"), found("2"), found("1", "b.example")]), nothing)
+    with View(tmp_path / "frontier.sqlite") as view:
+        (entry,) = frontier.waiting("b.example", but_not=(), most=1)
+        frontier.commit(Batch(settled=[(State.DONE, entry.id)]), nothing)
+        assert view.counts()[State.QUEUED] == 3, "the view is of one instant"
+    with View(tmp_path / "frontier.sqlite") as view:
+        assert [(each.host, each.waiting, each.done) for each in view.busiest(10)] == [
+            ("a.example", 2, 0),
+            ("b.example", 0, 1),
+        ]
+        assert urls(view.waiting("a.example", 1)) == ["http://a.example/1"]
+        assert view.host("c.example") is None
+    with pytest.raises(StorageError, match="holds no crawl"):
+        View(tmp_path / "none" / "frontier.sqlite")
+
+
+def visit(path: str, host: str = "a.example", **values: Any) -> Visit:
+    return Visit(f"http://{host}/{path}", 1, "0" * 64, 1.5, 2.5, **values)
+
+
+def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_path: Path) -> None:
+    waits = ["https://a.example:8443/x?y=1", "http://a.example/z", "http://u:p@a.example/", "https://b.example/ü"]
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        first = [found("1"), found("2"), found("map", kind=EntryKind.SITEMAP)]
+        first += [
+            Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, EntryKind.PAGE, State.QUEUED)
+            for url in waits
+        ]
+        frontier.commit(Batch(found=first), nothing)
+        ids = {entry.url: entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)}
+        settled = [(State.DONE, ids[first[0].url]), (State.FAILED, ids[first[1].url])]
+        visits = [visit("1", etag='"e"', modified="then")]
+        frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2)]), nothing)
+        for name in ("spent", "spent a.example", "page x"):
+            frontier.save_state(name, 1)
+
+        def fails(last: int) -> dict[str, Any]:
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            frontier.begin_again(forget=("spent", "spent *"), save=fails)
+        assert (frontier.load_state("spent"), frontier.counts()[State.DONE]) == (1, 1)
+        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        assert frontier.load_state("new") == 0
+
+        frontier.begin_again(forget=("spent", "spent *"), save=lambda last: {"last": last})
+        assert [frontier.load_state(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
+        assert set(frontier.counts().values()) == {0}
+        assert not list(frontier.hosts())
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        last = frontier.load_state("last")
+        assert dict(frontier.visits.until(last)) == {first[0].url: 1, first[1].url: 2} | dict.fromkeys(waits, 3)
+        assert next(frontier.visits.until(last)) == (first[0].url, 1)
+        assert frontier.visits.of(first[0].url) == visits[0]
+        assert frontier.visits.of(waits[0]) == Visit(waits[0], 3)
+        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        assert frontier.load_state("new") == len(first)
+        assert min(entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)) > max(ids.values())
+
+
+def test_what_was_visited_again_is_no_longer_before_a_refresh(tmp_path: Path) -> None:
+    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.commit(Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
+        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        last = frontier.load_state("last")
+        frontier.commit(Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
+        assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
+        assert frontier.visits.of("https://a.example/unknown") is None
+        frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9)]), nothing)
+        assert [url for url, _ in frontier.visits.until(last)] == [visit("2").url]
+        assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
+        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        assert [url for url, _ in frontier.visits.until(frontier.load_state("last"))] == [
+            visit("2").url,
+            visit("3").url,
+        ]
+        assert frontier.visits.of(visit("2").url) == visit("2")
+
+
+class Crashes(RuleBasedStateMachine):
+    """The frontier beside a dict and a list, with the power cut between any two statements it sends to its disk."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(seen, "MOST_FRESH", 10)
+        self.patch.setattr(seen, "BLOCK", 4)
+        self.patch.setattr(seen, "SLICE", 1)
+        self.patch.setattr(queue, "token_hex", lambda size: "00" * size)  # the same fingerprints each time
+        self.root = memory_folder()
+        self.copies = 0
+        self.folder = self.root / "0"
+        self.folder.mkdir()
+        self.frontier = Frontier(self.folder / "frontier.sqlite")
+        self.states: dict[str, State] = {}
+        self.order: list[tuple[int, int, int, str, str]] = []  # priority, page, number, host, url: what waits
+        self.commits = 0
+
+    def teardown(self) -> None:
+        if hasattr(self, "frontier"):
+            self.frontier.__exit__()
+            shutil.rmtree(self.root)
+            self.patch.undo()
+
+    def waiting(self) -> dict[str, list[str]]:
+        queues: dict[str, list[str]] = {}
+        for _, _, _, host, url in sorted(self.order):
+            queues.setdefault(host, []).append(url)
+        return queues
+
+    def apply(self, batch: Batch, settled: dict[str, State]) -> int:
+        """What the batch means, said with a dict and a list."""
+        for url, state in settled.items():
+            self.states[url] = state
+            self.order = [each for each in self.order if each[4] != url]
+        new = 0
+        for each in batch.found:
+            if each.url not in self.states:
+                new += 1
+                self.states[each.url] = each.state
+                if each.state < State.DONE:
+                    self.order.append(
+                        (each.priority, each.kind is EntryKind.PAGE, len(self.states), each.host, each.url)
+                    )
+        self.commits += 1
+        return new
+
+    @rule(
+        numbers=st.lists(st.integers(0, 300), max_size=40),
+        priority=st.integers(-2, 2),
+        data=st.data(),
+        end=st.none() | st.tuples(st.integers(0, 40), st.booleans()),
+    )
+    def commit(self, numbers: list[int], priority: int, data: st.DataObject, end: tuple[int, bool] | None) -> None:
+        """Commit a batch; where `end` says so the machine stops at its n-th statement or in `write`."""
+        batch = Batch()
+        for number in numbers:
+            host = HOSTS[number % 3]
+            kind = EntryKind.SITEMAP if number % 17 == 0 else EntryKind.PAGE
+            state = State.REFUSED if number % 11 == 0 else State.QUEUED
+            batch.found.append(found(str(number), host, kind=kind, state=state, priority=priority))
+        settled: dict[str, State] = {}
+        for host in HOSTS:
+            entries = self.frontier.waiting(host, but_not=(), most=5)
+            for entry in data.draw(st.lists(st.sampled_from(entries), unique_by=lambda e: e.id)) if entries else ():
+                settled[entry.url] = data.draw(st.sampled_from([State.DONE, State.FAILED]))
+                batch.settled.append((settled[entry.url], entry.id))
+        image: list[Path] = []
+        said: list[int] = []
+        statements = 0
+
+        def cut(_statement: str = "") -> None:
+            nonlocal statements
+            statements += 1
+            if end is not None and statements >= end[0] and not image:
+                self.copies += 1
+                image.append(self.root / str(self.copies))
+                shutil.copytree(self.folder, image[0])
+
+        def write(new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+            said.append(new)
+            if end is not None and end[1]:
+                cut()
+            return {"commits": self.commits + 1}
+
+        self.frontier._db.set_trace_callback(cut)
+        self.frontier.commit(batch, write)
+        self.frontier._db.set_trace_callback(None)
+        before = (dict(self.states), list(self.order), self.commits)
+        assert said == [self.apply(batch, settled)]
+        if image:
+            self.frontier.__exit__()
+            self.folder = image[0]
+            self.frontier = Frontier(self.folder / "frontier.sqlite")
+            if self.frontier.load_state("commits", 0) == before[2]:
+                self.states, self.order, self.commits = before
+            assert self.frontier.load_state("commits", 0) == self.commits
+
+    @rule()
+    def open_again(self) -> None:
+        self.frontier.__exit__()
+        self.frontier = Frontier(self.folder / "frontier.sqlite")
+
+    @precondition(lambda self: self.states)
+    @rule(data=st.data())
+    def fail(self, data: st.DataObject) -> None:
+        def write(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+            raise StorageError("no room")
+
+        numbers = data.draw(st.lists(st.integers(0, 300), max_size=20))
+        with pytest.raises(StorageError):
+            self.frontier.commit(Batch(found=[found(str(n), HOSTS[n % 3]) for n in numbers]), write)
+
+    @invariant()
+    def agrees(self) -> None:
+        if not hasattr(self, "frontier"):
+            return
+        queues = {host: urls(self.frontier.waiting(host, but_not=(), most=1000)) for host in self.frontier.hosts()}
+        assert queues == self.waiting()
+        expected = [sum(state == each for each in self.states.values()) for state in State]
+        assert list(self.frontier.counts().values()) == expected
+
+
+TestCrashes = Crashes.TestCase
+TestCrashes.settings = settings(
+    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,133 @@
+"""A robots.txt made to exhaust whoever reads it: without an end, a byte at a time, packed to grow without limit."""
+
+import asyncio
+import gzip
+import time
+
+import pytest
+from aiohttp import web
+from libraries import ALL, REFUSED, Fetch, need
+from sites import HANGS, Handler, Site
+
+import comity
+from comity.net import robots
+
+FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
+RULES = b"User-agent: *\nDisallow: /no\n"
+READERS = ["httpx", "httpx, async", "requests", "aiohttp", "Scrapy"]  # Playwright's robots.txt is the client's
+IN_PROCESS = READERS[:4]
+
+
+def fetch_by(name: str) -> Fetch:
+    return ALL[name]
+
+
+def endless(sent: list[int], *, length: int | None = None) -> Handler:
+    """Rules, then comment lines until the other side hangs up."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.content_length = length
+        await response.prepare(request)
+        await response.write(RULES)
+        line = b"#" * 65_535 + b"\n"
+        while length is None or sum(sent) + len(RULES) + len(line) <= length:
+            await response.write(line)
+            sent.append(len(line))
+        return response
+
+    return answer
+
+
+def trickling(times: list[float]) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.content_length = 100_000
+        await response.prepare(request)
+        while True:
+            await response.write(b"#")
+            times.append(time.monotonic())
+            await asyncio.sleep(0.02)
+
+    return answer
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("length", [None, 50_000_000], ids=["without end", "50 MB"])
+def test_of_a_huge_robots_txt_the_start_counts_and_the_rest_is_not_read(
+    name: str, length: int | None, site: Site
+) -> None:
+    sent: list[int] = []
+    site.set("/robots.txt", endless(sent, length=length))
+    site.set("/yes", "page")
+    assert fetch_by(name)(FAST, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+    assert sum(sent) < 20_000_000, "what a few buffers on the way hold, not more"
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots, "TIMEOUT", 0.5)
+    times: list[float] = []
+    site.set("/robots.txt", trickling(times))
+    started = time.monotonic()
+    assert fetch_by(name)(FAST, [site.url("/page")], False) == [REFUSED]
+    assert 0.5 <= time.monotonic() - started < HANGS
+    assert times, "it was on its way"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_packed_robots_txt_counts_as_far_as_it_is_read(name: str, site: Site) -> None:
+    bomb = gzip.compress(RULES + b"#" * 100_000_000)
+    site.set("/robots.txt", bomb, headers={"Content-Encoding": "gzip"})
+    site.set("/yes", "page")
+    assert fetch_by(name)(FAST, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_coding_that_was_not_asked_for_is_not_undone(name: str, site: Site) -> None:
+    # Brotli: 12 bytes that a decoder accepts.
+    site.set("/robots.txt", b"\x8b\x03\x80hello\n\n\x03", headers={"Content-Encoding": "br"})
+    assert fetch_by(name)(FAST, [site.url("/page")], False) == [REFUSED]
+    assert site.paths() == ["/robots.txt"]
+    assert site.seen[0].headers["Accept-Encoding"] == "gzip, deflate"
+
+
+def test_answers_that_a_transport_makes_up_are_read_too() -> None:
+    need("httpx")
+    import httpx
+
+    from comity.middleware.httpx import AsyncComityTransport, ComityTransport
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        text = gzip.compress(RULES) if request.url.path == "/robots.txt" else b"page"
+        packed = {"Content-Encoding": "gzip"} if request.url.path == "/robots.txt" else {}
+        return httpx.Response(200, content=text, headers=packed)
+
+    with httpx.Client(transport=ComityTransport(FAST, httpx.MockTransport(answer))) as client:
+        assert client.get("https://example.com/yes").status_code == 200
+        with pytest.raises(comity.RobotsDisallowed):
+            client.get("https://example.com/no")
+
+    async def run() -> None:
+        async with httpx.AsyncClient(transport=AsyncComityTransport(FAST, httpx.MockTransport(answer))) as client:
+            assert (await client.get("https://example.com/yes")).status_code == 200
+            with pytest.raises(comity.RobotsDisallowed):
+                await client.get("https://example.com/no")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("timeout", [None, 5, (5, None), "urllib3"])
+def test_time_outs_of_requests_in_all_their_forms_hold_for_robots_txt(timeout: object, site: Site) -> None:
+    need("requests")
+    import requests
+    import urllib3
+
+    from comity.middleware.requests import ComityAdapter
+
+    site.set("/robots.txt", RULES)
+    site.set("/yes", "page")
+    given: object = urllib3.Timeout(connect=5, read=None) if timeout == "urllib3" else timeout
+    with requests.Session() as session:
+        session.mount("http://", ComityAdapter(FAST))
+        assert session.get(site.url("/yes"), timeout=given).status_code == 200  # type: ignore[arg-type]

@@ -1,0 +1,45 @@
+"""The examples run, and the page about them shows what they print."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from libraries import chromium, need
+from sites import HANGS, Site
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+EXAMPLES = sorted((ROOT / "examples").glob("with_*.py"))
+SHOWN = dict(re.findall(r"```console\n\$ python (examples/\w+\.py) \S+\n(.*?)```", PAGE, re.DOTALL))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_an_example_prints_what_the_page_shows(example: Path, site: Site) -> None:
+    if example.stem == "with_playwright":
+        chromium()
+    need(example.stem.split("_")[1])
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.set("/open", "hello", headers={"X-Robots-Tag": "noindex"})
+    site.set("/private", "secret")
+    own = ["127.0.0.0/8"] if example.stem == "with_playwright" else []
+    result = subprocess.run(
+        [sys.executable, str(example), site.url("/"), *own],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    shown = SHOWN[f"examples/{example.name.replace('_async', '')}"]
+    assert result.stdout.replace(site.url("/"), "https://example.com/") == shown
+    assert site.paths() == ["/robots.txt", "/open"]
+    assert site.intervals()[0] >= 1.0
+
+
+def test_the_code_on_the_page_is_that_of_the_examples() -> None:
+    blocks = re.findall(r"\(\.\./(examples/\w+\.py)\)[^\n]*\n```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 5
+    for path, block in blocks:
+        assert block in (ROOT / path).read_text(encoding="utf-8")

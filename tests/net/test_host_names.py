@@ -1,0 +1,139 @@
+"""Host names: looked up once however many ask, remembered for a while, and never at another host's expense."""
+
+import asyncio
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sites import HANGS, Site
+
+from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
+from comity.net import names as module
+from comity.net.deadlines import within
+from comity.net.names import Names
+
+REAL = socket.getaddrinfo
+OPEN = Policy(mode="ignore", min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+class System:
+    """The system's resolver, with a name server that says nothing of `dead...` until it is told to."""
+
+    def __init__(self) -> None:
+        self.answers = threading.Event()
+        self.asked: Counter[str] = Counter()
+        self.code = socket.EAI_AGAIN
+
+    def getaddrinfo(self, host: str, port: Any, *args: Any, **options: Any) -> Any:
+        self.asked[host] += 1
+        if ".." in host:
+            return REAL(host, port)
+        if host.startswith("dead"):
+            self.answers.wait(HANGS)
+            raise socket.gaierror(self.code, "no answer")
+        return REAL("127.0.0.1", port, type=socket.SOCK_STREAM)
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
+    system = System()
+    monkeypatch.setattr(socket, "getaddrinfo", system.getaddrinfo)
+    yield system
+    system.answers.set()
+
+
+# covers: L10
+def test_dead_names_make_no_other_host_unreachable(site: Site, system: System) -> None:
+    site.set("/", "here")
+
+    async def use() -> list[int]:
+        async with AsyncClient(OPEN, ClientSettings(max_retries=0, connections=200)) as client:
+            dead = [asyncio.ensure_future(client.get(f"http://dead{number}.example/")) for number in range(60)]
+            while len(system.asked) < 60:
+                await asyncio.sleep(0.01)
+            well = [client.get(f"http://well{number}.example:{site.port}/") for number in range(10)]
+            statuses = [response.status for response in await asyncio.gather(*well)]
+            system.answers.set()
+            for failed in await asyncio.gather(*dead, return_exceptions=True):
+                assert isinstance(failed, FetchError), failed
+                assert "not known to DNS" in str(failed)
+            return statuses
+
+    assert asyncio.run(use()) == [200] * 10
+
+
+def test_the_time_in_the_queue_counts_for_no_time_out(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKUPS", 2)
+
+    async def use() -> tuple[str, ...]:
+        names = Names({}, ())
+        dead = [asyncio.ensure_future(names.addresses(f"dead{number}.example")) for number in range(2)]
+        while len(system.asked) < 2:
+            await asyncio.sleep(0.01)
+        asyncio.get_running_loop().call_later(1.5, system.answers.set)
+        with within(1.0):
+            found = await names.addresses("well.example")
+        await asyncio.gather(*dead, return_exceptions=True)
+        await names.close()
+        return found
+
+    assert asyncio.run(use()) == ("127.0.0.1",)
+
+
+def test_a_lookup_that_has_begun_counts_for_the_time_out(system: System) -> None:
+    async def use() -> None:
+        names = Names({}, ())
+        with pytest.raises(TimeoutError):
+            with within(0.05):
+                await names.addresses("dead.example")
+        await names.close()
+
+    asyncio.run(use())
+
+
+def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use() -> None:
+        names = Names({}, ())
+        for _ in range(2):
+            found = await asyncio.gather(*(names.addresses("well.example") for _ in range(50)))
+            assert set(found) == {("127.0.0.1",)}
+        system.answers.set()
+        for host, code, remembered in (("dead1", socket.EAI_NONAME, True), ("dead2", socket.EAI_AGAIN, False)):
+            monkeypatch.setattr(module, "FAILED_LIFE", 0.0)
+            system.code = code
+            for _ in range(2):
+                failed = await asyncio.gather(*(names.addresses(host) for _ in range(50)), return_exceptions=True)
+                assert {type(error) for error in failed} == {socket.gaierror}
+            assert system.asked[host] == (1 if remembered else 2), "a failure that may pass is looked into again"
+        assert system.asked["well.example"] == 1
+
+    asyncio.run(use())
+
+
+def test_what_is_no_host_name_is_not_found(system: System) -> None:
+    async def use() -> None:
+        names = Names({}, ())
+        with pytest.raises(OSError, match="not a host name"):
+            await names.addresses("a..b")
+        assert await names.addresses("127.0.0.1") == ("127.0.0.1",)
+        assert await names.addresses("::1") == ("::1",)
+        assert not system.asked["127.0.0.1"]
+        for policy in (OPEN, OPEN.with_changes(pace_by="address", mode="respect")):
+            async with AsyncClient(policy, ClientSettings(max_retries=0)) as client:
+                with pytest.raises(ComityError, match="not known to DNS"):
+                    await client.get("http://a..b/")
+
+    asyncio.run(use())
+
+
+def test_names_of_the_operators_own_come_in_any_spelling() -> None:
+    async def use() -> None:
+        own = ClientSettings(resolve={"Bücher.Example.": "10.0.0.1", "plain.example": "::0:1"}).resolve
+        names = Names(own, ())
+        assert await names.addresses("xn--bcher-kva.example") == ("10.0.0.1",)
+        assert await names.addresses("plain.example.") == ("::1",)
+
+    asyncio.run(use())

@@ -1,0 +1,248 @@
+"""A response as programs know them from httpx and requests, and many of them at once."""
+
+import asyncio
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sites import Site
+
+import comity
+from comity import AsyncClient, Client, ClientSettings, Policy
+from comity.crawler.records import CrawledPage, read_meta, read_response
+from comity.net import Response
+from comity.signals import encodings
+
+QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+def _get(site: Site, body: bytes, content_type: str) -> Response:
+    site.set("/a", body, content_type=content_type)
+    with Client(QUICK) as client:
+        return client.get(site.url("/a"))
+
+
+def test_a_response_has_the_names_that_httpx_and_requests_have(site: Site) -> None:
+    site.set("/a", '{"key": "wert"}', content_type="application/json")
+    with Client(QUICK) as client:
+        response = client.get(site.url("/a"))
+        missing = client.get(site.url("/missing"))
+    assert (response.status_code, response.content) == (response.status, response.body) == (200, b'{"key": "wert"}')
+    assert response.json() == {"key": "wert"}
+    assert response.json(object_pairs_hook=list) == [("key", "wert")]
+    assert response.raise_for_status() is response
+    assert response.history == ()
+    with pytest.raises(comity.BadStatus, match="404 Not Found") as caught:
+        missing.raise_for_status()
+    assert (caught.value.status, caught.value.url) == (404, site.url("/missing"))
+    assert isinstance(caught.value, comity.FetchError)
+
+
+def test_no_password_is_in_what_is_printed_of_a_response_or_of_settings(site: Site) -> None:
+    site.set("/a", "x")
+    own = ClientSettings(auth={site.url(""): ("me", "secret")}, headers={"X-Key": "secret"}, params={"key": "secret"})
+    with Client(Policy(min_interval=0, allow_addresses=("127.0.0.0/8",)), own) as client:
+        response = client.head(site.url("/a"))
+        assert response.request_headers["Authorization"].startswith("Basic ")
+        assert "Basic " not in repr(response)
+    for settings in (own, ClientSettings(proxy="http://me:secret@proxy.test:3128")):
+        assert "secret" not in repr(settings)
+
+
+def test_what_is_no_json_is_said_with_its_url(site: Site) -> None:
+    for body in (b"<html>", b"", b"\xff\xfe\xfd", b"[" * 200_000):
+        response = _get(site, body, "text/html")
+        with pytest.raises(comity.InvalidJSON, match=r"/a is not JSON, it is text/html") as caught:
+            response.json()
+        assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "text"),
+    [
+        ("Grüße".encode(), "text/plain", "Grüße"),
+        ("Grüße".encode("latin-1"), "text/plain", "Grüße"),
+        ("Grüße".encode("latin-1"), "text/plain; charset=ISO-8859-1", "Grüße"),
+        ("日本①".encode("cp932"), "text/plain; charset=shift_jis", "日本①"),
+        ("สวัสดี".encode("cp874"), "text/html; charset=windows-874", "สวัสดี"),
+        ("<meta charset=koi8-r>Привет".encode("koi8-r"), "text/html", "<meta charset=koi8-r>Привет"),
+        ("<meta charset=koi8-r>ü".encode(), "text/plain", "<meta charset=koi8-r>ü"),
+        ('<?xml version="1.0" encoding="koi8-r"?>П'.encode("koi8-r"), "application/rss+xml", None),
+        ("﻿x".encode(), "text/plain; charset=koi8-r", "x"),
+        ('{"a": "ü"}'.encode(), "application/json; charset=iso-8859-1", '{"a": "ü"}'),
+        ('{"a": "ü"}'.encode("latin-1"), "application/json; charset=iso-8859-1", '{"a": "ü"}'),
+        (b"a\xffb", "text/plain; charset=utf-8", "a�b"),
+        (b"", "text/plain", ""),
+    ],
+)
+def test_text_is_read_in_the_encoding_that_the_body_is_in(site: Site, body: bytes, kind: str, text: str | None) -> None:
+    response = _get(site, body, kind)
+    assert response.text == ('<?xml version="1.0" encoding="koi8-r"?>П' if text is None else text)
+    if "json" in kind:
+        assert response.json() == {"a": "ü"}
+
+
+def test_history_tells_what_each_redirect_answered(site: Site) -> None:
+    site.set("/1", "moved", status=301, headers={"Location": "/2", "X-Hop": "one"})
+    site.set("/2", status=307, headers={"Location": "/3"})
+    site.set("/3", "here")
+    with Client(QUICK) as client:
+        response = client.get(site.url("/1"))
+    assert [(hop.url, hop.status_code) for hop in response.history] == [(site.url("/1"), 301), (site.url("/2"), 307)]
+    assert response.history[0].headers["x-hop"] == "one"
+    assert response.history[1].redirects == (site.url("/1"),)
+    assert response.redirects == tuple(hop.url for hop in response.history)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("windows-874", "x-mac-cyrillic", "iso-8859-8-i", "x-user-defined", "iso-2022-kr", "shift_jis", "euc-kr"),
+        *("big5", "gbk", "utf-16le", "macintosh", "ibm866", "windows-1252", "koi8-u", "utf-8"),
+    ],
+)
+def test_the_encoding_of_a_page_is_one_that_python_has(site: Site, label: str) -> None:
+    response = _get(site, b"<title>x</title>" + bytes(range(1, 256)), f"text/html; charset={label}")
+    read = read_response(response)
+    page = CrawledPage.of(response, read, read_meta(response, read, agent="x"))
+    assert page.body.decode(page.encoding, "replace").encode("utf-8", "replace").decode() == page.text
+    assert (response.encoding, response.text) == (page.encoding, page.text)
+
+
+def test_an_encoding_is_read_as_browsers_read_it() -> None:
+    for octets, label, text in (
+        ("①～".encode("cp932"), "shift_jis", "①～"),
+        ("똠".encode("cp949"), "euc-kr", "똠"),
+        ("Ж".encode("mac-cyrillic"), "x-mac-cyrillic", "Ж"),
+        ("ש".encode("iso-8859-8"), "iso-8859-8-i", "ש"),
+    ):
+        assert octets.decode(encodings.python_codec(label)) == text
+
+
+# Copies
+
+
+def test_responses_and_pages_can_be_pickled_and_copied(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.set("/old", status=302, headers={"Location": "/a"})
+    site.set("/a", "<title>here</title>", headers={"Set-Cookie": "a=1"})
+    with Client(QUICK) as client:
+        response = client.get(site.url("/old"))
+        with pytest.raises(comity.RobotsDisallowed) as caught:
+            client.get(site.url("/private"))
+    page = CrawledPage.of(response, read_response(response), read_meta(response, None, agent="x"))
+    for copied in (pickle.loads(pickle.dumps(response)), copy.deepcopy(response)):
+        assert (copied.text, copied.status, copied.headers["set-cookie"]) == ("<title>here</title>", 200, "a=1")
+        assert copied.decision == response.decision
+        assert copied.history[0].status == 302
+        assert copied.header_values("set-cookie") == ["a=1"]
+    assert pickle.loads(pickle.dumps(page)) == page
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert (error.url, error.decision, error.hint) == (caught.value.url, caught.value.decision, caught.value.hint)
+
+
+def _every_error() -> list[comity.ComityError]:
+    kinds = {kind for kind in vars(comity.errors).values() if isinstance(kind, type)}
+    more = {
+        "RobotsDisallowed": {"url": "u", "decision": "d"},
+        "RobotsUnreachable": {"url": "u", "decision": "d"},
+        "BadStatus": {"url": "u", "status": 404},
+        "UnwantedType": {"url": "u"},
+        "NoCandidate": {"url": "u", "considered": (1,)},
+        "Postponed": {"url": "u", "seconds": 1.0},
+        "OutOfHours": {"url": "u", "seconds": 1.0},
+        "CircuitOpen": {"url": "u", "seconds": 1.0},
+    }
+    errors = sorted((kind for kind in kinds if issubclass(kind, comity.ComityError)), key=lambda kind: kind.__name__)
+    return [kind("what happened", hint="do this", **more.get(kind.__name__, {})) for kind in errors]
+
+
+@pytest.mark.parametrize("error", _every_error(), ids=lambda error: type(error).__name__)
+def test_an_error_passes_from_one_process_to_another(error: comity.ComityError) -> None:
+    for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(copied) is type(error)
+        assert str(copied) == str(error) == "what happened (do this)"
+        assert vars(copied) == vars(error)
+
+
+# Many
+
+
+def _list(site: Site) -> list[str]:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    for name in "abc":
+        site.set(f"/{name}", name)
+    return [*(site.url(f"/{name}") for name in ("a", "private", "b", "missing", "c", "a")), "mailto:nobody"]
+
+
+def test_many_urls_are_fetched_and_failures_are_values(site: Site) -> None:
+    given = _list(site)
+    told: list[tuple[int, int]] = []
+    with Client(QUICK) as client:
+        got = list(client.get_many(iter(given), progress=lambda *counts: told.append(counts)))
+    assert told == [(number, 7) for number in range(1, 8)]
+    assert sorted(url for url, _ in got) == sorted(given)
+    for url, result in got:
+        match result:
+            case comity.RobotsDisallowed():
+                assert url == site.url("/private")
+            case comity.InvalidURL():
+                assert url == "mailto:nobody"
+            case comity.ComityError():
+                pytest.fail(str(result))
+            case _:
+                assert result.status == (404 if url == site.url("/missing") else 200)
+
+    async def use() -> list[str]:
+        told.clear()
+        async with AsyncClient(QUICK) as client:
+            return [url async for url, _ in client.get_many(given, progress=lambda *counts: told.append(counts))]
+
+    assert sorted(asyncio.run(use())) == sorted(given)
+    assert told == [(number, 7) for number in range(1, 8)]
+
+
+def test_answers_come_in_the_order_of_their_arrival(site: Site) -> None:
+    """A host that lets us wait holds up no other."""
+    site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.5\n")
+    with Site("127.0.0.2") as other, Client(QUICK) as client:
+        given = [site.url("/1"), site.url("/2"), other.url("/1"), other.url("/2")]
+        arrived = [url for url, _ in client.get_many(given)]
+    assert arrived[-1].startswith(site.url())
+    assert {other.url("/1"), other.url("/2")} < set(arrived[:-1])
+
+
+def test_a_long_list_for_one_host_is_not_postponed_for_its_own_length(site: Site) -> None:
+    """`max_wait` bounds the wait for one turn, not for those before it in the list."""
+    policy = Policy(min_interval=0.05, allow_addresses=("127.0.0.0/8",))
+    with Client(policy, ClientSettings(max_wait=0.3)) as client:
+        results = [result for _, result in client.get_many([site.url(f"/{number}") for number in range(12)])]
+    assert [type(result) for result in results] == [Response] * 12
+
+
+def test_a_loop_over_many_that_is_left_asks_for_nothing_more(site: Site) -> None:
+    with Client(Policy(min_interval=0.01, allow_addresses=("127.0.0.0/8",))) as client:
+        for _ in client.get_many(site.url(f"/{number}") for number in range(1000)):
+            break
+        asked = len(site.seen)
+        assert client.get(site.url("/again")).status == 404
+        assert len(site.seen) <= asked + 3
+
+
+def test_many_is_told_at_once_of_what_is_wrong_with_the_call(site: Site) -> None:
+    with Client(QUICK) as client:
+        with pytest.raises(comity.InvalidSetting, match="User-Agent"):
+            next(client.get_many([site.url("/")], headers={"User-Agent": "other"}))
+        with pytest.raises(TypeError):
+            list(client.get_many([None]))  # type: ignore[list-item]
+        assert list(client.get_many([])) == []
+        assert [url for url, _ in client.get_many(site.url("/a"))] == [site.url("/a")]
+
+
+def test_many_can_be_asked_for_by_many_threads(site: Site) -> None:
+    given = _list(site)
+    with Client(QUICK) as client, ThreadPoolExecutor(4) as threads:
+        lists = [threads.submit(lambda: list(client.get_many(given))) for _ in range(4)]
+        assert [len(each.result(60)) for each in lists] == [7] * 4

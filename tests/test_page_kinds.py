@@ -1,0 +1,80 @@
+"""What is no page is named as what it is and never handed over as content; what is one, is never taken for less."""
+
+import pytest
+from sites import Site
+from test_command import ALLOW, comity
+from test_retrieve import got
+
+from comity.retrieve.extraction import read
+
+URL = "https://example.com/dir/page"
+STORY = "<p>" + "The lamp burns at night, and by day it is put out by the keeper of the house. " * 12
+
+WALLS = {
+    "login_wall": "<title>Log in | Example</title><h1>Log in</h1><form>Name <input> Password"
+    '<input type="password"><button>Log in</button></form>',
+    "consent_wall": "<title>Example</title><div><h1>We value your privacy</h1><p>We and our partners use cookies to"
+    " store personal data. You can accept or reject all cookies.</p><button>Accept all cookies</button></div>",
+    "javascript_shell": "<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript>"
+    '<div id="root"></div><script src="/app.js"></script>',
+    "challenge": "<title>Just a moment...</title><h1>example.com</h1><p>Verify you are human by completing the action"
+    " below.</p><script>window._cf_chl_opt={}</script>",
+    "not_found": "<title>Page not found - Example</title><nav>Home</nav><h1>Oops!</h1><p>That page can’t be found. Try"
+    " a search?</p>",
+    "empty": "<title>Example</title>",
+}
+
+
+# covers: W14
+@pytest.mark.parametrize("kind", WALLS)
+def test_what_is_no_page_is_named_and_has_no_markdown(kind: str) -> None:
+    page = read(WALLS[kind], URL)
+    assert page.judgement.kind == kind
+    assert page.judgement.reason
+    assert page.markdown == ""
+
+
+@pytest.mark.parametrize("kind", WALLS)
+def test_who_asks_for_all_gets_what_a_person_would_see(kind: str) -> None:
+    page = read(WALLS[kind], URL, content="all")
+    assert page.judgement.kind == kind
+    assert bool(page.markdown) == (kind != "empty")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<title>Log in to your life</title>{STORY}",
+        f"<title>404 ways to burn a lamp</title>{STORY}",
+        f"<title>Cookies</title><h1>Cookies</h1>{STORY}",
+        f'<title>T</title><h1>T</h1>{STORY}<form>Log in <input type="password"></form>',
+        f"<title>T</title><noscript>Please enable JavaScript.</noscript>{STORY}<script>x</script>",
+        "<title>T</title><p>Short, but all there is.<script>count()</script>",
+        '<title>T</title><img src="/i.png">',
+    ],
+)
+def test_a_page_is_a_page(html: str) -> None:
+    page = read(html, URL)
+    assert page.judgement.kind == "page"
+    assert page.markdown
+
+
+def test_a_page_that_is_there_for_who_runs_no_scripts_is_read() -> None:
+    page = read(f"<title>T</title><div id=app></div><noscript><h1>Lamps</h1>{STORY}</noscript><script>x</script>", URL)
+    assert page.judgement.kind == "page"
+    assert page.markdown.startswith("# Lamps\n\nThe lamp burns")
+
+
+# covers: W13, W14
+def test_the_result_and_the_command_say_that_it_is_no_page(site: Site) -> None:
+    site.set("/wall", WALLS["login_wall"])
+    result = got(site.url("/wall"), strategy="disabled")
+    assert (result.kind, result.markdown) == ("login_wall", "")
+    assert "log in" in result.reason.lower()
+    assert "not_a_page" in [reason.name for reason in result.quality.reasons]
+    answer = comity("fetch", site.url("/wall"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "no page, but a login wall" in answer.stderr
+    answer = comity("fetch", site.url("/wall"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled", "--content", "all")
+    assert answer.returncode == 0
+    assert "# Log in" in answer.stdout

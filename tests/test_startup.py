@@ -1,0 +1,67 @@
+"""Commands that read files start quickly: they load neither the HTTP stack nor a validation library."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sites import Site
+
+from comity import Crawler, CrawlSettings, Policy
+
+HEAVY = {"aiohttp", "pydantic", "pydantic_settings", "ssl", "asyncio"}
+PROGRAM = """
+import sys
+from comity.cli import main
+try:
+    main()
+finally:
+    print(sorted({each.partition(".")[0] for each in sys.modules} & set(%r)), file=sys.stderr)
+"""
+
+
+def loaded(*words: str, cwd: Path) -> tuple[int, list[str]]:
+    """The exit code of a command, and what it said on standard error, line by line; the last names heavy modules."""
+    program = [sys.executable, "-c", PROGRAM % sorted(HEAVY), *words]
+    ran = subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return ran.returncode, ran.stderr.splitlines()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, site: Site) -> Path:
+    """A folder with a crawl in `out` and a robots.txt."""
+    site.link("/", "/a")
+    policy = Policy(agent="TestBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+    crawler = Crawler([site.url("/")], tmp_path / "out", policy=policy, settings=CrawlSettings(sitemaps=False))
+    asyncio.run(crawler.run())
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (tmp_path / "comity.toml").write_text('max_bytes = "50MB"\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lint", "robots.txt"),
+        ("diff", "robots.txt", "robots.txt"),
+        ("explain", "http://a.example/", "--robots", "robots.txt"),
+        ("check", "http://a.example/", "--robots", "robots.txt"),
+        ("settings",),
+        ("prove", "out"),
+        ("report", "out"),
+        ("frontier", "out"),
+        ("crawl", "--help"),
+    ],
+)
+def test_a_command_that_reads_files_loads_no_http_and_no_validation_library(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    code, said = loaded(*words, cwd=folder)
+    assert (code, said[-1]) == (0, "[]"), said
+
+
+def test_a_command_that_asks_a_site_is_told_from_those(folder: Path, site: Site) -> None:
+    code, said = loaded("check", site.url("/"), "--allow-address", "127.0.0.0/8", cwd=folder)
+    assert code == 0
+    assert "aiohttp" in said[-1]
