@@ -13,10 +13,10 @@ from typing import Any, Literal, get_origin
 
 import commands
 import pytest
-from comity.crawler.again.remembered import in_force
 
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import KINDS, PREFIX, SETTINGS, load
+from comity.crawler.checkpoint import settings_in_force
 from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS, Dialect
@@ -369,7 +369,7 @@ def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_
 def test_one_text_is_a_list_of_one(nowhere: Path) -> None:
     begun = {"exclude": ("/old",)}
     for given in ("/blog", ["/blog"], ("/blog",)):
-        assert in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
+        assert settings_in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
     for text in ("'/blog'", "['/blog']"):
         (nowhere / "comity.toml").write_text(f"include = {text}\n")
         assert load().crawl.include == ("/blog",)

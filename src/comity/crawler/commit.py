@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.crawler import records, recrawl
 from comity.crawler.ledger import Collected, Ledger
-from comity.crawler.limits import Memory
+from comity.crawler.memory import Memory
 from comity.crawler.plugins import Expanded
 from comity.crawler.records import Change, CrawledPage, Grounds
 from comity.crawler.sinks import Channel

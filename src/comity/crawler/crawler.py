@@ -21,7 +21,8 @@ from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
-from comity.crawler.limits import Memory, Quota
+from comity.crawler.limits import Quota
+from comity.crawler.memory import Memory
 from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
