@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
-from comity.policy import Policy, RobotsResult, Ruling
+from comity.policy import OriginPolicy, Policy, RobotsResult
 
 pa = pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
@@ -38,7 +38,7 @@ def expected(url: str | None, captures: dict[str, tuple[int | None, bytes]], pol
         result = RobotsResult.unreachable(origin, where, "no answer", policy=policy, fetched_at=0.0)
     else:
         result = RobotsResult.from_response(origin, where, status, body, policy=policy, fetched_at=0.0)
-    decision = Ruling(policy, result).decide(normal)
+    decision = OriginPolicy(policy, result).decide(normal)
     read = result.kind == "read" and result.robots is not None and policy.mode != "ignore"
     delay = result.robots.crawl_delay(policy.asked_as) if read and result.robots else None
     return (
@@ -286,7 +286,7 @@ def test_a_rule_is_shown_as_a_decision_cites_it() -> None:
     url = "https://a.example/é" + "x" * 500
     table = bulk.verdicts([url], robots_table({"https://a.example": (200, body)}), "MyBot")
     result = RobotsResult.from_response("https://a.example", "", 200, body, policy=Policy(agent="MyBot"), fetched_at=0)
-    cited = Ruling(Policy(agent="MyBot"), result).decide(urls.normalise(url)).rule
+    cited = OriginPolicy(Policy(agent="MyBot"), result).decide(urls.normalise(url)).rule
     assert cited is not None
     assert (table["line"][0].as_py(), table["rule"][0].as_py()) == (cited.line, cited.text)
 

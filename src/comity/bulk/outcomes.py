@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from comity import urls
-from comity.policy import Decision, Policy, RobotsResult, Ruling
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.robots import Robots, parse
 from comity.robots.values import Rule
 
@@ -59,7 +59,7 @@ def outcome(decision: Decision, rule: Rule | None, reason: str) -> Outcome:
     return Outcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
 
 
-def judged(policy: Policy, ruling: Ruling, robots: Robots, url: str) -> tuple[Outcome, Rule | None]:
+def judged(policy: Policy, ruling: OriginPolicy, robots: Robots, url: str) -> tuple[Outcome, Rule | None]:
     """The outcome of a URL under a robots.txt that was read, and the rule that decided."""
     decision = ruling.decide(url)
     if policy.mode == "ignore":
@@ -85,7 +85,7 @@ _WHOLE = {
 
 def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> Outcome:
     """The outcome of every URL, where no rule is read; `url` may be the robots.txt itself."""
-    decision = Ruling(policy, result).decide(url)
+    decision = OriginPolicy(policy, result).decide(url)
     if policy.mode == "ignore":
         return outcome(decision, None, _SKIPPED)
     reason = _WHOLE[result.kind]
@@ -119,7 +119,7 @@ def of_rules(policy: Policy, outcomes: Outcomes) -> tuple[int, ...]:
     found = []
     for body, path in asked:
         robots = parse(body, policy.dialect)
-        ruling = Ruling(policy, answered(policy, 200, body))
+        ruling = OriginPolicy(policy, answered(policy, 200, body))
         found.append(outcomes.of(judged(policy, ruling, robots, HERE + path)[0]))
     found.append(outcomes.of(whole(policy, answered(policy, 200, b"<html>"))))
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 from comity.bulk import outcomes
 from comity.bulk._judging import HAS_USAGE, UNREADABLE_DELAY
 from comity.bulk.columns import PREFERENCES, USAGE, shown
-from comity.policy import Ruling
+from comity.policy import OriginPolicy
 from comity.robots import parse
 from comity.robots.usage import for_agent
 
@@ -27,7 +27,7 @@ def spans(begins: Any) -> list[tuple[int, int, int]]:
 def judge(
     rulings: Rulings, texts: Any, begins: Any, order: Any, codes: Any, cited: Any, delays: Any, flags: Any
 ) -> tuple[Any, Any]:
-    """Judge by `Ruling`, row by row; the lines and texts of the rules that decided."""
+    """Judge by `OriginPolicy`, row by row; the lines and texts of the rules that decided."""
     import numpy as np
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def judge(
                 continue
             delay = robots.crawl_delay(policy.asked_as)
             delays[capture, number] = np.nan if delay is None else delay
-            ruling = Ruling(policy, result)
+            ruling = OriginPolicy(policy, result)
             for row, url in rows:
                 found, rule = outcomes.judged(policy, ruling, robots, url)
                 codes[number][row] = rulings._outcomes.of(found)

@@ -15,7 +15,7 @@ from comity.bulk import columns, outcomes, plain
 from comity.bulk._judging import BAD, COMPILED, NULL, ODD, TOO_EARLY, UNKNOWN, Judging, Origins, by_capture
 from comity.bulk.captures import Captures, microseconds, offsets_of, times_of
 from comity.errors import InvalidSetting, InvalidURL
-from comity.policy import Policy, standing
+from comity.policy import Policy, stale_if_error
 from comity.robots._first import chooses
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.parsed import _called
@@ -412,7 +412,9 @@ class Rulings:
                 status = int(captures.statuses[capture])
                 body = captures.body(capture) if 200 <= status < 300 and captures.sizes[capture] >= 0 else b""
                 moment = max(captures.times[capture] / 1e6, 0.0)
-                now = standing(policy, before, outcomes.answered(policy, None if status < 0 else status, body, moment))
+                now = stale_if_error(
+                    policy, before, outcomes.answered(policy, None if status < 0 else status, body, moment)
+                )
                 if now.kind == "read" and now.unreachable_since is None:
                     good = capture
                 elif now.kind == "read":

@@ -385,9 +385,9 @@ def mcp(
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
 @_preset
-@_dialect
+@DIALECT
 @_config
-@_allow_address
+@ALLOW_ADDRESS
 def audit(
     urls: str | None,
     robots: str | None,
@@ -411,7 +411,7 @@ def audit(
         robots,
         names,
         output,
-        _loaded(**options),
+        loaded(**options),
         column=column,
         at=at,
         changes=changes,
