@@ -9,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -381,9 +383,20 @@ def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(
     tmp_path: Path, site: Site, environment: dict[str, str], moves: bool, coloured: bool
 ) -> None:
     site_of(site, pages=6)
-    said = on_terminal(
-        crawl_words(site, tmp_path / "out", "-v", delay="0.3"), environment | {"COLUMNS": "80", "LINES": "24"}
-    )
+    site.link("/5", "/last")
+    shown = threading.Event()  # the last page is held back until the picture has moved
+
+    async def last(_: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(shown.wait, HANGS)
+        return web.Response(text="last")
+
+    site.set("/last", last)
+
+    def look(said: str) -> None:
+        if not moves or ("\x1b[1A" in said and "Disallow: /no" in said.rpartition("\x1b[1A")[2]):
+            shown.set()
+
+    said = on_terminal(crawl_words(site, tmp_path / "out", "-v"), environment | {"COLUMNS": "80", "LINES": "24"}, look)
     assert ("\x1b[1A" in said) is moves, "the cursor goes up"
     assert bool(re.search(r"\x1b\[[0-9;]*3[1-7]m", said)) is coloured
     assert ("under way" in said) is moves
@@ -393,8 +406,8 @@ def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(
         assert said.count("\x1b[?25l") == said.count("\x1b[?25h") == 1, "the cursor is back"
 
 
-def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """What a command writes to a terminal on its standard error."""
+def on_terminal(words: list[str], environment: dict[str, str], look: Callable[[str], None]) -> str:
+    """What a command writes to a terminal on its standard error; `look` is given all of it whenever more comes."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -414,6 +427,9 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
             if not data:
                 break
             said += data
+        look(said.decode(errors="replace"))
+        if select.select([ours], [], [], 0)[0]:
+            continue
         elif process.poll() is not None:
             break
     os.close(ours)
