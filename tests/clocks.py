@@ -16,7 +16,7 @@ _EXCHANGES: Final = ("aiohttp.", "comity.net.transport", "comity.net.connections
 
 
 class FakeClock(Clock):
-    """Starts at 1,000 s. Sleepers wake in the order of their deadlines once all else is at rest, however long that takes:
+    """Starts at 1,000 s. Sleepers wake in the order of their deadlines once all else is at rest, however long it takes:
     no request waits for its answer, no thread of an executor works for the loop, no callback is ready to run.
     """
 

@@ -430,7 +430,7 @@ def on_terminal(words: list[str], environment: dict[str, str], look: Callable[[s
         look(said.decode(errors="replace"))
         if select.select([ours], [], [], 0)[0]:
             continue
-        elif process.poll() is not None:
+        if process.poll() is not None:
             break
     os.close(ours)
     process.wait(HANGS)
