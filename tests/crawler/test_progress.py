@@ -79,7 +79,7 @@ def test_the_picture_says_of_each_host_what_it_waits_for() -> None:
     now = picture_of(1, rules=1)
     lines = lines_of(progress.picture(now, 80))
     assert lines[0] == "27h46m  123,456 pages 1,234/s  99,999 refused  77 failed  9,999,999 URLs  100..."
-    assert lines[2].split() == ["host", "state", "next", "interval", "queued", "under", "way"]
+    assert lines[2].split() == ["host", "state", "next", "interval", "queued", "active"]
     assert lines[3].split() == ["www0.example.com", "interval", "0.4", "s", "1.0", "s", "17+"]
     assert lines[4] == "6 hosts: 5 done, 1 interval"
     assert lines[7].split() == ["10", "www0.example.com", "line", "0", "Disallow:", "/"]
@@ -399,7 +399,7 @@ def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(
     said = on_terminal(crawl_words(site, tmp_path / "out", "-v"), environment | {"COLUMNS": "80", "LINES": "24"}, look)
     assert ("\x1b[1A" in said) is moves, "the cursor goes up"
     assert bool(re.search(r"\x1b\[[0-9;]*3[1-7]m", said)) is coloured
-    assert ("under way" in said) is moves
+    assert ("active" in said) is moves
     assert ("Disallow: /no" in said) is moves
     assert "given up" in said, "the log stands above the picture"
     if moves:
@@ -466,7 +466,7 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path, site: Site) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while "once more" not in process.stderr.readline():
+    while "Ctrl-C again" not in process.stderr.readline():
         pass
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)

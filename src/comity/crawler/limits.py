@@ -174,7 +174,7 @@ class Memory:
     Args:
         limit: bytes of bodies to be held at a time.
         requests: under way at the same time at most; bodies of moderate size take half of the limit.
-        wake: called when a body finds no room: what waits to be written should be.
+        wake: called when a body finds no room: what waits should then be written.
     """
 
     def __init__(self, limit: int, requests: int, wake: Callable[[], None]) -> None:
