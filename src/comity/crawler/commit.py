@@ -202,7 +202,7 @@ class CommitBuffer:
         self._batch.postponed.append(entry.id)
 
     def resumed(self, host: str, number: int) -> None:
-        """The postponed URLs of a host, so many, have their turn again."""
+        """The postponed URLs of a host, this many, are queued again."""
         self.stats.postponed -= number
         self._batch.resumed.append(host)
 

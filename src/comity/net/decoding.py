@@ -33,7 +33,7 @@ def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder |
     if not found:
         return None
     if len(found) > 1 or found[0] in _OTHERS:
-        raise UnwantedType(f"{url} is encoded as {', '.join(named)!r:.60}, which was not asked for", url=url)
+        raise UnwantedType(f"{url} has the content coding {', '.join(named)!r:.60}, which was not requested", url=url)
     return Decoder(found[0], url, max_ratio)
 
 
@@ -87,7 +87,7 @@ class Decoder:
                 raise TooLarge(
                     f"the body of {self._url} expands to more than {self._max_ratio:g} times what was sent",
                     url=self._url,
-                    hint="raise max_ratio if that is right",
+                    hint="raise max_ratio if that is expected",
                 )
             parts.append(part)
         return b"".join(parts)
