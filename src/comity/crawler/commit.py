@@ -331,7 +331,7 @@ class Commit:
         while self._records:  # each is let go of once it is written
             channel, record, answer = self._records.pop()
             if channel == "pages" and isinstance(answer, Response):
-                records.add_body(record, answer)
+                records.add_body(record, answer, in_utf8=sink.in_utf8)
             sink.add(channel, record, answer)
             del record, answer
 

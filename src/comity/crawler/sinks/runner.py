@@ -112,6 +112,7 @@ class SinkRunner:
 
     Attributes:
         pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
+        in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
     """
 
     def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
@@ -131,6 +132,7 @@ class SinkRunner:
             frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
         self.pending = 0
+        self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
 
     @contextmanager
     def opened(self, thread: Executor) -> Iterator[Self]:
