@@ -13,10 +13,10 @@ from typing import Any, Literal, get_origin
 
 import commands
 import pytest
-from comity.crawler.again.remembered import in_force
 
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import KINDS, PREFIX, SETTINGS, load
+from comity.crawler.checkpoint import settings_in_force as in_force
 from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS, Dialect

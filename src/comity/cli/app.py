@@ -224,6 +224,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @AGENT
 @_preset
 @DIALECT
+@PURPOSE
 @click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
 @click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
 @option_for(
