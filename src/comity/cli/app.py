@@ -313,6 +313,20 @@ def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
 
 @app.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("url", metavar="URL...", nargs=-1, required=True)
+@_json
+def why(folder: Path, url: tuple[str, ...], as_json: bool) -> Exit:
+    """What became of URLs in a crawl: kept, refused, left out, failed, waiting, never met; and why.
+
+    Reads only; the crawl may be running. With --json one line a URL.
+    """
+    from comity.cli import why as command
+
+    return command.show(folder, url, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--hash", "noted", metavar="HEX", help="The last hash as you noted it elsewhere.")
 @_json
 def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:

@@ -22,8 +22,8 @@ FORMAT = 4 if sys.byteorder == "little" else 5
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
 # `waiting` holds only what waits, `aside` what scope and policy keep out of it (later.py); of the rest there remain a
-# fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new URLs. A first crawl only appends to that, and needs no index: it
-# visits a URL once.
+# fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new
+# URLs. A first crawl only appends to `visit`, and needs no index: it visits a URL once.
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -249,6 +249,23 @@ class HostCounts:
     failed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a URL waits in the frontier.
+
+    Attributes:
+        postponed: whether it waits for a robots.txt that could not be reached.
+        by_policy: of one that stands aside, whether the policy keeps it there, or the scope; None of one that waits.
+    """
+
+    state: State
+    postponed: bool
+    by_policy: bool | None
+    depth: int
+    attempts: int
+    found_on: str | None
+
+
 _COLUMNS = "name, unasked + queued, done, refused, failed"
 
 
@@ -316,6 +333,24 @@ class View:
         with explained(self._path):
             row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
+
+    def stands(self, url: str, host: str) -> Standing | None:
+        """How a URL waits, or stands aside; None where it does neither."""
+        prefix, rest = split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED))
+        for table, why in (("waiting", "NULL"), ("aside", "why")):
+            with explained(self._path):
+                row = self._db.execute(
+                    f"SELECT state, rank, depth, attempts, {why}, (SELECT url FROM source WHERE source.id = source_id) "
+                    f"FROM (SELECT *, source AS source_id FROM {table}) WHERE host = "
+                    "(SELECT id FROM host WHERE name = ?) AND prefix = ? AND rest = ?",
+                    (host, prefix, rest),
+                ).fetchone()
+            if row:
+                state, rank, depth, attempts, aside, found_on = row
+                return Standing(
+                    State(state), rank >= LATER, None if aside is None else bool(aside), depth, attempts, found_on
+                )
+        return None
 
     def waiting(self, host: str, most: int) -> list[Entry]:
         """The next URLs of a host, in the order they have their turn."""

@@ -46,8 +46,8 @@ def set_aside(db: sqlite3.Connection, kept: Iterable[tuple[State, int]]) -> None
     """Rows of the queue that are settled by our policy stand aside; they are still to be deleted there."""
     for state, id_ in kept:
         db.execute(
-            "INSERT OR IGNORE INTO aside SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? "
-            "FROM waiting WHERE id = ?",
+            "INSERT OR IGNORE INTO aside "
+            "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
             (state, _POLICY, id_),
         )
 
@@ -122,7 +122,8 @@ _VISITS_AT_ONCE = 500  # rows read at a time
 _WAITING = f"""
 INSERT OR IGNORE INTO visit (url, said)
 SELECT {_URL}, json_array(depth, null, null, null, null, null, (SELECT url FROM source WHERE source.id = source_id))
-FROM (SELECT *, source AS source_id FROM {{table}}) AS found JOIN host ON host.id = found.host WHERE kind = 0 ORDER BY found.id
+FROM (SELECT *, source AS source_id FROM {{table}}) AS found
+JOIN host ON host.id = found.host WHERE kind = 0 ORDER BY found.id
 """
 _UNASKED = f"""
 SELECT count(*) FROM waiting JOIN host ON host.id = waiting.host JOIN visit
