@@ -65,20 +65,8 @@ class Uses:
         return usage.merge(*parts)
 
     def record(self, stated: Usage | None) -> dict[str, Any] | None:
-        """For each purpose the preference, and each statement that counts with its source and its words."""
-        if stated is None:
-            return None
-        return {
-            purpose: {
-                "preference": stated.allows(purpose),
-                "statements": [
-                    {"value": each.value, "source": each.source, "text": each.text}
-                    for each in stated.statements
-                    if each.purpose == purpose and each.applies and each.scope == "page"
-                ],
-            }
-            for purpose in self._purposes
-        }
+        """For each purpose the preference and its sources, as `Usage.brief` has it."""
+        return None if stated is None else stated.brief(self._purposes)
 
     def refusal(self, stated: Usage | None) -> str | None:
         """Why a page is not kept, in a sentence; None where it is."""
