@@ -19,6 +19,7 @@ FLOORS = {
     "urls": 0,
     "domains": 0,
     "http": 0,
+    "times": 0,
     "_compiled": 0,
     "_cython": 0,
     "_extras": 0,

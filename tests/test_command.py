@@ -1,5 +1,6 @@
 """The command as a person meets it: its answers, its exit codes, and one clear line where something is wrong."""
 
+import csv
 import json
 import os
 import signal
@@ -43,9 +44,37 @@ def test_check_reads_a_robots_txt_from_a_file_without_any_request(tmp_path: Path
     robots.write_text("User-agent: *\nDisallow: /private/\n")
     answer = comity("check", "https://example.com/private/x", "--robots", str(robots), "--json")
     assert answer.returncode == 2
-    (decision,) = json.loads(answer.stdout)
-    assert decision["verdict"] == "disallowed_explicit"
-    assert decision["rule"] == {"line": 2, "text": "Disallow: /private/"}
+    row = json.loads(answer.stdout)
+    assert row["answer"] == "disallowed"
+    assert row["decision"]["verdict"] == "disallowed_explicit"
+    assert (row["decision"]["line"], row["decision"]["rule"]) == (2, "Disallow: /private/")
+
+
+def test_check_reads_a_list_and_writes_lines_or_a_table_with_an_answer_for_each(tmp_path: Path) -> None:
+    robots = "User-agent: *\nContent-Signal: ai-train=no\nDisallow: /private/\nAllow: /\n"
+    (tmp_path / "robots.txt").write_text(robots)
+    listed = "# mine\nhttps://example.com/a\n\n=1+1\nhttps://example.com/private/x\n"
+    (tmp_path / "list").write_text(listed)
+    words = ("check", "--urls", "list", "--robots", "robots.txt", "--purpose", "train-ai")
+    lines = comity(*words, "--json", cwd=tmp_path)
+    assert lines.returncode == 64
+    rows = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert [row["answer"] for row in rows] == ["allowed", "error", "disallowed"]
+    assert len({tuple(row) for row in rows}) == 1, "the keys are always the same"
+    assert rows[0]["usage"]["train-ai"]["preference"] == "disallowed"
+    table = comity(*words, "--csv", "--exit-zero", cwd=tmp_path)
+    assert table.returncode == 0
+    assert table.stderr == ""
+    read = list(csv.DictReader(table.stdout.splitlines()))
+    assert [row["answer"] for row in read] == ["allowed", "error", "disallowed"]
+    assert read[1]["url"] == "'=1+1", "no spreadsheet takes it for a formula"
+    assert (read[2]["line"], read[2]["rule"]) == ("3", "Disallow: /private/")
+    assert read[0]["train-ai"] == "disallowed"
+    piped = asked(["check", "--urls", "-", "--robots", str(tmp_path / "robots.txt")], "https://example.com/a\n")
+    assert piped.stdout.startswith("allowed      https://example.com/a")
+    for wrong in (("--csv", "--json"), ("--robots", "-", "--urls", "-")):
+        assert comity("check", "https://example.com/", *wrong).returncode == 64
+    assert "no URL given" in complaint(comity("check"))
 
 
 def asked(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
@@ -86,8 +115,8 @@ def test_one_word_that_is_no_url_does_not_keep_the_others_from_being_judged(tmp_
         ["allowed", "https://example.com/yes"],
     ]
     assert "'example.com'" in complaint(answer)
-    rows = json.loads(comity("check", *words, "--json", cwd=tmp_path).stdout)
-    assert ["error" in row for row in rows] == [False, True, False]
+    rows = [json.loads(line) for line in comity("check", *words, "--json", cwd=tmp_path).stdout.splitlines()]
+    assert [row["answer"] for row in rows] == ["disallowed", "error", "allowed"]
     assert "decides   line 2" in comity("explain", *words, cwd=tmp_path).stdout
 
 

@@ -245,7 +245,8 @@ def test_what_is_of_an_unwanted_type_is_asked_for_once_and_left_out(
     assert paths(tmp_path, "unwanted", site) == {"/1.gif", "/2.gif", "/none"}
     (first, *_) = sorted(records(tmp_path, "unwanted"), key=lambda record: record["url"])
     why = f"{site.url('/1.gif')} is image/gif, which is not wanted (content_types)"
-    assert first == {"url": site.url("/1.gif"), "depth": 1, "status": 200, "content_type": "image/gif", "why": why}
+    gif = {"url": site.url("/1.gif"), "depth": 1, "status": 200, "content_type": "image/gif", "why": why}
+    assert first == gif | {"found_on": site.url("/")}
     assert prove(tmp_path).findings == []
 
 

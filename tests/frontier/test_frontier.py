@@ -280,7 +280,7 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_pat
         ids = {entry.url: entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)}
         settled = [(State.DONE, ids[first[0].url]), (State.FAILED, ids[first[1].url])]
         visits = [visit("1", etag='"e"', modified="then")]
-        frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2)]), nothing)
+        frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2, None)]), nothing)
         for name in ("spent", "spent a.example", "page x"):
             frontier.save_state(name, 1)
 
@@ -299,8 +299,12 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_pat
         assert not list(frontier.hosts())
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         last = frontier.load_state("last")
-        assert dict(frontier.visits.until(last)) == {first[0].url: 1, first[1].url: 2} | dict.fromkeys(waits, 3)
-        assert next(frontier.visits.until(last)) == (first[0].url, 1)
+        assert {each.url: each.depth for each in frontier.visits.until(last)} == {
+            first[0].url: 1,
+            first[1].url: 2,
+        } | dict.fromkeys(waits, 3)
+        before = next(frontier.visits.until(last))
+        assert (before.url, before.depth) == (first[0].url, 1)
         assert frontier.visits.of(first[0].url) == visits[0]
         assert frontier.visits.of(waits[0]) == Visit(waits[0], 3)
         frontier.commit(Batch(found=first), lambda new, _: {"new": new})
@@ -316,11 +320,11 @@ def test_what_was_visited_again_is_no_longer_before_a_refresh(tmp_path: Path) ->
         frontier.commit(Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
         assert frontier.visits.of("https://a.example/unknown") is None
-        frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9)]), nothing)
-        assert [url for url, _ in frontier.visits.until(last)] == [visit("2").url]
+        frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9, None)]), nothing)
+        assert [each.url for each in frontier.visits.until(last)] == [visit("2").url]
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
         frontier.begin_again(forget=(), save=lambda last: {"last": last})
-        assert [url for url, _ in frontier.visits.until(frontier.load_state("last"))] == [
+        assert [each.url for each in frontier.visits.until(frontier.load_state("last"))] == [
             visit("2").url,
             visit("3").url,
         ]

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 
-from comity import urls
+from comity import times, urls
 from comity.audit.chain import Proof
 from comity.crawler.sinks.runner import FORMATS, read_back
 from comity.crawler.stored import JsonObject, Stored, wrong_field
@@ -44,7 +44,7 @@ _SHAPES: dict[str | None, dict[str, tuple[type, ...]]] = {
         "origin": _TEXT,
         "outcome": _TEXT,
         "status": (int, type(None)),
-        "fetched_at": (float,),
+        "fetched_at": _TEXT,
         "sha256": (str, type(None)),
     },
 }
@@ -142,7 +142,7 @@ class Asked:
 
     def _problem(self, stored: Stored) -> str | None:
         channel, record = stored.channel, stored.record
-        if channel is None:
+        if channel is None or channel not in _SHAPES:
             return None  # of a kind that the ledger knows nothing of
         name = wrong_field(record, _SHAPES[channel])
         if name is not None:
@@ -161,6 +161,8 @@ class Asked:
                 key = (channel, url, record["status"], _location(record["location"]), *_evidence(record["decision"]))
                 if self._take((*key[:3], _UNTOLD, *key[4:])):
                     return _wrong_target(record)
+            case "refusals" if record.get("by") == "usage":  # it was asked for, and not kept
+                key = ("unwanted", url, record.get("status"))
             case "refusals":
                 key = _refusal(url, record["decision"])
             case "changes" if not _is_coherent(record):
@@ -172,7 +174,7 @@ class Asked:
             case "changes":
                 key = ("failures", url, record["status"])  # no failure was
             case "robots":
-                said = (round(record["fetched_at"], 3), record["sha256"], record["status"], record["outcome"])
+                said = (_time(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
                 key = (channel, record["origin"], url, *said)
             case _:
                 key = (channel, url, record["status"])
@@ -236,6 +238,13 @@ def _wrong_target(redirect: JsonObject) -> str | None:
     except ComityError as error:
         return str(error)
     return None if target == redirect["to"] else "where it leads is not what its location says"
+
+
+def _time(text: str) -> float | None:
+    try:
+        return times.read(text)
+    except ValueError:
+        return None
 
 
 def _packed(key: tuple[Any, ...]) -> bytes:

@@ -31,8 +31,8 @@ _config = click.option(
 )
 _preset = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_question = together(
-    click.argument("url", metavar="URL...", nargs=-1, required=True),
+_file = click.Path(path_type=Path, allow_dash=True)
+_judging = together(
     AGENT,
     click.option(
         "--robots",
@@ -45,8 +45,8 @@ _question = together(
     PURPOSE,
     _config,
     ALLOW_ADDRESS,
-    _json,
 )
+_question = together(click.argument("url", metavar="URL...", nargs=-1, required=True), _judging, _json)
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -72,16 +72,40 @@ def app() -> None:
 
 
 @app.command()
-@_question
-def check(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
+@click.argument("url", metavar="[URL]...", nargs=-1)
+@click.option(
+    "--urls", metavar="FILE", type=_file, help="Judge the URLs in FILE too, one a line ('-': standard input)."
+)
+@_judging
+@click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each URL.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever the answers are, for xargs and scripts.")
+def check(
+    url: tuple[str, ...],
+    urls: Path | None,
+    robots: Path | None,
+    as_csv: bool,
+    as_json: bool,
+    exit_zero: bool,
+    **options: Any,
+) -> Exit:
     """May these URLs be fetched?
 
     Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
+    from comity.cli.given import lines_in
 
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other")
+    if not url and urls is None:
+        raise click.UsageError("no URL given: name some, or a file of them with --urls")
+    if str(urls) == str(robots) == "-":
+        raise click.UsageError("--urls and --robots cannot both read standard input")
     configuration = loaded(**options)
-    return command.check(url, configuration.policy, configuration.client, robots, as_json=as_json)
+    targets = (*url, *(lines_in(urls) if urls is not None else ()))
+    form: Any = "csv" if as_csv else "json" if as_json else "text"
+    return command.check(targets, configuration.policy, configuration.client, robots, form=form, exit_zero=exit_zero)
 
 
 @app.command()
@@ -168,9 +192,6 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
     return command.show(loaded(config, preset=preset), as_json=as_json)
 
 
-_file = click.Path(path_type=Path, allow_dash=True)
-
-
 @app.command()
 @click.argument("file", metavar="FILE...", nargs=-1, required=True, type=_file)
 @DIALECT
@@ -226,6 +247,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @AGENT
 @_preset
 @DIALECT
+@PURPOSE
 @click.option("--resume", is_flag=True, help="Continue the crawl in DIR.")
 @click.option(
     "--refresh", is_flag=True, help="Crawl DIR again and report which pages are new, changed, gone or unchanged."
@@ -316,6 +338,20 @@ def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
     from comity.cli import frontier as command
 
     return command.show(folder, host=host, limit=limit, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("url", metavar="URL...", nargs=-1, required=True)
+@_json
+def why(folder: Path, url: tuple[str, ...], as_json: bool) -> Exit:
+    """What became of URLs in a crawl: kept, refused, left out, failed, waiting, never met; and why.
+
+    Reads only; the crawl may be running. With --json one line a URL.
+    """
+    from comity.cli import why as command
+
+    return command.show(folder, url, as_json=as_json)
 
 
 @app.command()

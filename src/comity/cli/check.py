@@ -1,11 +1,13 @@
 """`comity check` and `comity explain`."""
 
+import csv
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from comity import urls
 from comity.cli.exits import Exit
@@ -20,31 +22,73 @@ Judged = tuple[Decision, Match | None] | InvalidURL
 UNREACHABLE: Final = "unreachable"
 
 
+_COLUMNS: Final = ("url", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
 def check(
-    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
+    targets: Sequence[str],
+    policy: Policy,
+    settings: ClientSettings,
+    robots: Path | None,
+    *,
+    form: Literal["text", "json", "csv"],
+    exit_zero: bool = False,
 ) -> Exit:
-    """Print one verdict a URL, and what the site states about the purposes that were asked about."""
-    judged = _judge(targets, policy, settings, robots)
-    if as_json:
-        print(json.dumps([_as_json(each) for each in judged], indent=2))
-    for each in judged:
-        if isinstance(each, InvalidURL):
+    """Print one verdict a URL as soon as it is known, and what the site states about the purposes asked about.
+
+    Args:
+        exit_zero: whether the exit code is 0 whatever the answers are.
+    """
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    if form == "csv":
+        table.writerow((*_COLUMNS, *policy.purposes))
+    judged: list[str] = []
+    for each in _judge(targets, policy, settings, robots):
+        row = _row(each)
+        judged.append(row["answer"])
+        if form == "json":
+            print(json.dumps(row), flush=True)
+        elif form == "csv":
+            flat = row | (row["decision"] or {})
+            stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policy.purposes)
+            table.writerow([_cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
+        elif isinstance(each, InvalidURL):
             complain(str(each))
-        elif not as_json:
+        else:
             decision, _ = each
-            say(f"{_word(decision):11}  {decision.url}  {decision.why}")
+            say(f"{row['answer']:11}  {decision.url}  {decision.why}")
             for purpose in decision.purposes:
                 say(f"{'':11}  {decision.usage.explain(purpose)}")
-    return _exit(judged)
+    return Exit.DONE if exit_zero else _exit(judged)
+
+
+def _row(each: Judged) -> dict[str, Any]:
+    """An answer as it is printed; the keys are always the same."""
+    if isinstance(each, InvalidURL):
+        return {"url": each.url, "answer": "error", "why": str(each), "decision": None, "usage": None}
+    decision, _ = each
+    return {
+        "url": decision.url,
+        "answer": _word(decision),
+        "why": decision.why,
+        "decision": decision.brief(),
+        "usage": decision.usage.brief(decision.purposes) if decision.purposes else None,
+    }
+
+
+def _cell(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def explain(
     targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
 ) -> Exit:
     """Print why, with the rules that lost."""
-    judged = _judge(targets, policy, settings, robots)
+    judged = list(_judge(targets, policy, settings, robots))
     if as_json:
-        print(json.dumps([_as_json(each, why=True) for each in judged], indent=2))
+        print(json.dumps([_as_json(each) for each in judged], indent=2))
     for number, each in enumerate(judged):
         if isinstance(each, InvalidURL):
             complain(str(each))
@@ -53,18 +97,17 @@ def explain(
                 say("")
             for line in _story(*each):
                 say(line)
-    return _exit(judged)
+    return _exit([_row(each)["answer"] for each in judged])
 
 
-def _judge(targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None) -> list[Judged]:
+def _judge(targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None) -> Iterator[Judged]:
     """What comes of each URL, in order; a text that is no URL does not keep the others from being judged."""
-    judged: list[Judged] = []
     with _results(policy, settings, robots) as result_of:
         for target in targets:
             try:
                 url = urls.normalise(target)
             except InvalidURL as error:
-                judged.append(error)
+                yield error
                 continue
             result = result_of(url)
             decision = decide(policy, url, result)
@@ -72,8 +115,7 @@ def _judge(targets: Sequence[str], policy: Policy, settings: ClientSettings, rob
             # In a mode that does not ask robots.txt no line of it decides.
             if result is not None and result.robots is not None and decision.source is not None:
                 match = result.robots.explain(url, policy.asked_as)
-            judged.append((decision, match))
-    return judged
+            yield decision, match
 
 
 @contextmanager
@@ -101,13 +143,12 @@ def _results(
         yield from_site
 
 
-def _exit(judged: Sequence[Judged]) -> Exit:
-    decisions = [each[0] for each in judged if not isinstance(each, InvalidURL)]
-    if len(decisions) < len(judged):
+def _exit(answers: Sequence[str]) -> Exit:
+    if "error" in answers:
         return Exit.USAGE
-    if any(_word(decision) == UNREACHABLE for decision in decisions):
+    if UNREACHABLE in answers:
         return Exit.NOT_READY
-    return Exit.DONE if all(decision.may_fetch for decision in decisions) else Exit.PARTLY
+    return Exit.PARTLY if "disallowed" in answers else Exit.DONE
 
 
 def _word(decision: Decision) -> str:
@@ -117,11 +158,11 @@ def _word(decision: Decision) -> str:
     return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
 
 
-def _as_json(each: Judged, *, why: bool = False) -> dict[str, Any]:
+def _as_json(each: Judged) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
     decision, match = each
-    return {**decision.to_dict(), **(_match(match) if why else {})}
+    return {**decision.to_dict(), **_match(match)}
 
 
 def _match(match: Match | None) -> dict[str, Any]:

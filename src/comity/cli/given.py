@@ -34,6 +34,16 @@ def named(file: Path) -> str:
     return "standard input" if str(file) == "-" else str(file)
 
 
+def lines_in(file: Path) -> list[str]:
+    """The lines of a file, or of standard input for `-`, without empty ones and those that begin with #.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    lines = (line.strip() for line in read(file).decode("utf-8-sig", "replace").split("\n"))
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def urls_in(file: Path) -> list[str]:
     """The URLs of a file, or of standard input for `-`; empty lines, and those that begin with #, are skipped.
 

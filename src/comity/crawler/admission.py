@@ -19,7 +19,7 @@ from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
-from comity.frontier import EntryKind, Found, State
+from comity.frontier import EntryKind, Found, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 from comity.signals import sitemaps
@@ -191,20 +191,20 @@ class URLFilter:
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
 
-    def links(self, found: Iterable[str], *, depth: int) -> None:
-        """Take up the links of a page."""
+    def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
+        """Take up the links of the page `found_on`."""
         recent = self._recent
         for url in found:
             if url not in recent:
-                self.discover(url, depth=depth)
+                self.discover(url, depth=depth, found_on=found_on)
 
-    def candidate(self, candidate: Candidate, *, hops: int = 0) -> None:
-        """Take up what something else than a link points to; `hops` were passed on the way to it."""
+    def candidate(self, candidate: Candidate, *, hops: int = 0, found_on: str | None = None) -> None:
+        """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
         if candidate.guessed:
             ruling = self._ruling(candidate.url)
             if ruling is None or not ruling.allows(candidate.url):
                 return  # nobody named it, so nothing is refused either
-        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops)
+        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops, found_on=found_on)
 
     def from_source(self, url: str) -> None:
         """Take up what a source names: it is given by hand, and the scope widens around it."""
@@ -216,13 +216,20 @@ class URLFilter:
             self._given.append(url)  # the scope covers it once many are there, see `save_state`
             self.discover(url, depth=0, given=True)
 
-    def again(self, url: str, *, depth: int) -> None:
+    def again(self, visit: Visit) -> None:
         """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
-        if self._covers(url, depth=depth, kind=EntryKind.PAGE):
-            self.discover(url, depth=depth, given=True)
+        if self._covers(visit.url, depth=visit.depth, kind=EntryKind.PAGE):
+            self.discover(visit.url, depth=visit.depth, given=True, found_on=visit.found_on)
 
     def discover(
-        self, url: str, *, depth: int, kind: EntryKind = EntryKind.PAGE, hops: int = 0, given: bool = False
+        self,
+        url: str,
+        *,
+        depth: int,
+        kind: EntryKind = EntryKind.PAGE,
+        hops: int = 0,
+        given: bool = False,
+        found_on: str | None = None,
     ) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
         if self._met(url) and not given:  # a link may have named it before, and have been cleaned
@@ -241,7 +248,7 @@ class URLFilter:
         refusal = None
         by_policy = False
         if trap is not None:
-            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth)
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth, found_on=found_on)
         elif ruling is None:
             state = State.UNASKED
         elif ruling.allows(url):
@@ -249,9 +256,9 @@ class URLFilter:
         elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
             state = State.UNASKED  # it will be asked for again
         else:
-            state, refusal = State.REFUSED, records.refusal(decision, depth=depth)
+            state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
             by_policy = decision.by_policy
-        self._buffer.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy))
+        self._buffer.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""

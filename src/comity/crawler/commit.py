@@ -6,7 +6,7 @@ It is gathered on the crawl's own thread and written in another, so that a disk 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -118,7 +118,7 @@ class CommitBuffer:
         if self._refresh:
             change: Change = "new" if before is None or before.digest is None else "changed"
             self._changed(entry, change, "content", before, response)
-        self._batch.visits.append(recrawl.visited(response, depth=entry.depth))
+        self._batch.visits.append(recrawl.visited(response, depth=entry.depth, found_on=entry.found_on))
         self.stats.pages += 1
         self.stats.body_bytes += len(response.body)
         self.done(entry)
@@ -149,7 +149,7 @@ class CommitBuffer:
         *,
         answer: Response | None = None,
     ) -> None:
-        record = records.change(entry.url, change, by, refresh=self._refresh, before=before, response=response)
+        record = records.change(entry, change, by, refresh=self._refresh, before=before, response=response)
         self._write("changes", record, answer)
         setattr(self.stats, change, getattr(self.stats, change) + 1)
 
@@ -159,7 +159,7 @@ class CommitBuffer:
 
     def redirect(self, entry: Entry, response: Response, target: str | None) -> None:
         """A URL leads elsewhere; `target` is None where that is no web address."""
-        self._write("redirects", records.redirect(response, target, depth=entry.depth), response)
+        self._write("redirects", records.redirect(entry, response, target), response)
         self.stats.redirects += 1
         self.done(entry)
 
@@ -176,7 +176,7 @@ class CommitBuffer:
 
     def refused(self, entry: Entry, decision: Decision) -> None:
         """A URL may not be fetched."""
-        record = records.refusal(decision, depth=entry.depth)
+        record = records.refusal(decision, depth=entry.depth, found_on=entry.found_on)
         self._write("refusals", record)
         self._ledger.refusal(record)
         self._collector.refused(record)
@@ -188,9 +188,21 @@ class CommitBuffer:
         if decision.by_policy:
             self._batch.by_policy.append((State.REFUSED, entry.id))
 
+    def refused_by_usage(self, entry: Entry, response: Response, why: str, usage: dict[str, Any] | None) -> None:
+        """A page was fetched, and is not kept because of what is stated about its use."""
+        self._write("refusals", records.refusal_by_usage(entry, response, why, usage))
+        self.stats.refused += 1
+        self.refusal = self.refusal or why
+        self._batch.settled.append((State.REFUSED, entry.id))
+
+    def links(self, edges: Iterable[dict[str, Any]]) -> None:
+        """The links of a page, for the link graph."""
+        for edge in edges:
+            self._write("links", edge)
+
     def part_refused(self, entry: Entry, decision: Decision) -> None:
         """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
-        record = records.refusal(decision, depth=entry.depth) | {"needed_by": entry.url}
+        record = records.refusal(decision, depth=entry.depth, found_on=entry.url, needed_by=entry.url)
         self._write("refusals", record)
         self._ledger.refusal(record)
         self.stats.refused += 1
@@ -218,10 +230,12 @@ class CommitBuffer:
         """A URL is given up; where the failure may pass, a refresh asks for it again. `by_policy`: it is our own policy
         that has nothing sent."""
         if passing and entry.kind is EntryKind.PAGE:
-            self._batch.owed.append((entry.url, entry.depth))
+            self._batch.owed.append((entry.url, entry.depth, entry.found_on))
         attempts = entry.attempts + 1
         status = response.status if response else None
-        record = records.failure(entry.url, why, depth=entry.depth, attempts=attempts, status=status)
+        record = records.failure(
+            entry.url, why, depth=entry.depth, attempts=attempts, status=status, found_on=entry.found_on
+        )
         self._write("failures", record, response)
         self._collector.failed(entry.url, why)
         self.stats.failed += 1
@@ -233,7 +247,7 @@ class CommitBuffer:
 
     def unwanted(self, entry: Entry, error: UnwantedType) -> None:
         """A URL is of a content type that the settings leave out."""
-        self._write("unwanted", records.unwanted(error, entry.url, depth=entry.depth))
+        self._write("unwanted", records.unwanted(error, entry))
         self.stats.unwanted += 1
         self.done(entry)
 
@@ -331,7 +345,7 @@ class Commit:
         while self._records:  # each is let go of once it is written
             channel, record, answer = self._records.pop()
             if channel == "pages" and isinstance(answer, Response):
-                records.add_body(record, answer, in_utf8=sink.in_utf8)
+                records.complete(record, answer, in_utf8=sink.in_utf8)
             sink.add(channel, record, answer)
             del record, answer
 

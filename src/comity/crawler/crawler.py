@@ -273,6 +273,7 @@ class Crawler:
             buffer=self._buffer,
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
+            purposes=self.policy.purposes,
             wake=self._wake.set,
             beside=self._beside,
         )
@@ -372,8 +373,8 @@ class Crawler:
         """
         try:
             if self._refresh is not None:
-                for number, (url, depth) in enumerate(self._refresh.visits.until(self._refresh.last)):
-                    self._filter.again(url, depth=depth)
+                for number, visit in enumerate(self._refresh.visits.until(self._refresh.last)):
+                    self._filter.again(visit)
                     if number % FEED_AT_ONCE == 0:
                         await self._until_room()
             async with aclosing(self._plugins.urls()) as named:

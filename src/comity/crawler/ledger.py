@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from comity import urls
+from comity import times, urls
 from comity.crawler.records import digest, evidence
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
@@ -268,6 +268,7 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
 def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
     brief = record["decision"]
     found = {name: brief[name] for name in ("verdict", "line", "rule", "robots_sha256", "robots_at")}
+    found["robots_at"] = None if brief["robots_at"] is None else times.read(brief["robots_at"])
     return {"kind": "refusal", "at": at, "url": record["url"], "host": urls.host(record["url"]), **found}
 
 

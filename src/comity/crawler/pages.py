@@ -5,7 +5,7 @@ Long work on the event loop goes on in short pieces, so that no site can hold up
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +13,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from comity import urls
-from comity.crawler import admission, plugins, records, recrawl
+from comity.crawler import admission, link_graph, plugins, records, recrawl
 from comity.crawler.admission import URLFilter
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
 from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.uses import Uses
 from comity.frontier import Entry, EntryKind, Visit
 from comity.net import Response
 from comity.policy import RobotsResult
@@ -95,6 +96,7 @@ class PageProcessor:
         agent: ours, as `robots` metas and headers may name it.
         hands_out: whether a program wants the pages.
         dates: whether the `lastmod` of sitemaps counts.
+        purposes: what the content is wanted for.
         wake: called where a commit is wanted.
         beside: for what takes long and needs nothing of the crawl's.
     """
@@ -110,6 +112,7 @@ class PageProcessor:
         buffer: CommitBuffer,
         hands_out: bool,
         dates: bool,
+        purposes: Sequence[str],
         wake: Callable[[], None],
         beside: Executor,
     ) -> None:
@@ -121,6 +124,7 @@ class PageProcessor:
         self._buffer = buffer
         self._hands_out = hands_out
         self._dates = dates
+        self._uses = Uses(purposes, settings.only_if, agent)
         self._wake = wake
         self._beside = beside
         self._long_work = LongWork()
@@ -129,7 +133,7 @@ class PageProcessor:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
         stretch = self._long_work.stretch()
         for candidate in self._filter.sitemaps_of(url):
-            self._filter.candidate(candidate)
+            self._filter.candidate(candidate, found_on=None if candidate.guessed else f"{urls.origin(url)}/robots.txt")
             await self._pause(stretch)
 
     def robots(self, result: RobotsResult) -> None:
@@ -152,7 +156,9 @@ class PageProcessor:
         if given:  # example.com -> www.example.com
             self._filter.moved(entry.url, target)
         exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
-        self._filter.discover(target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly)
+        self._filter.discover(
+            target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly, found_on=entry.url
+        )
 
     async def sitemap(self, entry: Entry, response: Response) -> None:
         """Take up what a sitemap or a feed names."""
@@ -160,7 +166,8 @@ class PageProcessor:
         stated = []
         empty = True
         for candidate in admission.in_sitemap(response.body, entry.url, depth=entry.depth, dates=self._dates):
-            self._filter.candidate(candidate, hops=entry.hops + 1 if candidate.kind is EntryKind.SITEMAP else 0)
+            hops = entry.hops + 1 if candidate.kind is EntryKind.SITEMAP else 0
+            self._filter.candidate(candidate, hops=hops, found_on=entry.url)
             empty = False
             if candidate.changed is not None:
                 stated.append((candidate.changed, self._filter.clean(candidate.url)))
@@ -233,16 +240,33 @@ class PageProcessor:
             before: its last visit, in a refresh.
             rendered: as for `take_up`; the response goes to the output as it is.
         """
+        read, meta = taken.read, taken.meta
+        stated = self._uses.stated(response, read)
+        usage = self._uses.record(stated)
+        if (why := self._uses.refusal(stated)) is not None:
+            self.forget(before)
+            self._buffer.refused_by_usage(entry, response, why, usage)
+            return
         if before is not None and recrawl.is_same(before, response):
             self._buffer.unchanged(entry, "content", before, response)
             return
         self.forget(before)
-        read, meta = taken.read, taken.meta
         duplicate = self._duplicate(taken)
-        record = records.page(response, read, depth=entry.depth, noindex=meta.noindex, duplicate=duplicate)
+        record = records.page(
+            response,
+            read,
+            depth=entry.depth,
+            found_on=entry.found_on,
+            noindex=meta.noindex,
+            duplicate=duplicate,
+            usage=usage,
+            headers=self._settings.record_headers,
+        )
         if rendered is not None:
             record |= rendered.record(response)
         self._buffer.page(entry, response, record, taken.expanded, before=before)
+        if self._settings.link_graph and read is not None:
+            self._buffer.links(link_graph.edges(taken.shown, read))
         if self._hands_out:
             self._buffer.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
 
@@ -259,11 +283,11 @@ class PageProcessor:
             return
         stretch = self._long_work.stretch()
         for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
-            self._filter.candidate(candidate)
+            self._filter.candidate(candidate, found_on=entry.url)
             await self._pause(stretch)
         links = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         for start in range(0, len(links), FEW):
-            self._filter.links(links[start : start + FEW], depth=entry.depth + 1)
+            self._filter.links(links[start : start + FEW], depth=entry.depth + 1, found_on=entry.url)
             await self._pause(stretch)
 
     def _follows(self, meta: RobotsMeta) -> bool:
@@ -277,7 +301,7 @@ class PageProcessor:
         if refresh.seconds == 0 or entry.depth == 0:
             self._lead(entry, refresh.url)
         elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
-            self._filter.links((refresh.url,), depth=entry.depth + 1)
+            self._filter.links((refresh.url,), depth=entry.depth + 1, found_on=entry.url)
 
     async def _pause(self, stretch: Stretch) -> None:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""

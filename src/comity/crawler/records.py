@@ -4,17 +4,19 @@ SHA-256 of a body is worked out once however many records name it.
 """
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal, Self
 
+from comity import times
 from comity.crawler.traps import Trap
 from comity.errors import UnwantedType
-from comity.frontier import Visit
+from comity.frontier import Entry, Visit
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings
-from comity.signals.links import Page, read_page
+from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
 
@@ -141,32 +143,63 @@ Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
 def page(
-    response: Response, read: Page | None, *, depth: int, noindex: bool = False, duplicate: Duplicate | None = None
+    response: Response,
+    read: Page | None,
+    *,
+    depth: int,
+    found_on: str | None = None,
+    noindex: bool = False,
+    duplicate: Duplicate | None = None,
+    usage: dict[str, Any] | None = None,
+    headers: Iterable[str] = (),
 ) -> dict[str, Any]:
     """A page that was fetched and the evidence that it could be; `add_body` says what is in it.
 
     Args:
         noindex: whether the page asks to be kept out of indexes.
         duplicate: what it repeats.
+        usage: what is stated for the purposes that were asked about.
+        headers: names of response headers to be kept.
     """
     record: dict[str, Any] = {
         "url": response.url,
+        "found_on": found_on,
         "status": response.status,
-        "fetched_at": round(response.fetched_at, 3),
+        "fetched_at": times.written(response.fetched_at),
         "elapsed": round(response.elapsed, 4),
         "depth": depth,
         "content_type": response.content_type,
         "bytes": len(response.body),
         "sha256": digest(response.body),
+        "title": read.title if read is not None else None,
+        "canonical": read.canonical if read is not None else None,
+        "link_count": len(read.links) if read is not None else 0,
         "noindex": noindex,
         "duplicate": duplicate.kind if duplicate else None,
         "duplicate_of": duplicate.of if duplicate else None,
-        "decision": brief(response.decision),
+        "refresh": 0,
+        "decision": response.decision.brief(),
+        "usage": usage,
+        "headers": {name: ", ".join(response.header_values(name)) or None for name in headers} or None,
+        "rendered": None,
+        "rendered_sha256": None,
+        "render_note": None,
+        "render_parts": None,
     }
     if read is not None:
-        record |= {"title": read.title, "links": len(read.links), "canonical": read.canonical}
         record["encoding"] = read.encoding
     return record
+
+
+def complete(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
+    """Add the body to a page's record, and null for what it does not have: the keys are always the same.
+
+    Args:
+        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
+    """
+    add_body(record, response, in_utf8=in_utf8)
+    for name in ("encoding", "body", "body_base64"):
+        record.setdefault(name, None)
 
 
 def add_body(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
@@ -186,47 +219,81 @@ def add_body(record: dict[str, Any], response: Response, *, in_utf8: bool = Fals
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
 
 
-def refusal(decision: Decision, *, depth: int) -> dict[str, Any]:
-    """A URL that was not fetched because robots.txt or the policy forbids it."""
-    return {"url": decision.url, "depth": depth, "why": decision.why, "decision": brief(decision)}
+def refusal(
+    decision: Decision, *, depth: int, found_on: str | None = None, needed_by: str | None = None
+) -> dict[str, Any]:
+    """A URL that was not fetched because robots.txt or the policy forbids it; a page may have `needed_by` it."""
+    return {
+        "url": decision.url,
+        "found_on": found_on,
+        "depth": depth,
+        "by": "robots" if decision.rule is not None else "policy",
+        "why": decision.why,
+        "needed_by": needed_by,
+        "status": None,
+        "fetched_at": None,
+        "usage": None,
+        "decision": decision.brief(),
+    }
 
 
-def trap(url: str, trap: Trap, *, depth: int) -> dict[str, Any]:
+def refusal_by_usage(entry: Entry, response: Response, why: str, usage: dict[str, Any] | None) -> dict[str, Any]:
+    """A page that was fetched and not kept, because of what is stated about its use."""
+    return refusal(response.decision, depth=entry.depth, found_on=entry.found_on) | {
+        "url": entry.url,
+        "by": "usage",
+        "why": why,
+        "status": response.status,
+        "fetched_at": times.written(response.fetched_at),
+        "usage": usage,
+    }
+
+
+def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> dict[str, Any]:
     """A URL that was left out because it leads nowhere."""
-    return {"url": url, "depth": depth, "trap": trap.name, "why": trap.why}
+    return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why}
 
 
-def failure(url: str, why: str, *, depth: int, attempts: int, status: int | None = None) -> dict[str, Any]:
+def failure(
+    url: str, why: str, *, depth: int, attempts: int, status: int | None = None, found_on: str | None = None
+) -> dict[str, Any]:
     """A URL that was tried and gave no page."""
-    return {"url": url, "depth": depth, "attempts": attempts, "status": status, "why": why}
+    return {"url": url, "found_on": found_on, "depth": depth, "attempts": attempts, "status": status, "why": why}
 
 
-def unwanted(error: UnwantedType, url: str, *, depth: int) -> dict[str, Any]:
+def unwanted(error: UnwantedType, entry: Entry) -> dict[str, Any]:
     """A URL that was answered, and left out because of its content type: its body was not read."""
     return {
-        "url": url,
-        "depth": depth,
+        "url": entry.url,
+        "found_on": entry.found_on,
+        "depth": entry.depth,
         "status": error.status,
         "content_type": error.content_type,
         "why": str(error),
     }
 
 
-def redirect(response: Response, target: str | None, *, depth: int) -> dict[str, Any]:
+def redirect(entry: Entry, response: Response, target: str | None) -> dict[str, Any]:
     """A URL that leads elsewhere; `to` is None where that is no web address."""
     return {
         "url": response.url,
+        "found_on": entry.found_on,
         "status": response.status,
         "location": response.location,
         "to": target,
-        "fetched_at": round(response.fetched_at, 3),
-        "depth": depth,
-        "decision": brief(response.decision),
+        "fetched_at": times.written(response.fetched_at),
+        "depth": entry.depth,
+        "decision": response.decision.brief(),
     }
 
 
+def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
+    """An edge of the link graph; `rel` are its relation types with a space between them."""
+    return {"from": page, "to": link.url, "text": text, "rel": " ".join(link.rel) or None}
+
+
 def change(
-    url: str, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: Response | None
+    entry: Entry, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: Response | None
 ) -> dict[str, Any]:
     """What a refresh, by its number, found out about a page.
 
@@ -240,14 +307,15 @@ def change(
     if change in ("new", "changed") and response is not None:
         now = digest(response.body)
     return {
-        "url": url,
+        "url": entry.url,
+        "found_on": entry.found_on,
         "change": change,
         "by": by,
         "refresh": refresh,
         "status": response.status if response is not None else None,
-        "fetched_at": round(response.fetched_at, 3) if response is not None else None,
+        "fetched_at": times.written(response.fetched_at) if response is not None else None,
         "sha256": now,
-        "previous_fetched_at": before.kept if before is not None else None,
+        "previous_fetched_at": times.written(before.kept) if before is not None else None,
         "previous_sha256": previous,
     }
 
@@ -260,7 +328,7 @@ def robots(result: RobotsResult) -> dict[str, Any]:
         "outcome": result.kind,
         "status": result.status,
         "error": result.error,
-        "fetched_at": round(result.fetched_at, 3),
+        "fetched_at": times.written(result.fetched_at),
         "redirects": list(result.redirects),
         "sha256": result.sha256,
         "body_base64": base64.b64encode(result.body).decode("ascii"),
@@ -268,7 +336,8 @@ def robots(result: RobotsResult) -> dict[str, Any]:
 
 
 def evidence(decision: Decision | None) -> dict[str, Any]:
-    """Verdict, rule and robots.txt of a decision; all None where none was needed."""
+    """Verdict, rule and robots.txt of a decision as the ledger has them, with times as Unix seconds; all None where
+    none was needed."""
     source = decision.source if decision else None
     rule = decision.rule if decision else None
     return {
@@ -278,8 +347,3 @@ def evidence(decision: Decision | None) -> dict[str, Any]:
         "robots_sha256": source.sha256 if source else None,
         "robots_at": round(source.fetched_at, 3) if source else None,
     }
-
-
-def brief(decision: Decision) -> dict[str, Any]:
-    """A decision as it stands in records: the evidence is named by hash, its text is in the robots records."""
-    return {**evidence(decision), "delay": decision.delay}

@@ -51,18 +51,18 @@ class Refresh:
         return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
 
 
-def visited(response: Response, *, depth: int) -> Visit:
+def visited(response: Response, *, depth: int, found_on: str | None = None) -> Visit:
     """What is to be known of a page that is kept, should it be asked for again."""
     headers, fetched = response.headers, round(response.fetched_at, 3)
     etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
-    return Visit(response.url, depth, digest(response.body), fetched, fetched, etag, modified)
+    return Visit(response.url, depth, digest(response.body), fetched, fetched, etag, modified, found_on)
 
 
 def confirmed(before: Visit, response: Response | None) -> Visit:
     """The same of a page that has not changed; what its validators are now may be said anew (RFC 9110, 15.4.5)."""
     if response is None:
         return before
-    now = visited(response, depth=before.depth)
+    now = visited(response, depth=before.depth, found_on=before.found_on)
     if response.status == 304:
         now = replace(now, etag=now.etag or before.etag, modified=now.modified or before.modified)
     return replace(now, digest=before.digest, kept=before.kept)

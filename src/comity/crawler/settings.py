@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 from comity.crawler import scope as scopes
 from comity.crawler.limits import Budget
+from comity.crawler.uses import terms
 from comity.fields import check, seconds, setting, size
+
+
+def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names in lower case; a text may name several, with commas."""
+    return tuple(dict.fromkeys(name for text in names for each in text.split(",") if (name := each.strip().lower())))
+
 
 DuplicateSearch = Literal["off", "exact", "near"]
 
@@ -46,6 +53,10 @@ class CrawlSettings:
             nothing else is left to do; what waits longer is left for a later run. None: for ever.
         trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
             it last changed well before it was fetched.
+        link_graph: whether the links of each page are written down (channel `links`: from, to, text, rel).
+        record_headers: names of response headers that the record of each page has, such as `etag`.
+        only_if: what must be stated about the use of a page for it to be kept, such as `train-ai=allowed` or
+            `search=not-disallowed`; what is not kept is refused by usage.
         render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
             comity[playwright] and a Chromium).
         render_browser: the Chromium's path; None to look for one.
@@ -78,6 +89,9 @@ class CrawlSettings:
     duplicates: DuplicateSearch = "exact"
     longest_wait: float | None = seconds(3600.0)
     trust_lastmod: bool = True
+    link_graph: bool = False
+    record_headers: tuple[str, ...] = setting((), normal=_header_names)
+    only_if: tuple[str, ...] = ()
     render: bool = False
     render_browser: str | None = None
     render_seconds: float = seconds(15.0)
@@ -87,6 +101,7 @@ class CrawlSettings:
     def __post_init__(self) -> None:
         check(self)
         scopes.check(self.scope, self.include, self.exclude)
+        terms(self.only_if)
 
     @property
     def budget(self) -> Budget:

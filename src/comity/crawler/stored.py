@@ -86,7 +86,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 CHECKED: Final[tuple[Channel, ...]] = (
-    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots",
+    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots", "traps",
 )  # fmt: skip
 _MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MALFORMED = "\N{REPLACEMENT CHARACTER}"

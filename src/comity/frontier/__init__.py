@@ -1,6 +1,6 @@
 """The frontier: every URL the crawl knows, and what became of it. Durable, whatever happens to the process."""
 
-from comity.frontier.database import HostCounts, View, has_begun
+from comity.frontier.database import HostCounts, Standing, View, has_begun
 from comity.frontier.later import Judged, Visits
 from comity.frontier.queue import Frontier
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
@@ -13,6 +13,7 @@ __all__ = [
     "Frontier",
     "HostCounts",
     "Judged",
+    "Standing",
     "State",
     "View",
     "Visit",

@@ -18,12 +18,12 @@ from comity.frontier.durable import no_descriptor, no_room
 from comity.frontier.values import Entry, EntryKind, Found, State
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
-FORMAT = 2 if sys.byteorder == "little" else 3
+FORMAT = 4 if sys.byteorder == "little" else 5
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
 # `waiting` holds only what waits, `aside` what scope and policy keep out of it (later.py); of the rest there remain a
-# fingerprint and a count, and a row in `visit` of each page. A first crawl only appends to that, and needs no index: it
-# visits a URL once.
+# fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new
+# URLs. A first crawl only appends to `visit`, and needs no index: it visits a URL once.
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -45,7 +45,8 @@ CREATE TABLE IF NOT EXISTS waiting (
     kind INTEGER NOT NULL,
     state INTEGER NOT NULL,
     hops INTEGER NOT NULL,
-    attempts INTEGER NOT NULL
+    attempts INTEGER NOT NULL,
+    source INTEGER
 );
 CREATE INDEX IF NOT EXISTS turn ON waiting (host, rank);
 CREATE TABLE IF NOT EXISTS aside (
@@ -59,8 +60,10 @@ CREATE TABLE IF NOT EXISTS aside (
     state INTEGER NOT NULL,
     hops INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
+    source INTEGER,
     why INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS source (id INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS visit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
@@ -205,8 +208,9 @@ def waiting(
     wanted = "" if kind is None else f"AND kind = {kind:d} "
     # One row: at each row that SQLite hands over, threads fight for the interpreter.
     (rows,) = db.execute(
-        "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops)) FROM ("
-        "SELECT * FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
+        "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops, "
+        "(SELECT url FROM source WHERE source.id = source_id))) FROM ("
+        "SELECT *, source AS source_id FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
         f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
         (host, below, json.dumps(list(but_not)), most),
     ).fetchone()
@@ -219,8 +223,9 @@ def waiting(
             attempts,
             hops,
             _priority(rank),
+            found_on,
         )
-        for rank, id_, prefix, rest, depth, kind, attempts, hops in sorted(json.loads(rows))
+        for rank, id_, prefix, rest, depth, kind, attempts, hops, found_on in sorted(json.loads(rows))
     ]
 
 
@@ -243,6 +248,23 @@ class HostCounts:
     done: int
     refused: int
     failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a URL waits in the frontier.
+
+    Attributes:
+        postponed: whether it waits for a robots.txt that could not be reached.
+        by_policy: of one that stands aside, whether the policy keeps it there, or the scope; None of one that waits.
+    """
+
+    state: State
+    postponed: bool
+    by_policy: bool | None
+    depth: int
+    attempts: int
+    found_on: str | None
 
 
 _COLUMNS = "name, unasked + queued, done, refused, failed"
@@ -312,6 +334,24 @@ class View:
         with explained(self._path):
             row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
+
+    def stands(self, url: str, host: str) -> Standing | None:
+        """How a URL waits, or stands aside; None where it does neither."""
+        prefix, rest = split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED))
+        for table, why in (("waiting", "NULL"), ("aside", "why")):
+            with explained(self._path):
+                row = self._db.execute(
+                    f"SELECT state, rank, depth, attempts, {why}, (SELECT url FROM source WHERE source.id = source_id) "
+                    f"FROM (SELECT *, source AS source_id FROM {table}) WHERE host = "
+                    "(SELECT id FROM host WHERE name = ?) AND prefix = ? AND rest = ?",
+                    (host, prefix, rest),
+                ).fetchone()
+            if row:
+                state, rank, depth, attempts, aside, found_on = row
+                return Standing(
+                    State(state), rank >= LATER, None if aside is None else bool(aside), depth, attempts, found_on
+                )
+        return None
 
     def waiting(self, host: str, most: int) -> list[Entry]:
         """The next URLs of a host, in the order they will be fetched."""

@@ -24,7 +24,7 @@ from comity.frontier.values import Batch, EntryKind, State, Visit
 _SCOPE: Final = 0  # why a row is set aside; its state is that in which it waited
 _POLICY: Final = 1  # its state is the one it was counted in when it was settled
 _CHUNK: Final = 1000
-_COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts"
+_COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
 _URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
 
 Inside = Callable[[str, int, EntryKind], bool]
@@ -46,15 +46,15 @@ def set_aside(db: sqlite3.Connection, kept: Iterable[tuple[State, int]]) -> None
     """Rows of the queue that are settled by our policy stand aside; they are still to be deleted there."""
     for state, id_ in kept:
         db.execute(
-            "INSERT OR IGNORE INTO aside SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, ? "
-            "FROM waiting WHERE id = ?",
+            "INSERT OR IGNORE INTO aside "
+            "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
             (state, _POLICY, id_),
         )
 
 
 def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
     """URLs that our policy refused when they were found; rows as in the queue, without attempts."""
-    db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, {_POLICY})", rows)
+    db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, {_POLICY})", rows)
 
 
 def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
@@ -67,7 +67,7 @@ def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Jud
         tally[host, State.UNASKED] += number
         counts[state] += number
     db.execute(
-        f"INSERT INTO waiting SELECT id, host, rank, prefix, rest, depth, kind, {State.UNASKED:d}, hops, 0 "
+        f"INSERT INTO waiting SELECT id, host, rank, prefix, rest, depth, kind, {State.UNASKED:d}, hops, 0, source "
         "FROM aside WHERE why = ?",
         (_POLICY,),
     )
@@ -121,8 +121,9 @@ _VISITS_AT_ONCE = 500  # rows read at a time
 # What was found and not visited, because a limit ended the crawl, or scope or policy kept it out.
 _WAITING = f"""
 INSERT OR IGNORE INTO visit (url, said)
-SELECT {_URL}, json_array(depth)
-FROM {{table}} JOIN host ON host.id = {{table}}.host WHERE kind = 0 ORDER BY {{table}}.id
+SELECT {_URL}, json_array(depth, null, null, null, null, null, (SELECT url FROM source WHERE source.id = source_id))
+FROM (SELECT *, source AS source_id FROM {{table}}) AS found
+JOIN host ON host.id = found.host WHERE kind = 0 ORDER BY found.id
 """
 _UNASKED = f"""
 SELECT count(*) FROM waiting JOIN host ON host.id = waiting.host JOIN visit
@@ -138,11 +139,11 @@ def write_visits(db: sqlite3.Connection, batch: Batch) -> None:
     """Take up what a batch says of visits, in the transaction that is open."""
     if batch.visits:
         said: dict[str, tuple[Any, ...]] = {
-            v.url: (v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified) for v in batch.visits
+            v.url: (v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified, v.found_on) for v in batch.visits
         }
         _tell(db, "INSERT OR REPLACE INTO visit (url, said) SELECT key, value FROM json_each(?)", said)
     if batch.owed:
-        depths = {url: (depth,) for url, depth in batch.owed}
+        depths = {url: (depth, None, None, None, None, None, found_on) for url, depth, found_on in batch.owed}
         _tell(db, "INSERT OR IGNORE INTO visit (url, said) SELECT key, value FROM json_each(?)", depths)
     if batch.gone:
         _tell(db, "DELETE FROM visit WHERE url IN (SELECT value FROM json_each(?))", batch.gone)
@@ -186,8 +187,8 @@ class Visits:
             row = self._db.execute("SELECT said, stated FROM visit WHERE url = ?", (url,)).fetchone()
         return replace(Visit(url, *json.loads(row[0])), stated=row[1]) if row else None
 
-    def until(self, last: int) -> Iterator[tuple[str, int]]:
-        """URL and depth of what has not been visited since the row `last` was the newest, longest ago first.
+    def until(self, last: int) -> Iterator[Visit]:
+        """The last visits of what has not been visited since the row `last` was the newest, longest ago first.
 
         Pages that are known and URLs that have given no page yet take turns, as long as there are both: so a limit
         leaves neither without its share.
@@ -205,7 +206,7 @@ class Visits:
             row = self._db.execute(_UNASKED, (last,)).fetchone()
         return int(row[0])
 
-    def _until(self, last: int, digest: str) -> Iterator[tuple[str, int]]:
+    def _until(self, last: int, digest: str) -> Iterator[Visit]:
         at = 0
         while True:
             with explained(self._path):
@@ -216,5 +217,5 @@ class Visits:
                 ).fetchall()
             if not rows:
                 return
-            yield from ((url, json.loads(said)[0]) for _, url, said in rows)
+            yield from (Visit(url, *json.loads(said)) for _, url, said in rows)
             at = rows[-1][0]

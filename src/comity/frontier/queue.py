@@ -29,6 +29,7 @@ _NEXT_ID = "next_id"
 _CLEAR = (
     "DELETE FROM waiting",
     "DELETE FROM aside",
+    "DELETE FROM source",
     "DELETE FROM fresh",
     "DELETE FROM sorted_run",
     "UPDATE host SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0",
@@ -237,6 +238,7 @@ class Frontier:
         new = [found[index] for index in fingerprints.values()]
         rows: list[tuple[Any, ...]] = []
         others: list[tuple[Any, ...]] = []
+        sources = self._sources(new)
         for each in new:
             host = self._host_ids.get(each.host) or self._host_id(each.host)
             tally[host, each.state] += 1
@@ -251,6 +253,7 @@ class Frontier:
                         each.kind,
                         each.state,
                         each.hops,
+                        None if each.found_on is None else sources[each.found_on],
                     )
                 )
                 self._next_id += 1
@@ -266,11 +269,27 @@ class Frontier:
         while start < len(rows):
             while many > len(rows) - start:
                 many //= 2
-            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"] * many)
+            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"] * many)
             self._db.execute(
                 f"INSERT INTO waiting VALUES {values}", list(chain.from_iterable(rows[start : start + many]))
             )
             start += many
+
+    def _sources(self, new: list[Found]) -> dict[str, int]:
+        """The ids, new ones, of what named the URLs that are to be kept."""
+        named = dict.fromkeys(
+            each.found_on for each in new if each.found_on is not None and (each.state < State.DONE or each.by_policy)
+        )
+        if not named:
+            return {}
+        (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM source").fetchone()
+        ids = {url: number for number, url in enumerate(named, last + 1)}
+        rows = json.dumps([[number, url] for url, number in ids.items()])
+        self._db.execute(
+            "INSERT INTO source SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)",
+            (rows,),
+        )
+        return ids
 
     def _host_id(self, name: str) -> int:
         row = self._db.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()

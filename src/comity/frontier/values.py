@@ -33,6 +33,7 @@ class Entry:
     attempts: int
     hops: int  # redirects passed on the way here
     priority: int = 0
+    found_on: str | None = None  # the URL of what named it first; None where it was given by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Found:
 
     `refusal`: the record to write if the URL is new and robots.txt forbids it. `priority`: lower numbers have their
     turn first among the URLs of a host, from -2**31 to 2**31; then sitemaps; then what was found first. `by_policy`:
-    it is our policy that refuses it, so that another one may let it in.
+    it is our policy that refuses it, so that another one may let it in. `found_on`: the URL of the page, redirect,
+    sitemap or robots.txt that names it; None where it was given by hand.
     """
 
     url: str
@@ -53,6 +55,7 @@ class Found:
     refusal: dict[str, Any] | None = None
     priority: int = 0
     by_policy: bool = False
+    found_on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Visit:
         kept: `fetched_at` of its record in the output.
         fetched: when the site last sent or confirmed it.
         etag, modified: the headers ETag and Last-Modified that came with it.
+        found_on: the URL of what named it first; None where it was given by hand.
         stated: the latest time that a sitemap read in this refresh leaves for its last change.
     """
 
@@ -74,6 +78,7 @@ class Visit:
     fetched: float | None = None
     etag: str | None = None
     modified: str | None = None
+    found_on: str | None = None
     stated: float | None = None
 
 
@@ -83,7 +88,7 @@ class Batch:
 
     Attributes:
         visits: pages kept or confirmed.
-        owed: URL and depth of what gave no page and is to be asked for again in a refresh.
+        owed: URL, depth and `found_on` of what gave no page and is to be asked for again in a refresh.
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
         by_policy: state and id of those among `settled` that our own policy refused.
@@ -94,7 +99,7 @@ class Batch:
     retried: list[int] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
-    owed: list[tuple[str, int]] = field(default_factory=list)
+    owed: list[tuple[str, int, str | None]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     stated: list[tuple[float, str]] = field(default_factory=list)
     by_policy: list[tuple[State, int]] = field(default_factory=list)

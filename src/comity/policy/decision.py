@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from comity import times
 from comity.errors import InvalidRecord
 from comity.fields import Misfit, typed
 from comity.policy.settings import Mode, Purpose
@@ -134,6 +135,18 @@ class Decision:
             "source": source,
             "purposes": list(self.purposes),
             "usage": self.usage.to_dict(),
+        }
+
+    def brief(self) -> dict[str, Any]:
+        """The decision as it stands in a crawl's records and in `comity check --json`: the robots.txt is named by its
+        hash and the time it was fetched, in RFC 3339."""
+        return {
+            "verdict": self.verdict,
+            "line": self.rule.line if self.rule else None,
+            "rule": self.rule.text if self.rule else None,
+            "robots_sha256": self.source.sha256 if self.source else None,
+            "robots_at": times.written(self.source.fetched_at) if self.source else None,
+            "delay": self.delay,
         }
 
     @classmethod

@@ -149,6 +149,20 @@ class Usage:
         said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
         return f"{said}{'; and more' if len(unread) > 3 else ''}"
 
+    def brief(self, purposes: Iterable[str]) -> dict[str, Any]:
+        """For each purpose the answer, and each statement that counts for the page with its source and its words, as
+        a crawl's records and `comity check --json` have it."""
+        return {
+            purpose: {
+                "preference": self.allows(purpose),
+                "statements": [
+                    {"value": each.value, "source": each.source, "text": each.text}
+                    for each in _about(self.statements, purpose, False)
+                ],
+            }
+            for purpose in purposes
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the answer per purpose, then every statement and licence with its source."""
         return {

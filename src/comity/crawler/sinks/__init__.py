@@ -13,7 +13,9 @@ if TYPE_CHECKING:  # what reads a crawl needs no network
     from comity.net import Response
     from comity.policy import RobotsResult
 
-Channel = Literal["pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes"]
+Channel = Literal[
+    "pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes", "links"
+]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 # What a record was made from, for formats that keep it as received; a Union, so that `Received | None` can be written.
 Received: TypeAlias = Union["Response", "RobotsResult"]

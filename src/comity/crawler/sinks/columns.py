@@ -6,15 +6,17 @@ A field that no column is named after is not lost: it goes into the column `more
 import base64
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
+from comity import times
 from comity.crawler.sinks import Channel
 
 ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
 
 _DECISION: dict[str, ColumnType] = {
     "verdict": "text",
-    "rule_line": "integer",
+    "line": "integer",
     "rule": "text",
     "robots_sha256": "text",
     "robots_at": "time",
@@ -26,13 +28,14 @@ _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "real": (int, float),
     "boolean": bool,
     "bytes": bytes,
-    "time": (int, float),
+    "time": str,
 }
 _MORE: dict[str, ColumnType] = {"more": "json"}
+_URL: dict[str, ColumnType] = {"url": "text", "found_on": "text"}
 
 COLUMNS: dict[Channel, dict[str, ColumnType]] = {
     "pages": {
-        "url": "text",
+        **_URL,
         "status": "integer",
         "fetched_at": "time",
         "elapsed": "real",
@@ -43,35 +46,39 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
         "encoding": "text",
         "title": "text",
         "canonical": "text",
+        "link_count": "integer",
         "noindex": "boolean",
         "duplicate": "text",
         "duplicate_of": "text",
-        "links": "integer",
+        "refresh": "integer",
+        "rendered": "boolean",
+        "rendered_sha256": "text",
+        "render_note": "text",
+        "render_parts": "json",
+        "usage": "json",
+        "headers": "json",
         "body": "text",
         "body_bytes": "bytes",
         **_DECISION,
         **_MORE,
     },
-    "refusals": {"url": "text", "depth": "integer", "why": "text", **_DECISION, **_MORE},
-    "traps": {"url": "text", "depth": "integer", "trap": "text", "why": "text", **_MORE},
-    "unwanted": {
-        "url": "text",
+    "refusals": {
+        **_URL,
         "depth": "integer",
-        "status": "integer",
-        "content_type": "text",
+        "by": "text",
         "why": "text",
+        "needed_by": "text",
+        "status": "integer",
+        "fetched_at": "time",
+        "usage": "json",
+        **_DECISION,
         **_MORE,
     },
-    "failures": {
-        "url": "text",
-        "depth": "integer",
-        "attempts": "integer",
-        "status": "integer",
-        "why": "text",
-        **_MORE,
-    },
+    "traps": {**_URL, "depth": "integer", "trap": "text", "why": "text", **_MORE},
+    "unwanted": {**_URL, "depth": "integer", "status": "integer", "content_type": "text", "why": "text", **_MORE},
+    "failures": {**_URL, "depth": "integer", "attempts": "integer", "status": "integer", "why": "text", **_MORE},
     "redirects": {
-        "url": "text",
+        **_URL,
         "status": "integer",
         "location": "text",
         "to": "text",
@@ -94,7 +101,7 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
     },
     "records": {"url": "text", "record": "json", **_MORE},
     "changes": {
-        "url": "text",
+        **_URL,
         "change": "text",
         "by": "text",
         "refresh": "integer",
@@ -105,6 +112,7 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
         "previous_sha256": "text",
         **_MORE,
     },
+    "links": {"from": "text", "to": "text", "text": "text", "rel": "text", **_MORE},
 }
 
 
@@ -114,7 +122,7 @@ def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
     flat = dict(record)
     decision = flat.pop("decision", None)
     if isinstance(decision, Mapping):
-        flat |= {"rule_line" if key == "line" else key: value for key, value in decision.items()}
+        flat |= decision
     encoded = flat.pop("body_base64", None)
     if encoded is not None:
         flat["body_bytes"] = base64.b64decode(encoded)
@@ -130,15 +138,28 @@ def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         more = None
     record |= more if isinstance(more, dict) else {}
+    for name, kind in COLUMNS[channel].items():
+        if kind == "json" and isinstance(record.get(name), str):
+            with suppress(ValueError):
+                record[name] = json.loads(record[name])
     if "verdict" in COLUMNS[channel]:
-        record["decision"] = {"line" if key == "rule_line" else key: row.get(key) for key in _DECISION}
+        record["decision"] = {key: row.get(key) for key in _DECISION}
     return record
 
 
 def _fits(value: Any, kind: ColumnType | None) -> bool:
     if kind is None or value is None:
         return kind is not None
+    if kind == "time" and not _is_time(value):
+        return False
     return kind == "json" or (isinstance(value, _PYTHON[kind]) and isinstance(value, bool) == (kind == "boolean"))
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and times.read(value) is not None
+    except ValueError:
+        return False
 
 
 def _fitted(value: Any, kind: ColumnType) -> Any:

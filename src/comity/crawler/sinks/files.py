@@ -88,7 +88,7 @@ except ImportError:
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
-_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes")
+_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
 
 
 class JsonLines:
@@ -192,7 +192,7 @@ class Files:
             self._bodies[name] = body
             self._size += len(body)
             if not record.get("rendered"):  # that is another text than the one served
-                record = {key: value for key, value in record.items() if key not in ("body", "body_base64")}
+                record = {**record, "body": None, "body_base64": None}
             record = {**record, "file": f"{FOLDER}/{name}"}
         self._index.add(channel, record, answer)
 
@@ -274,6 +274,6 @@ def _is_ours(name: str) -> bool:
 
 
 def _body(record: Mapping[str, Any]) -> bytes:
-    if "body_base64" in record:
+    if record.get("body_base64") is not None:
         return base64.b64decode(record["body_base64"])
-    return str(record.get("body", "")).encode("utf-8", "surrogatepass")
+    return str(record.get("body") or "").encode("utf-8", "surrogatepass")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from comity import times
 from comity._extras import need
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
@@ -135,7 +136,7 @@ class Parquet:
         for index, (name, kind) in enumerate(columns.items()):
             column = [row[index] for row in rows]
             if kind == "time":
-                column = [None if value is None else round(value * 1000) for value in column]
+                column = [None if value is None else round(times.read(value) * 1000) for value in column]
             arrays.append(self._arrow.array(column, type=schema.field(name).type))
         return self._arrow.record_batch(arrays, schema=schema)
 
@@ -188,14 +189,14 @@ def read_back(folder: Path) -> Iterator[Stored]:
 
 def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
     number = 0
-    times = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
+    moments = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
     try:
         with parquet.ParquetFile(part) as file:
             for batch in file.iter_batches(batch_size=1000):
                 for row in batch.to_pylist():
                     number += 1
-                    for name in times:
-                        row[name] = row[name].timestamp() if row[name] is not None else None
+                    for name in moments:
+                        row[name] = times.written(row[name].timestamp()) if row[name] is not None else None
                     record = record_of(channel, row)
                     yield Stored(channel, part.name, number, record, is_intact(record))
     except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these

@@ -23,7 +23,7 @@ _TYPES: dict[ColumnType, str] = {
     "real": "REAL",
     "boolean": "INTEGER",  # 0 or 1
     "bytes": "BLOB",
-    "time": "REAL",  # Unix time in seconds
+    "time": "TIMESTAMP",  # text in RFC 3339, which SQLite's own functions, DuckDB and pandas read
     "json": "TEXT",
 }
 

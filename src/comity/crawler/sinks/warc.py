@@ -13,12 +13,13 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
+from time import time as now
 from typing import Any
 from urllib.parse import urlsplit
 
+from comity import times
 from comity._extras import need
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.files import line
@@ -41,6 +42,7 @@ _KINDS: dict[Channel, str] = {
     "robots": "robots",
     "records": "record",
     "changes": "change",
+    "links": "link",
 }
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
@@ -77,12 +79,12 @@ class Warc:
         self._start_file(committed["length"] if committed else 0)
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        url = record["url"]
+        url = record["from"] if channel == "links" else record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
             if record.get("rendered"):
                 self._add_rendered(record)
-        elif channel not in ("records", "changes"):  # those follow the page they speak of
+        elif channel not in ("records", "changes", "links"):  # those follow the page they speak of
             self._last = None
         facts = {key: value for key, value in record.items() if key not in _ABOUT_CONTENT}
         payload = (
@@ -127,7 +129,7 @@ class Warc:
         if revisited is not None:  # 6.7: the head only; the content is in the record referred to
             kind, body = "revisit", b""
             by = "server-not-modified" if answer.status == 304 else "identical-payload-digest"
-            date = _date(revisited["previous_fetched_at"])
+            date = revisited["previous_fetched_at"]
             headers = {"WARC-Profile": _REVISIT + by, "WARC-Refers-To-Target-URI": url, "WARC-Refers-To-Date": date}
             if answer.status != 304:
                 headers["WARC-Payload-Digest"] = _sha1(answer.body)
@@ -156,7 +158,7 @@ class Warc:
         payload: bytes,
         *,
         head: bytes = b"",
-        time: float | None = None,
+        time: float | str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> str:
         """Append one record to the buffer and return its id."""
@@ -289,9 +291,8 @@ def _sha1(*parts: bytes) -> str:
     return "sha1:" + base64.b32encode(digest.digest()).decode("ascii")
 
 
-def _date(time: float | None) -> str:
-    moment = datetime.now(UTC) if time is None else datetime.fromtimestamp(round(time, 3), UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _date(time: float | str | None) -> str:
+    return time if isinstance(time, str) else times.written(now() if time is None else time) or ""
 
 
 def _version() -> str:

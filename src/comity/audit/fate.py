@@ -1,0 +1,197 @@
+"""What became of one URL in a crawl, in words: from the output, the frontier, and where neither knows it from the
+settings that the crawl remembers. It reads only, and sends nothing.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from comity import times, urls
+from comity.crawler import checkpoint
+from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.scope import Scope
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.sinks.runner import FORMATS, read_back
+from comity.crawler.stats import UNREACHABLE
+from comity.crawler.stored import CHECKED
+from comity.crawler.traps import Traps
+from comity.errors import InvalidSetting
+from comity.frontier import Standing, State, View
+
+_ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
+_BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
+
+
+@dataclass(slots=True)
+class Fate:
+    """What became of a URL.
+
+    Attributes:
+        url: in normal form.
+        fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `waits`,
+            `out of scope`, `robots.txt`, or `never met`.
+        why: one plain sentence.
+        found_on: the URL of what named it first; None where it was given by hand, or nobody did.
+        next_try: when it is asked for again, in words; None where it is not.
+        records: what the output holds of it, without bodies, each with its `channel`; the newest last.
+    """
+
+    url: str
+    fate: str
+    why: str
+    found_on: str | None = None
+    next_try: str | None = None
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return asdict(self)
+
+
+def fate_of(folder: Path, url: str) -> Fate:
+    """What became of a URL in the crawl that a folder holds.
+
+    Raises:
+        InvalidURL
+        StorageError: the folder holds no crawl, or it cannot be read.
+        InvalidSetting: the output was written by a plug-in, which cannot be read back.
+    """
+    url = urls.normalise(url)
+    with View(folder / "frontier.sqlite") as view:
+        sink = (view.load_state("sink") or {}).get("name", "jsonl")
+        if sink not in FORMATS:
+            raise InvalidSetting(f"{folder} was written by the plug-in {sink}, which cannot be read back")
+        clean = Canonicalizer().clean(url) if view_settings(folder).clean_urls else url
+        found = list(_records(folder, sink, {url, clean}))
+        exact = [record for record in found if record["url"] == url]
+        standing = view.stands(url, urls.host(url))
+        if not exact and standing is None and clean != url:
+            return _cleaned(folder, view, url, clean, found)
+        return _judged(folder, view, url, exact, standing)
+
+
+def view_settings(folder: Path) -> CrawlSettings:
+    """The settings that the crawl in a folder remembers."""
+    return CrawlSettings(**checkpoint.begun_settings(folder))
+
+
+def _cleaned(folder: Path, view: View, url: str, clean: str, found: list[dict[str, Any]]) -> Fate:
+    """Of a URL that is asked for without what only tracks."""
+    told = _judged(folder, view, clean, found, view.stands(clean, urls.host(clean)))
+    return Fate(url, told.fate, f"it is taken as {clean}: {told.why}", told.found_on, told.next_try, told.records)
+
+
+def _records(folder: Path, sink: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
+    """The records about the URLs, without bodies."""
+    found = []
+    for stored in read_back(folder, sink):
+        if stored.channel is not None and stored.record.get("url") in wanted:
+            kept = {name: value for name, value in stored.record.items() if name not in _BODY}
+            found.append({"channel": stored.channel, **kept})
+    # Of one run each channel is in order; times tell where a refresh spoke last.
+    yield from sorted(found, key=lambda record: (str(record.get("fetched_at") or ""), -_ORDER[record["channel"]]))
+
+
+def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], standing: Standing | None) -> Fate:
+    if standing is not None:
+        told = _waiting(view, url, standing)
+        told.records = found
+        if found:
+            told.why += f"; before, {_story(found[-1])[1]}"
+        return told
+    if found:
+        changes = [record for record in found if record["channel"] == "changes"]
+        last = found[-1]
+        if changes and changes[-1]["change"] in ("gone", "unchanged") and last["channel"] != "pages":
+            last = changes[-1]
+        fate, why = _story(last)
+        again = "a refresh asks again" if fate in ("kept", "unchanged") else None
+        if fate == "failed" and (last.get("status") is None or last["status"] == 429 or last["status"] >= 500):
+            again = "a refresh asks again: such a failure may pass"
+        return Fate(url, fate, why, last.get("found_on"), again, found)
+    return _anew(folder, view, url)
+
+
+def _story(record: Mapping[str, Any]) -> tuple[str, str]:
+    """The fate that a record tells of, and a sentence."""
+    at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
+    match record["channel"]:
+        case "pages":
+            same = f"; it repeats {record['duplicate_of']} ({record['duplicate']})" if record.get("duplicate") else ""
+            return "kept", f"it was fetched{at} with status {record['status']} and kept{_rule(record)}{same}"
+        case "changes":
+            change = record["change"]
+            word = {"new": "kept", "changed": "kept"}.get(change, change)
+            return word, f"refresh {record['refresh']} found it {change}{at}, by {record['by']}"
+        case "redirects":
+            to = record["to"] or record["location"]
+            return "redirected", f"it answered{at} with status {record['status']} and leads to {to}"
+        case "refusals":
+            return "refused", str(record["why"])
+        case "traps":
+            return "trapped", f"it was left out as a trap ({record['trap']}): {record['why']}"
+        case "unwanted":
+            return "unwanted", str(record["why"])
+        case "robots":
+            return "robots.txt", f"it was asked for as a robots.txt{at}: {record['outcome']}"
+        case _:
+            times_ = f" after {record['attempts']} tries" if (record.get("attempts") or 0) > 1 else ""
+            return "failed", f"it was given up{times_}: {record['why']}"
+
+
+def _rule(record: Mapping[str, Any]) -> str:
+    decision = record.get("decision") or {}
+    if not decision.get("rule"):
+        return ": no rule of robots.txt speaks of it" if decision.get("robots_sha256") else ""
+    return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
+
+
+def _waiting(view: View, url: str, standing: Standing) -> Fate:
+    if standing.by_policy:
+        return Fate(url, "refused", "our own policy refuses it", standing.found_on, "once the policy is another one")
+    if standing.by_policy is not None:
+        return Fate(
+            url, "out of scope", "it waited, and the scope changed since", standing.found_on, "once the scope covers it"
+        )
+    if standing.postponed:
+        until = (view.load_state(UNREACHABLE + urls.host(url)) or [0, {}])[1].get(urls.origin(url))
+        at = f"from {times.written(until)} on, by --resume" if until else "by --resume"
+        why = f"{urls.origin(url)}/robots.txt could not be reached"
+        return Fate(url, "waits", why, standing.found_on, at)
+    tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
+    ended = view.load_state("ended")
+    state = "its robots.txt is asked for first" if standing.state is State.UNASKED else "it is queued"
+    why = f"{state}{tried}"
+    if ended == "finished":
+        why = f"a limit ended the crawl before its turn{tried}"
+    elif ended == "stopped":
+        why = f"the crawl was stopped before its turn{tried}"
+    return Fate(url, "waits", why, standing.found_on, "by --resume" if ended else "in its turn")
+
+
+def _anew(folder: Path, view: View, url: str) -> Fate:
+    """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
+    settings = view_settings(folder)
+    kept = view.load_state("scope")
+    if kept is not None:
+        scope = Scope.from_dict(kept)
+        if not (verdict := scope.judge(url)).inside:
+            return Fate(url, "out of scope", verdict.why)
+    if settings.traps:
+        traps = Traps(
+            today=datetime.fromtimestamp(time.time(), UTC).date(),
+            max_length=settings.max_url_length,
+            max_segments=settings.max_path_segments,
+            load_state=view.load_state,
+        )
+        if (trap := traps.judge(url)) is not None:
+            return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
+    why = "nothing that was read names it"
+    if settings.max_depth is not None:
+        why += f", or only pages {settings.max_depth} links from the start do: links deeper than that were not taken up"
+    if not settings.follow_nofollow:
+        why += "; links marked nofollow are not followed"
+    return Fate(url, "never met", f"{why}. Sitemaps that were read leave no record")

@@ -1,0 +1,77 @@
+"""What is stated about the use of a page, for the purposes that a crawl asks about, and which pages are kept by it.
+
+robots.txt, response headers and metas have their say. A preference is recorded; it keeps a page out only where the
+operator says so (`only_if`).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from comity.errors import InvalidSetting
+from comity.net import Response
+from comity.signals import usage
+from comity.signals.links import Page
+from comity.usage.statements import Usage, purpose_named
+
+_WANTED: Final = {"allowed": ("allowed",), "not-disallowed": ("allowed", "unknown")}
+
+
+def terms(only_if: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The preferences that are good enough, by purpose.
+
+    Args:
+        only_if: such as `train-ai=allowed`, `search=not-disallowed`.
+
+    Raises:
+        InvalidSetting: one is no such condition.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for text in only_if:
+        purpose, _, wanted = text.partition("=")
+        try:
+            name = purpose_named(purpose.strip())
+            found[name] = _WANTED[wanted.strip()]
+        except (InvalidSetting, KeyError):
+            raise InvalidSetting(
+                f"only_if: {text!r} is no condition", hint="write for example train-ai=allowed, search=not-disallowed"
+            ) from None
+    return found
+
+
+class Uses:
+    """Reads what is stated for some purposes.
+
+    Args:
+        purposes: what the policy wants the content for.
+        only_if: conditions that a page must meet; their purposes are asked about too.
+        agent: ours, as directives may name it.
+    """
+
+    def __init__(self, purposes: Sequence[str], only_if: Sequence[str], agent: str) -> None:
+        self._terms = terms(only_if)
+        self._purposes = tuple(dict.fromkeys((*purposes, *self._terms)))
+        self._agent = agent
+
+    def stated(self, response: Response, read: Page | None) -> Usage | None:
+        """What robots.txt, headers and metas say together; None where no purpose is asked about."""
+        if not self._purposes:
+            return None
+        parts = [
+            response.decision.usage,
+            usage.from_headers(response.all_headers, agent=self._agent, url=response.url),
+        ]
+        if read is not None:
+            parts.append(usage.from_metas(read.metas, agent=self._agent, url=read.base or response.url))
+        return usage.merge(*parts)
+
+    def record(self, stated: Usage | None) -> dict[str, Any] | None:
+        """For each purpose the preference and its sources, as `Usage.brief` has it."""
+        return None if stated is None else stated.brief(self._purposes)
+
+    def refusal(self, stated: Usage | None) -> str | None:
+        """Why a page is not kept, in a sentence; None where it is."""
+        for purpose, good in self._terms.items():
+            if stated is not None and stated.allows(purpose) not in good:
+                kept = "allowed" if len(good) == 1 else "not disallowed"
+                return f"only what is {kept} for {purpose} is kept: {stated.explain(purpose)}"
+        return None

@@ -1,0 +1,176 @@
+"""What became of a URL in a crawl, and on which page it was found: `comity why`, `found_on`, the link graph, uses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ALLOW, comity
+from sites import Site
+
+from comity import CrawlSettings
+from comity.crawler.stored import CHECKED
+from comity.errors import InvalidSetting
+
+FORMATS = ("jsonl", "sqlite", "parquet", "warc", "files")
+
+
+def crawl(site: Site, folder: Path, *words: str, url: str | None = "/") -> str:
+    told = comity(
+        "crawl", *([] if url is None else [site.url(url)]), *ALLOW, "-q", "--delay", "0", "-o", str(folder), *words
+    )
+    assert told.returncode in (0, 2), told.stderr
+    return told.stdout
+
+
+def lines(folder: Path, channel: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{channel}.jsonl").read_text().splitlines()]
+
+
+def fate(folder: Path, url: str) -> dict[str, Any]:
+    told = comity("why", str(folder), url, "--json")
+    assert told.returncode == 0, told.stderr
+    answer: dict[str, Any] = json.loads(told.stdout)
+    return answer
+
+
+@pytest.fixture
+def shop(site: Site) -> Site:
+    site.set("/robots.txt", "User-agent: *\nAllow: /open\nDisallow: /secret\n", content_type="text/plain")
+    site.link("/", "/a", "/secret", "/moved", "/missing", "/old?print=1", "/d/d/d/d/d/d")
+    site.link("/a", "/open/b")
+    site.set("/open/b", "<p>the end")
+    site.set("/moved", "", status=302, headers={"Location": "/target"})
+    site.set("/target", "<p>target")
+    return site
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_path: Path, form: str) -> None:
+    crawl(shop, tmp_path, "--exclude", "*print=", "--format", form)
+    kept = fate(tmp_path, shop.url("/open/b"))
+    assert (kept["fate"], kept["found_on"]) == ("kept", shop.url("/a"))
+    assert "allowed by line 2 of robots.txt (Allow: /open)" in kept["why"]
+    refused = fate(tmp_path, shop.url("/secret"))
+    assert (refused["fate"], refused["found_on"]) == ("refused", shop.url("/"))
+    assert "line 3" in refused["why"]
+    assert refused["records"][0]["decision"]["line"] == 3
+    failed = fate(tmp_path, shop.url("/missing"))
+    assert (failed["fate"], failed["found_on"]) == ("failed", shop.url("/"))
+    assert "HTTP status 404" in failed["why"]
+    moved = fate(tmp_path, shop.url("/moved"))
+    assert (moved["fate"], moved["found_on"]) == ("redirected", shop.url("/"))
+    assert fate(tmp_path, shop.url("/target"))["found_on"] == shop.url("/moved")
+    trapped = fate(tmp_path, shop.url("/d/d/d/d/d/d"))
+    assert (trapped["fate"], trapped["found_on"]) == ("trapped", shop.url("/"))
+    excluded = fate(tmp_path, shop.url("/old?print=1"))
+    assert (excluded["fate"], excluded["why"]) == ("out of scope", "the pattern *print= excludes it")
+    elsewhere = fate(tmp_path, "https://elsewhere.example/x")
+    assert elsewhere["fate"] == "out of scope"
+    assert "it is not on" in elsewhere["why"]
+    assert fate(tmp_path, shop.url("/nobody-names-it"))["fate"] == "never met"
+    assert fate(tmp_path, shop.url("/"))["found_on"] is None, "it was given by hand"
+
+
+def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path, "--max-pages", "1")
+    waits = fate(tmp_path, shop.url("/a"))
+    assert (waits["fate"], waits["found_on"], waits["next_try"]) == ("waits", shop.url("/"), "by --resume")
+    assert "a limit ended the crawl" in waits["why"]
+    crawl(shop, tmp_path, "--resume", "--max-pages", "none", url=None)
+    (page,) = (page for page in lines(tmp_path, "pages") if page["url"] == shop.url("/a"))
+    assert page["found_on"] == shop.url("/"), "the frontier remembers it from run to run"
+
+
+def test_a_refresh_remembers_where_a_url_was_found(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path)
+    shop.set("/open/b", "<p>another end")
+    crawl(shop, tmp_path, "--refresh", url=None)
+    (change,) = (each for each in lines(tmp_path, "changes") if each["change"] == "changed")
+    assert (change["url"], change["found_on"]) == (shop.url("/open/b"), shop.url("/a"))
+    told = comity("why", str(tmp_path), shop.url("/a"))
+    assert "unchanged: refresh 1 found it unchanged" in told.stdout
+
+
+def test_where_there_is_no_crawl_why_says_so(tmp_path: Path) -> None:
+    told = comity("why", str(tmp_path), "https://a.example/")
+    assert (told.returncode, told.stdout) == (66, "")
+    assert "holds no crawl" in told.stderr
+
+
+def test_the_keys_of_a_channel_are_the_same_in_every_record(shop: Site, tmp_path: Path) -> None:
+    shop.set("/a", "plain", content_type="text/plain")
+    crawl(shop, tmp_path)
+    for channel in CHECKED:
+        if (tmp_path / f"{channel}.jsonl").exists():
+            assert len({tuple(sorted(record)) for record in lines(tmp_path, channel)}) <= 1, channel
+    assert all(page["fetched_at"].endswith("Z") for page in lines(tmp_path, "pages"))
+
+
+def test_the_link_graph_has_an_edge_for_each_link_with_its_words(site: Site, tmp_path: Path) -> None:
+    site.set(
+        "/", '<a href="/a" rel="nofollow author">The <b>first</b></a><a href="/b"><img alt="x"></a><a href="/b">B</a>'
+    )
+    site.set("/b", "<p>b")
+    crawl(site, tmp_path, "--links")
+    first, second = lines(tmp_path, "links")[:2]
+    assert first == {
+        "from": site.url("/"),
+        "to": site.url("/a"),
+        "text": "The first",
+        "rel": "nofollow author",
+    }
+    assert (second["to"], second["text"], second["rel"]) == (site.url("/b"), "B", None)
+
+
+@pytest.fixture
+def stating(site: Site) -> Site:
+    site.set(
+        "/robots.txt",
+        "User-agent: *\nContent-Usage: /yes train-ai=y\nAllow: /\n",
+        content_type="text/plain",
+    )
+    site.link("/", "/yes", "/no")
+    site.set("/yes", "<p>yes")
+    site.set("/no", '<meta name="robots" content="noai"><p>no', headers={"Content-Usage": "train-ai=n"})
+    return site
+
+
+def test_each_page_says_what_is_stated_for_the_purposes_and_where(stating: Site, tmp_path: Path) -> None:
+    crawl(stating, tmp_path, "--purpose", "train-ai")
+    said = {page["url"]: page["usage"]["train-ai"] for page in lines(tmp_path, "pages")}
+    assert said[stating.url("/")]["preference"] == "unknown"
+    assert said[stating.url("/yes")]["preference"] == "allowed"
+    assert said[stating.url("/yes")]["statements"][0]["source"] == "robots.txt line 2"
+    no = said[stating.url("/no")]
+    assert no["preference"] == "disallowed"
+    assert {each["source"] for each in no["statements"]} == {"header Content-Usage", "meta robots"}
+
+
+@pytest.mark.parametrize(("word", "kept"), [("allowed", {"/yes"}), ("not-disallowed", {"/", "/yes"})])
+def test_only_what_is_stated_as_wanted_is_kept_and_the_rest_refused_by_usage(
+    stating: Site, tmp_path: Path, word: str, kept: set[str]
+) -> None:
+    crawl(stating, tmp_path, "--only-if", f"train-ai={word}")
+    assert {page["url"] for page in lines(tmp_path, "pages")} == {stating.url(path) for path in kept}
+    refused = {record["url"]: record for record in lines(tmp_path, "refusals")}
+    assert refused.keys() == {stating.url(path) for path in {"/", "/yes", "/no"} - kept}
+    no = refused[stating.url("/no")]
+    assert (no["by"], no["status"]) == ("usage", 200)
+    assert "train-ai is disallowed" in no["why"]
+    assert fate(tmp_path, stating.url("/no"))["fate"] == "refused"
+    proof = comity("prove", str(tmp_path))
+    assert proof.returncode == 0, proof.stdout
+
+
+@pytest.mark.parametrize("text", ["train-ai", "train-ai=yes", "cooking=allowed"])
+def test_a_condition_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(InvalidSetting, match="only_if"):
+        CrawlSettings(only_if=(text,))
+
+
+def test_headers_are_kept_by_choice(site: Site, tmp_path: Path) -> None:
+    site.set("/", "<p>x", headers={"ETag": '"1"'})
+    crawl(site, tmp_path, "--headers", "etag,content-language")
+    (page,) = lines(tmp_path, "pages")
+    assert page["headers"] == {"etag": '"1"', "content-language": None}
