@@ -197,7 +197,7 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
 
 @pytest.mark.parametrize("url", [None, 5, b"http://x.example/"])
 def test_a_source_that_names_no_text_is_named_with_what_it_gave(url: Any, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, and not a URL"):
+    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, which is .* and not a URL"):
         crawl(tmp_path, source=Few(url))
 
 
