@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks import Answer, Channel
+from comity.crawler.sinks import Channel, Received
 
 
 class Table:
@@ -33,7 +33,7 @@ class Table:
         self._file.seek(0, os.SEEK_END)
         self._columns = committed["columns"]
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Answer | None = None) -> None:
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel != "records":
             return
         row = {"url": record["url"], **record["record"]}

@@ -357,7 +357,7 @@ def test_a_refresh_that_finds_pages_unchanged_has_reached_something(tmp_path: Pa
         assert crawled(tmp_path, site.url("/"), other.url("/")).returncode == 0
     answer = crawled(tmp_path, "--refresh")
     assert answer.returncode == 0, answer.stderr
-    assert "that wait for a robots.txt" in complaint(answer)
+    assert "robots.txt could not be reached" in complaint(answer)
 
 
 def test_a_site_that_forbids_its_only_url_says_which_rule_did(tmp_path: Path, site: Site) -> None:
@@ -406,7 +406,7 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("crawl", "--demo", "http://127.0.0.1:9/"), "no URL"),
+        (("crawl", "--demo", "http://127.0.0.1:9/"), "with a URL"),
         (("crawl", "--demo", "--resume", "-o", "out"), "--resume"),
         (("crawl", "--speed"), "(try: comity crawl --help)"),
         (("crawl", "--resume", "--refresh"), "(try: comity crawl --help)"),

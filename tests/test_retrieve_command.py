@@ -97,7 +97,7 @@ def test_fetch_has_an_exit_code_for_each_end(site: Site) -> None:
     site.set("/busy", "later", status=503)
     for words, code, said in (
         ((site.url("/vault"),), 2, "line 2"),
-        ((site.url("/lamp"), "--strategy", "force"), 1, "nothing can be had"),
+        ((site.url("/lamp"), "--strategy", "force"), 1, "no alternative to"),
         ((site.url("/lamp.pdf"),), 1, "application/pdf"),
         ((site.url("/nowhere"),), 1, "404"),
         ((site.url("/busy"),), 3, "503"),

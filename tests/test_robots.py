@@ -377,7 +377,7 @@ def test_other_types_are_refused_in_words() -> None:
     with pytest.raises(TypeError, match="urls: "):
         robots.allowed_many("/x", "a")
     for call in (comity.Client, comity.AsyncClient, lambda policy: comity.crawl("https://h/", policy=policy)):
-        with pytest.raises(TypeError, match="policy: expected a Policy, not dict"):
+        with pytest.raises(TypeError, match="policy: expected Policy, not dict"):
             call({})  # type: ignore[arg-type]
 
 

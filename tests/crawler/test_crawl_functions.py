@@ -240,7 +240,7 @@ def test_what_ends_a_crawl_is_raised_where_it_is_read(here: Site, tmp_path: Path
         asyncio.run(collect(here.url("/"), folder=tmp_path / "file"))
     with pytest.raises(InvalidURL):
         comity.crawl("example.com")
-    with pytest.raises(InvalidSetting, match="no URL"):
+    with pytest.raises(InvalidSetting, match="start URL"):
         comity.crawl()
     with pytest.raises(InvalidSetting, match="max_pages"):
         comity.crawl("http://a.example/", max_pages=0)

@@ -197,7 +197,7 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
 
 @pytest.mark.parametrize("url", [None, 5, b"http://x.example/"])
 def test_a_source_that_names_no_text_is_named_with_what_it_gave(url: Any, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, which is no URL"):
+    with pytest.raises(PluginError, match=rf"Few failed: .*{re.escape(repr(url))}, which is .* and not a URL"):
         crawl(tmp_path, source=Few(url))
 
 
@@ -229,7 +229,7 @@ def test_an_expander_that_gives_what_nobody_can_use_is_named_in_the_failure(site
     failures = {failure["url"].rpartition("/")[2]: failure["why"] for failure in pages(tmp_path, "failures")}
     assert set(failures) == {"none", "number", "text", "nan", "exit"}
     assert all("the expander" in why and "Mixed failed on" in why for why in failures.values())
-    assert "None, which is no URL" in failures["none"]
+    assert "None, which is a NoneType and not a URL" in failures["none"]
     assert "SystemExit" in failures["exit"]
 
 

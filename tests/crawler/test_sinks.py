@@ -295,7 +295,7 @@ def test_no_file_that_is_not_the_crawls_own_is_written_over(form: str, site: Sit
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text("precious")
         for _ in range(2):
-            with pytest.raises(StorageError, match=f"{name.partition('/')[0]} is there already.*another folder"):
+            with pytest.raises(StorageError, match=f"{name.partition('/')[0]} already exists.*another folder"):
                 crawl(folder, site.url("/"), sink=form)
             assert (folder / name).read_text() == "precious"
             assert not list(folder.glob("frontier*"))

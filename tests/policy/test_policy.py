@@ -346,7 +346,7 @@ def test_a_wrong_type_is_refused_by_name_too(field: str, value: object) -> None:
 
 
 def test_without_an_answer_nothing_is_decided_but_in_mode_ignore() -> None:
-    with pytest.raises(InvalidSetting, match="mode ignore"):
+    with pytest.raises(InvalidSetting, match="mode is ignore"):
         decide(Policy(), URL, None)
     ignoring = decide(Policy(mode="ignore"), URL, answered(200, b"User-agent: *\nDisallow: /"))
     assert (ignoring.verdict, ignoring.source) == ("skipped_by_user_policy", None)
@@ -469,7 +469,7 @@ def test_freshness_is_http_s_and_the_same_in_every_time_zone(
         ({"delay": 10**400}, "delay"),
         ({"may_fetch": True}, "may_fetch does not fit"),
         ({"recommendation": "recommended"}, "recommendation"),
-        ({"more": 1}, "more is no field"),
+        ({"more": 1}, "more is not one"),
     ],
 )
 def test_a_record_that_contradicts_itself_is_no_decision(change: dict[str, object], message: str) -> None:

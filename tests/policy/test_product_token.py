@@ -113,7 +113,7 @@ def test_a_product_token_that_is_given_wins() -> None:
 
 @pytest.mark.parametrize(
     ("token", "said"),
-    [("OtherBot", "does not occur"), ("", "no name"), ("My Bot", "no name"), ("MyBot/1.0", "no name")],
+    [("OtherBot", "must occur"), ("", "not a name"), ("My Bot", "not a name"), ("MyBot/1.0", "not a name")],
 )
 def test_a_product_token_must_occur_in_the_agent(token: str, said: str) -> None:  # RFC 9309, 2.2.1
     with pytest.raises(InvalidSetting, match=said) as caught:

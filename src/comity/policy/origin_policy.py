@@ -40,7 +40,7 @@ class OriginPolicy:
 
     def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
         if not isinstance(policy, Policy):
-            raise TypeError(f"policy: expected a Policy, not {type(policy).__name__}")
+            raise TypeError(f"policy: expected Policy, not {type(policy).__name__}")
         if result is None and policy.mode != "ignore":
             raise InvalidSetting("result: required unless the mode is ignore")
         self._policy = policy

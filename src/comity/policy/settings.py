@@ -215,5 +215,5 @@ def _names(agent: str, token: str | None) -> None:
     if token.lower() not in agent.lower():
         raise InvalidSetting(
             f"product_token: {token!r} must occur in the agent {agent!r} (RFC 9309, 2.2.1)",
-            hint="sites look for it there: write it into agent too",
+            hint="add it to agent",
         )
