@@ -285,3 +285,20 @@ def test_to_go_on_with_a_crawl_that_is_not_there_makes_no_folder(tmp_path: Path)
     with pytest.raises(StorageError, match="holds no crawl to go on with"):
         asyncio.run(collect(folder=tmp_path / "nosuch"))
     assert not (tmp_path / "nosuch").exists()
+
+
+def test_a_crawl_tells_its_failures_its_refusals_and_its_summary(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    site.link("/", "/no", "/missing")
+
+    async def work() -> comity.crawler.simple.Crawl:
+        crawl = comity.crawl(site.url("/"), policy=QUICK)
+        assert [page.url async for page in crawl] == [site.url("/")]
+        return crawl
+
+    crawl = asyncio.run(work())
+    assert [(each["url"], each["status"]) for each in crawl.failures] == [(site.url("/missing"), 404)]
+    assert [(each["url"], each["decision"]["line"]) for each in crawl.refusals] == [(site.url("/no"), 2)]
+    assert crawl.failures[0]["found_on"] == crawl.refusals[0]["found_on"] == site.url("/")
+    assert crawl.summary is not None
+    assert (crawl.summary.pages, crawl.summary.failed, crawl.summary.refused) == (1, 1, 1)

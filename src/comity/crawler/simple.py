@@ -20,12 +20,15 @@ from comity.crawler.crawler import Crawler
 from comity.crawler.records import CrawledPage, read_meta, read_response
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.stats import Stats
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
 from comity.policy import Policy
 
 MOST_AHEAD: Final = 256
 """Pages that a crawl may be ahead of the program that reads them."""
+MOST_TOLD: Final = 10_000
+"""Failures, and refusals, that a `Crawl` keeps in memory."""
 
 _log = logging.getLogger("comity.crawl")
 
@@ -166,7 +169,7 @@ def crawl(
     policy: Policy | None = None,
     settings: CrawlSettings | Mapping[str, Any] | None = None,
     client_settings: ClientSettings | None = None,
-) -> AsyncGenerator[CrawledPage, None]:
+) -> "Crawl":
     """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
 
     A crawl that is left before its end stops; with a folder it can be gone on with. The crawl waits for a program that
@@ -198,10 +201,48 @@ def crawl(
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
-    return _crawl(start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh)
+    told = Crawl()
+    told.pages = _crawl(
+        told, start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh
+    )
+    return told
+
+
+class Crawl:
+    """A crawl that runs while its pages are read: `async for page in crawl: ...`; it may be closed with `aclose`.
+
+    Attributes:
+        failures: the records of URLs that gave no page, as in the output, once each is durable: `url`, `why`,
+            `status`, `attempts`, `depth`, `found_on`.
+        refusals: those of URLs that robots.txt, the policy or what is stated about their use kept out: `url`, `why`,
+            `decision` and so on. Of both the first MOST_TOLD are kept; the counts in `summary` are whole.
+        summary: what the crawl did, in numbers; None until it begins, final when it has ended.
+    """
+
+    def __init__(self) -> None:
+        self.pages: AsyncGenerator[CrawledPage, None]
+        self.failures: list[dict[str, Any]] = []
+        self.refusals: list[dict[str, Any]] = []
+        self.summary: Stats | None = None
+
+    def __aiter__(self) -> AsyncGenerator[CrawledPage, None]:
+        return self.pages
+
+    async def __anext__(self) -> CrawledPage:
+        return await anext(self.pages)
+
+    async def aclose(self) -> None:
+        """Stop the crawl; with a folder it can be gone on with."""
+        await self.pages.aclose()
+
+    def _told(self, channel: str, record: Mapping[str, Any]) -> None:
+        kept = {"failures": self.failures, "refusals": self.refusals}.get(channel)
+        if kept is not None and len(kept) < MOST_TOLD:
+            kept.append(dict(record))
 
 
 async def _crawl(
+    told: Crawl,
     seeds: list[str],
     folder: Path | None,
     policy: Policy | None,
@@ -225,6 +266,7 @@ async def _crawl(
                 crawler.hold()
 
         crawler.on_page = arrived
+        crawler.on_record = told._told
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
         try:
@@ -239,13 +281,14 @@ async def _crawl(
                     break
                 await news.wait()
                 news.clear()
-            stats = await running
+            stats = told.summary = await running
             if not stats.reached and (why := crawler.trouble or crawler.refusal):
                 _log.warning("nothing was fetched: %s", why)
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError, ComityError):
                 await running
+            told.summary = crawler.stats
 
 
 def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:
