@@ -258,7 +258,7 @@ def test_comity_crawl_can_be_called_without_importing_the_package() -> None:
         pytest.skip("the public face does not name crawl yet")
     code = "import comity; print(type(comity.crawl('http://a.example/')).__name__); from comity.crawler import Crawler"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
-    assert done.stdout == "async_generator\n"
+    assert done.stdout == "Crawl\n"
 
 
 def test_a_crawl_of_what_is_forbidden_says_so_in_the_log(here: Site, caplog: pytest.LogCaptureFixture) -> None:

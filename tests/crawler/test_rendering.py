@@ -735,9 +735,9 @@ def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_p
             import sqlite3
 
             with sqlite3.connect(tmp_path / "crawl.sqlite") as database:
-                ((body, more),) = database.execute("SELECT body, more FROM pages")
+                ((body, rendered),) = database.execute("SELECT body, rendered FROM pages")
             assert "<title>Page home</title>" in body
-            assert json.loads(more)["rendered"] is True
+            assert rendered == 1
         case "parquet":
             from pyarrow import parquet
 

@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -201,11 +202,23 @@ def crawl(
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
-    told = Crawl()
-    told.pages = _crawl(
-        told, start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh
-    )
-    return told
+    told = _Told()
+    place = Path(folder) if folder is not None else None
+    return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a crawl tells beside its pages. The generator knows this and not the Crawl: a loop that is left lets go."""
+
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    summary: Stats | None = None
+
+    def record(self, channel: str, record: Mapping[str, Any]) -> None:
+        kept = self.failures if channel == "failures" else self.refusals
+        if len(kept) < MOST_TOLD:
+            kept.append(dict(record))
 
 
 class Crawl:
@@ -219,30 +232,35 @@ class Crawl:
         summary: what the crawl did, in numbers; None until it begins, final when it has ended.
     """
 
-    def __init__(self) -> None:
-        self.pages: AsyncGenerator[CrawledPage, None]
-        self.failures: list[dict[str, Any]] = []
-        self.refusals: list[dict[str, Any]] = []
-        self.summary: Stats | None = None
+    def __init__(self, told: _Told, pages: AsyncGenerator[CrawledPage, None]) -> None:
+        self._told = told
+        self._pages = pages
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        return self._told.failures
+
+    @property
+    def refusals(self) -> list[dict[str, Any]]:
+        return self._told.refusals
+
+    @property
+    def summary(self) -> Stats | None:
+        return self._told.summary
 
     def __aiter__(self) -> AsyncGenerator[CrawledPage, None]:
-        return self.pages
+        return self._pages
 
     async def __anext__(self) -> CrawledPage:
-        return await anext(self.pages)
+        return await anext(self._pages)
 
     async def aclose(self) -> None:
         """Stop the crawl; with a folder it can be gone on with."""
-        await self.pages.aclose()
-
-    def _told(self, channel: str, record: Mapping[str, Any]) -> None:
-        kept = {"failures": self.failures, "refusals": self.refusals}.get(channel)
-        if kept is not None and len(kept) < MOST_TOLD:
-            kept.append(dict(record))
+        await self._pages.aclose()
 
 
 async def _crawl(
-    told: Crawl,
+    told: _Told,
     seeds: list[str],
     folder: Path | None,
     policy: Policy | None,
@@ -266,7 +284,7 @@ async def _crawl(
                 crawler.hold()
 
         crawler.on_page = arrived
-        crawler.on_record = told._told
+        crawler.on_record = told.record
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
         try:
