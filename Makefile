@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-client bench-crawl bench-broad profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl bench-broad profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -40,6 +40,9 @@ lint: $(VENV)/linted ## formatting, lint and types
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Protego, URLS=10000000 for ten million
+	$(BIN)/python benchmarks/bulk.py $(URLS)
 
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
 	$(BIN)/python benchmarks/client.py

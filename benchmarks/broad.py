@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import os
 import re
 import resource
 import shutil
@@ -200,7 +201,8 @@ def measured(name: str, site: Site, folder: Path, most: int) -> dict[str, float]
     log = folder / "asked.log"
     seen = log.stat().st_size if log.exists() else 0
     command = [sys.executable, __file__, "--one", name, "--output", str(output)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False, env=kept)
     if ran.returncode:
         raise SystemExit(f"{name} failed:\n{ran.stderr[-3000:]}")
     time.sleep(1.5)  # nginx writes its log once a second

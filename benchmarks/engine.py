@@ -95,10 +95,13 @@ def making() -> None:
         return seconds(lambda: comity.parse(body), 20), seconds(made, 20)
 
     for count in (30, 100, 1_000):
-        parsed, made = cost(rules(count).encode())
-        print(
-            f"matcher, {count:6,} rules   {made * 1e6:8.1f} us   parsing {parsed * 1e6:.1f} us   {made / parsed:.2f} x"
-        )
+        wild = "User-agent: *\n" + "".join(f"Disallow: /*dir{n}/{n * 7919}*x\n" for n in range(count))
+        for text, kind in ((rules(count), "rules    "), (wild, "wildcards")):
+            parsed, made = cost(text.encode())
+            print(
+                f"matcher, {count:6,} {kind}   {made * 1e6:8.1f} us   parsing {parsed * 1e6:.1f} us   "
+                f"{made / parsed:.2f} x"
+            )
     if not CORPUS.is_dir():
         return
     found = [cost(path.read_bytes()) for path in random.Random(1).sample(sorted(CORPUS.iterdir()), 300)]

@@ -94,7 +94,7 @@ def test_the_result_and_the_command_say_what_was_left_out(site: Site) -> None:
     Draft202012Validator(json_schema()).validate(values)
     assert {each["place"] for each in values["left_out"]} >= {"footer"}
     words = ("fetch", site.url("/blog/lamps"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled")
-    assert "left out, in words: " in comity(*words).stderr
+    assert "left out (number of words): " in comity(*words).stderr
     assert "All rights reserved" in comity(*words, "--content", "all").stdout
     with pytest.raises(package.InvalidSetting, match="most"):
         got(site.url("/blog/lamps"), content="most")

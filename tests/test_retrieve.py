@@ -458,7 +458,7 @@ def test_the_result_proves_itself_as_json(site: Site) -> None:
     assert evidence["markdown_sha256"] == hashlib.sha256(values["markdown"].encode()).hexdigest()
     assert evidence["decision"]["verdict"] == values["decision"]["verdict"] == "allowed_explicit"
     assert [each["outcome"] for each in evidence["considered"]] == ["bad_status", "chosen"]
-    assert evidence["considered"][0]["why"].endswith("answered with HTTP status 404")
+    assert evidence["considered"][0]["why"].endswith("returned HTTP status 404")
 
 
 @dataclass(frozen=True)

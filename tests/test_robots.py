@@ -316,8 +316,8 @@ def test_an_explanation_names_the_winner_and_why_the_others_lost() -> None:
     assert match.path == "/shop/a?x=1"
     assert [(rule.line, why) for rule, why in match.beaten] == [
         (4, "equally long, and Allow wins a tie"),
-        (2, "5 octets, line 3 has 7"),
-        (5, "4 octets, line 3 has 7"),
+        (2, "5 bytes, line 3 has 7"),
+        (5, "4 bytes, line 3 has 7"),
     ]
     assert match.why == "line 3, 'Allow: /shop/a', allows /shop/a?x=1"
     assert match.group is not None
@@ -377,7 +377,7 @@ def test_other_types_are_refused_in_words() -> None:
     with pytest.raises(TypeError, match="urls: "):
         robots.allowed_many("/x", "a")
     for call in (comity.Client, comity.AsyncClient, lambda policy: comity.crawl("https://h/", policy=policy)):
-        with pytest.raises(TypeError, match="policy: a Policy is expected, not dict"):
+        with pytest.raises(TypeError, match="policy: expected a Policy, not dict"):
             call({})  # type: ignore[arg-type]
 
 

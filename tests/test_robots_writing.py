@@ -259,6 +259,36 @@ def test_a_group_of_very_many_agents_is_compared_once(monkeypatch: pytest.Monkey
     assert len(compared) <= 2 * 500
 
 
+def test_agents_with_a_shared_group_and_one_of_their_own_have_the_shared_one_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    matcher_of = differences.matcher_of
+
+    def noting(body: bytes, index: Any, numbers: Any, dialect: Any) -> Any:
+        made.append(len(numbers))
+        return matcher_of(body, index, numbers, dialect)
+
+    monkeypatch.setattr(differences, "matcher_of", noting)
+    shared = "".join(f"User-agent: bot{n}\n" for n in range(500)) + "".join(f"Disallow: /{n}*z\n" for n in range(500))
+    own = "".join(f"User-agent: bot{n}\nAllow: /own{n}\n" for n in range(500))
+    found = diff(parse(shared + own), parse(shared + own.replace("/own", "/our")))
+    assert {(change.agent, change.pattern) for change in found.changes} == set()  # both are allowed anyway
+    found = diff(parse(shared + own), parse(shared + own.replace("Allow: /own", "Disallow: /own")))
+    assert [(change.agent, change.pattern, change.allowed) for change in found.changes] == [
+        (f"bot{n}", f"/own{n}", False) for n in range(500)
+    ]
+    assert sum(made) <= 10 * 500
+
+
+@given(file, file, st.sampled_from(sorted(DIALECTS)))
+def test_a_change_names_the_rules_that_decide(old: str, new: str, dialect: str) -> None:
+    for change in diff(parse(old, dialect), parse(new, dialect)).changes:
+        before, after = change.before, change.after
+        assert (after is None or after.allow) is change.allowed
+        assert (before is None or before.allow) is not change.allowed
+
+
 def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None:
     star = "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n"
     found = diff(parse(star), parse(star + "User-agent: a\nDisallow: /x\n"))

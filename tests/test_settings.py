@@ -16,7 +16,7 @@ import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import KINDS, PREFIX, SETTINGS, load
-from comity.crawler.checkpoint import settings_in_force as in_force
+from comity.crawler.checkpoint import settings_in_force
 from comity.fields import Misfit, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS, Dialect
@@ -105,7 +105,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
     ("text", "message"),
     [
         ("agent = x", "comity.toml is not TOML: .*line 1"),
-        ("agnet = 'x'", "comity.toml: 'agnet' is no setting"),
+        ("agnet = 'x'", "comity.toml: 'agnet' is not a setting"),
         ("max_depth = 'deep'", "comity.toml: max_depth: 'deep'"),
         ("mode = 'obey'", "comity.toml: mode: 'obey'"),
         ("resolve = ['a.test']", r"toml: resolve: this is not a table \(write for example resolve = {"),
@@ -147,7 +147,7 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
     plain = comity("settings", COMITY_AGNET="Bot/3")
     assert re.search(r"^min_interval +5 +comity\.toml$", plain.stdout, re.MULTILINE)
-    assert plain.stderr == "comity: COMITY_AGNET is no setting, so it changes nothing; it is called agent\n"
+    assert plain.stderr == "comity: COMITY_AGNET is not a setting and is ignored; it is called agent\n"
     assert plain.returncode == 0
 
 
@@ -199,10 +199,10 @@ def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
 def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
     told = " ".join(comity("crawl", "--help").stdout.split())
     for words in (
-        "--max-bytes SIZE Bytes of bodies after which no request is started; 'none' for no limit.",
-        "--delay TIME Seconds between two requests to one host; a larger wish of the site wins. [1]",
-        "--concurrency N Requests under way at the same time, over all hosts. [16]",
-        "-A, --agent AGENT The User-Agent header we send, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
+        "--max-bytes SIZE Bytes of bodies after which no new request is sent; 'none' for no limit.",
+        "--delay TIME Seconds between two requests to one host; a longer delay that the site asks for wins. [1]",
+        "--concurrency N Concurrent requests at most, over all hosts. [16]",
+        "-A, --agent AGENT The User-Agent header to send, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
     ):
         assert words in told
 
@@ -231,7 +231,7 @@ def test_only_the_exact_name_of_a_variable_counts(nowhere: Path, monkeypatch: py
     monkeypatch.setenv("COMITY_AGENT", "MyBot/1")
     assert load().policy.mode == "respect"
     (nowhere / "comity.toml").write_text("MODE = 'ignore'")
-    with pytest.raises(InvalidSetting, match="'MODE' is no setting"):
+    with pytest.raises(InvalidSetting, match="'MODE' is not a setting"):
         load()
 
 
@@ -369,7 +369,7 @@ def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_
 def test_one_text_is_a_list_of_one(nowhere: Path) -> None:
     begun = {"exclude": ("/old",)}
     for given in ("/blog", ["/blog"], ("/blog",)):
-        assert in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
+        assert settings_in_force({"exclude": given}, begun).exclude == ("/old", "/blog")
     for text in ("'/blog'", "['/blog']"):
         (nowhere / "comity.toml").write_text(f"include = {text}\n")
         assert load().crawl.include == ("/blog",)

@@ -1,4 +1,4 @@
-"""What a Python program asks before it touches a web site. The public names, nothing else."""
+"""comity: may I fetch this, how fast, and what may I do with it? This module exports the public names."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("comity")
+    if name == "bulk":
+        from importlib import import_module
+
+        return import_module("comity.bulk")
     return _late(name)
 
 

@@ -28,6 +28,7 @@ MODULES: tuple[str, ...] = (
     "robots._packing",
     "robots._making",
     "robots._first",
+    "bulk._judging",
     "frontier._words",
     "retrieve._forest",
 )

@@ -13,7 +13,7 @@ def _decorator(*_args: Any, **_kwargs: Any) -> Any:
     return _unchanged
 
 
-cfunc = ccall = cclass = inline = final = nogil = _unchanged
+cfunc = ccall = cclass = inline = final = nogil = with_gil = _unchanged
 returns = exceptval = boundscheck = wraparound = cdivision = initializedcheck = nonecheck = _decorator
 
 

@@ -1,4 +1,4 @@
-"""Libraries that only an extra brings: imported where they are used, and missed in words that help."""
+"""Libraries that only an extra brings: imported where they are used, with a helpful error if missing."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when somebody asks for them, so that a small question stays cheap."""
+"""Names of a package that are imported on first use, to keep imports fast."""
 
 import sys
 from collections.abc import Callable, Mapping

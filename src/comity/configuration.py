@@ -175,7 +175,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
     found = {}
     for name, value in _by_own_names(values, str(path)).items():
         if name not in SETTINGS:
-            raise InvalidSetting(f"{path}: {name!r} is no setting{meant(name)}", hint="comity settings lists them")
+            raise InvalidSetting(f"{path}: {name!r} is not a setting{meant(name)}", hint="comity settings lists them")
         found[name] = Setting(name, SETTINGS[name].read(value) if isinstance(value, str) else value, str(path))
     return found
 

@@ -38,11 +38,11 @@ class InvalidSetting(ComityError, ValueError):
 
 
 class InvalidRecord(ComityError, ValueError):
-    """A record of ours that was read back is damaged; the message names the field."""
+    """One of comity's own records is damaged; the message names the field."""
 
 
 class RobotsDisallowed(ComityError):
-    """Policy and robots.txt say no; nothing was fetched.
+    """Refused by policy or robots.txt; no request was sent.
 
     Attributes:
         decision: the `comity.Decision`, with the rule that decided and the evidence.
@@ -62,11 +62,11 @@ class FetchError(ComityError):
 
 
 class Timeout(FetchError):
-    """No answer within the configured time."""
+    """No response within the configured time."""
 
 
 class BadStatus(FetchError):
-    """The answer has an HTTP status that brings no page; see `Response.raise_for_status`.
+    """The response has an HTTP error status; see `Response.raise_for_status`.
 
     Attributes:
         status: the HTTP status.
@@ -82,7 +82,7 @@ class InvalidJSON(ComityError, ValueError):
 
 
 class UnsupportedContent(ComityError):
-    """What came is neither HTML nor Markdown nor plain text."""
+    """The response is neither HTML nor Markdown nor plain text."""
 
 
 class NoCandidate(ComityError):
@@ -102,7 +102,7 @@ class ExtractionFailed(ComityError):
 
 
 class PartFailed(ComityError):
-    """A fetcher, extractor or chooser of the caller's own raised an error, or answered what cannot be used."""
+    """A fetcher, extractor or chooser of the caller raised an error or returned something that cannot be used."""
 
 
 class MissingExtra(ComityError, ImportError):
@@ -135,7 +135,7 @@ class UnwantedType(FetchError):
 
 
 class Postponed(ComityError):
-    """Nothing was sent: the host is not to be asked for longer than the settings let a call wait.
+    """No request was sent: the wait for the host would exceed max_wait.
 
     Attributes:
         seconds: how long from now.
@@ -147,11 +147,11 @@ class Postponed(ComityError):
 
 
 class OutOfHours(Postponed):
-    """The site receives no visits now (Visit-time)."""
+    """The site accepts no visits now (Visit-time)."""
 
 
 class CircuitOpen(Postponed):
-    """The host failed too often in a row: for a while nothing is sent to it."""
+    """The host failed too often in a row; for a while, no requests are sent to it."""
 
 
 class AddressBlocked(ComityError):
@@ -167,15 +167,15 @@ class RenderingFailed(ComityError):
 
 
 class StorageError(ComityError):
-    """A file or database of ours cannot be read or written."""
+    """One of comity's own files or databases cannot be read or written."""
 
 
 class InputError(StorageError):
-    """What was given to be read is not there, or cannot be read."""
+    """An input file does not exist or cannot be read."""
 
 
 def check_type(name: str, value: object, kind: type, how: str) -> None:
-    """Refuse an argument of another type, in words.
+    """Raise a TypeError that names the expected type.
 
     Args:
         how: what to write instead, for example `comity.Policy(agent=...)`.
@@ -184,4 +184,4 @@ def check_type(name: str, value: object, kind: type, how: str) -> None:
         TypeError: the value is neither None nor of the kind.
     """
     if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{name}: a {kind.__name__} is expected, not {type(value).__name__}: write for example {how}")
+        raise TypeError(f"{name}: expected {kind.__name__}, not {type(value).__name__} (for example: {how})")

@@ -95,11 +95,11 @@ def _members(kind: Any) -> Mapping[str, Any]:
 def _object(value: Any, kind: Any) -> Any:
     """An object of a class from a table of all its fields; what the class works out by itself may stand there too."""
     if not isinstance(value, Mapping):
-        raise Misfit("is no object", value)
+        raise Misfit("is not an object", value)
     hints = _members(kind)
     for name in value:
         if name not in hints and not isinstance(getattr(kind, str(name), None), property):
-            raise Misfit(f"{str(name)[:80]} is no field of it")
+            raise Misfit(f"{str(name)[:80]} is not one of its fields")
     for name in hints:
         if name not in value:
             raise Misfit(f"{name} is missing")

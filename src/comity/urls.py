@@ -68,7 +68,9 @@ def origin(url: str) -> str:
     Raises:
         InvalidURL: as `normalise`.
     """
-    end: cython.Py_ssize_t = _authority_end(url)
+    end: cython.Py_ssize_t = -1
+    if _LOOK and is_ascii(url):
+        end = authority_end(ascii_of(url), len(url))
     if end < 0:
         url = normalise(url)
         end = url.index("/", 8)
@@ -153,13 +155,13 @@ class Base:
             if size > 1 and reference[1] == "/":
                 found = _plain(self._origin[: self._origin.index("/")] + reference)
             else:
-                end = _path_end(reference, 1)
+                end = _path_end_of(reference, 1)
                 if end >= 0:
                     found = self._origin + (reference if end == size else reference[:end])
         elif first == "#":
             return self._normal
         elif first == "?":
-            end = _query_end(reference, 1)
+            end = _query_end_of(reference, 1)
             if end >= 0:
                 found = self._path + (reference if end == size else reference[:end])
         else:
@@ -183,7 +185,7 @@ class Base:
             start += 3
             if len(directory) > self._root + 1:
                 directory = directory[: directory.rfind("/", 0, len(directory) - 1) + 1]
-        end: cython.Py_ssize_t = _path_end(reference, start)
+        end: cython.Py_ssize_t = _path_end_of(reference, start)
         if end < 0:
             return None
         return directory + (reference if start == 0 and end == len(reference) else reference[start:end])
@@ -191,6 +193,7 @@ class Base:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _in(code: cython.uint, low: cython.ulonglong, high: cython.ulonglong) -> cython.bint:
     """Whether a character stands in a set of 128 bits."""
@@ -201,29 +204,40 @@ def _in(code: cython.uint, low: cython.ulonglong, high: cython.ulonglong) -> cyt
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _path_end(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _path_end_of(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    return path_end(ascii_of(text), len(text), i) if is_ascii(text) else -1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _query_end_of(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    return _query_end(ascii_of(text), len(text), i) if is_ascii(text) else -1
+
+
+def path_end(text, size, i):  # types, here and below: see the .pxd
     """Where the path and query that go on at `i`, the start of a segment, end: at `#` or the text's end.
 
     -1 where something in it would be changed: a dot segment, a character to be encoded.
     """
-    size: cython.Py_ssize_t = len(text)
     start: cython.Py_ssize_t = i
     code: cython.uint
     while i < size:
-        code = ord(text[i])
+        code = cython.cast(cython.uchar, text[i])
         if _in(code, _SEGMENT_LOW, _SEGMENT_HIGH):
             pass
         elif code == 47:  # /
             start = i + 1
         elif code == 46:  # .
-            if i == start and (i + 1 == size or not _in(ord(text[i + 1]), _SEGMENT_LOW, _SEGMENT_HIGH)):
+            if i == start and (
+                i + 1 == size or not _in(cython.cast(cython.uchar, text[i + 1]), _SEGMENT_LOW, _SEGMENT_HIGH)
+            ):
                 return -1
         elif code == 37:  # %
             # %2e may be a dot segment in disguise.
-            if i + 2 < size and text[i + 1] == "2" and (text[i + 2] == "e" or text[i + 2] == "E"):
+            if i + 2 < size and text[i + 1] == 50 and (text[i + 2] == 101 or text[i + 2] == 69):
                 return -1
         elif code == 63:  # ?
-            return _query_end(text, i + 1)
+            return _query_end(text, size, i + 1)
         elif code == 35:  # #
             return i
         else:
@@ -233,13 +247,13 @@ def _path_end(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
-def _query_end(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _query_end(text: cython.p_const_char, size: cython.Py_ssize_t, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Where the query that goes on at `i` ends: at `#` or the text's end; -1 where it would be changed."""
-    size: cython.Py_ssize_t = len(text)
     code: cython.uint
     while i < size:
-        code = ord(text[i])
+        code = cython.cast(cython.uchar, text[i])
         if not _in(code, _QUERY_LOW, _QUERY_HIGH):
             return i if code == 35 else -1
         i += 1
@@ -261,87 +275,108 @@ def _scheme_end(text: str) -> cython.Py_ssize_t:
     return -1
 
 
-@cython.cfunc
-def _authority_end(url: str) -> cython.Py_ssize_t:
+def authority_end(text, size):
     """Where the authority of an http or https URL ends, -1 where it is not plainly in normal form.
 
     Plain is a host of non-empty labels of lower-case letters, digits, `-` and `_`, none of them punycode, or a dotted
     quad, and a port that is not the default one.
     """
     i: cython.Py_ssize_t
-    if url.startswith("http://"):
+    if size > 7 and memcmp(text, cython.cast(cython.p_const_char, b"http://"), 7) == 0:
         i = 7
-    elif url.startswith("https://"):
+    elif size > 8 and memcmp(text, cython.cast(cython.p_const_char, b"https://"), 8) == 0:
         i = 8
     else:
         return -1
-    size: cython.Py_ssize_t = len(url)
     start: cython.Py_ssize_t = i
     label: cython.Py_ssize_t = i
     code: cython.uint = 0
     while i < size:
-        code = ord(url[i])
+        code = cython.cast(cython.uchar, text[i])
         if code == 46:  # .
             if i == label:
                 return -1
             label = i + 1
         elif code == 120:  # x
-            if i == label and url.startswith("xn--", i):
+            if i == label and size - i >= 4 and memcmp(text + i, cython.cast(cython.p_const_char, b"xn--"), 4) == 0:
                 return -1
         elif not (97 <= code <= 122 or 48 <= code <= 57 or code == 45 or code == 95):
             break
         i += 1
-    if i == label or (48 <= ord(url[label]) <= 57 and not _is_dotted_quad(url[start:i])):
+    if i == label or (48 <= text[label] <= 57 and not _is_dotted_quad(text + start, i - start)):
         return -1
     if i < size and code == 58:  # :
-        i = _port_end(url, i + 1, 443 if start == 8 else 80)
+        i = _port_end(text, size, i + 1, 443 if start == 8 else 80)
         if i < 0:
             return -1
     if i < size:
-        code = ord(url[i])
+        code = cython.cast(cython.uchar, text[i])
         if code != 47 and code != 63 and code != 35:  # / ? #
             return -1
     return i
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
-def _port_end(url: str, i: cython.Py_ssize_t, default: cython.int) -> cython.Py_ssize_t:
-    size: cython.Py_ssize_t = len(url)
+def _port_end(
+    text: cython.p_const_char, size: cython.Py_ssize_t, i: cython.Py_ssize_t, default: cython.int
+) -> cython.Py_ssize_t:
     start: cython.Py_ssize_t = i
     port: cython.int = 0
-    while i < size and "0" <= url[i] <= "9":
-        port = port * 10 + (ord(url[i]) - 48)
-        if port > 65535 or ord(url[start]) == 48:
+    while i < size and 48 <= text[i] <= 57:
+        port = port * 10 + (text[i] - 48)
+        if port > 65535 or text[start] == 48:
             return -1
         i += 1
     return i if i > start and port != default else -1
 
 
-def _is_dotted_quad(text: str) -> bool:
-    parts = text.split(".")
-    return len(parts) == 4 and all(
-        part.isdigit() and len(part) <= 3 and int(part) <= 255 and (part == "0" or part[0] != "0") for part in parts
-    )
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_dotted_quad(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether it is four numbers up to 255, written as one writes them."""
+    i: cython.Py_ssize_t
+    digits: cython.int = 0
+    number: cython.int = 0
+    dots: cython.int = 0
+    for i in range(size):
+        if text[i] == 46:
+            if digits == 0:
+                return False
+            dots += 1
+            digits = number = 0
+        elif not 48 <= text[i] <= 57 or digits == 3 or (digits and number == 0):
+            return False
+        else:
+            digits += 1
+            number = 10 * number + (text[i] - 48)
+            if number > 255:
+                return False
+    return dots == 3 and digits > 0
 
 
 @cython.cfunc
 def _plain(url: str) -> str | None:
     """The normal form where only a slash after the host may be missing and a fragment too much; else None."""
-    i: cython.Py_ssize_t = _authority_end(url)
+    if not is_ascii(url):
+        return None
+    text: cython.p_const_char = ascii_of(url)
+    size: cython.Py_ssize_t = len(url)
+    i: cython.Py_ssize_t = authority_end(text, size)
     if i < 0:
         return None
-    size: cython.Py_ssize_t = len(url)
     if i == size:
         return url + "/"
     end: cython.Py_ssize_t = i
-    if url[i] == "/":
-        end = _path_end(url, i + 1)
+    if text[i] == 47:
+        end = path_end(text, size, i + 1)
         if end == size:
             return url
         return url[:end] if end >= 0 else None
-    if url[i] == "?":
-        end = _query_end(url, i + 1)
+    if text[i] == 63:
+        end = _query_end(text, size, i + 1)
     return url[:i] + "/" + url[i:end] if end >= 0 else None
 
 

@@ -1261,4 +1261,4 @@ def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:
 def test_a_folder_without_a_crawl_is_an_error_of_its_own(tmp_path: Path) -> None:
     answer = comity("prove", str(tmp_path))
     assert answer.returncode == 66
-    assert "holds no crawl" in complaint(answer)
+    assert "there is no crawl in" in complaint(answer)

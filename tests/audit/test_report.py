@@ -168,7 +168,7 @@ def test_what_a_site_or_a_file_says_is_text_in_the_report(tmp_path: Path, site: 
     furnish(site)
     folder = tmp_path / "crawl"
     crawl(folder, site.url("/"))
-    hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7 * 7 }}{% raw %}\u202e\x00"
+    hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7777 * 7777 }}{% raw %}\u202e\x00"
     lines = []
     for line in (folder / "ledger.jsonl").read_text().splitlines():
         record = json.loads(line)
@@ -184,9 +184,9 @@ def test_what_a_site_or_a_file_says_is_text_in_the_report(tmp_path: Path, site: 
     (folder / "failures.jsonl").write_text(json.dumps({"url": "u", "why": hostile}) + "\n")
     text = text_of(folder)
     assert text.count("&lt;script&gt;alert(1)") >= 6
-    assert "{{ 7 * 7 }}" in text
+    assert "{{ 7777 * 7777 }}" in text
     assert "onerror" in text
-    for never in ("<script", "<img", "\u202e", "\x00", "49"):
+    for never in ("<script", "<img", "\u202e", "\x00", "60481729"):
         assert never not in text.partition("</style>")[2]
     assert re.findall(
         r"<(?!/?(?:h[12]|p|span|div|b|section|table|thead|tbody|tr|t[dh]|code|wbr|footer|svg|rect|line|text|"

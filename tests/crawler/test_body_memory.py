@@ -8,7 +8,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawler.limits import MODERATE, Claim, Memory
+from comity.crawler.memory import MODERATE, Claim, Memory
 from comity.net.deadlines import paused, within
 
 MIB = 1024 * 1024

@@ -322,7 +322,7 @@ def test_output_changed_from_outside_is_noticed(site: Site, tmp_path: Path) -> N
     site.link("/")
     crawl(tmp_path, site.url("/"))
     (tmp_path / "pages.jsonl").write_text("")
-    with pytest.raises(StorageError, match="changed from outside"):
+    with pytest.raises(StorageError, match="another program changed it"):
         crawl(tmp_path)
 
 

@@ -9,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -77,7 +79,7 @@ def test_the_picture_says_of_each_host_what_it_waits_for() -> None:
     now = picture_of(1, rules=1)
     lines = lines_of(progress.picture(now, 80))
     assert lines[0] == "27h46m  123,456 pages 1,234/s  99,999 refused  77 failed  9,999,999 URLs  100..."
-    assert lines[2].split() == ["host", "state", "next", "interval", "queued", "under", "way"]
+    assert lines[2].split() == ["host", "state", "next", "interval", "queued", "active"]
     assert lines[3].split() == ["www0.example.com", "interval", "0.4", "s", "1.0", "s", "17+"]
     assert lines[4] == "6 hosts: 5 done, 1 interval"
     assert lines[7].split() == ["10", "www0.example.com", "line", "0", "Disallow:", "/"]
@@ -381,20 +383,31 @@ def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(
     tmp_path: Path, site: Site, environment: dict[str, str], moves: bool, coloured: bool
 ) -> None:
     site_of(site, pages=6)
-    said = on_terminal(
-        crawl_words(site, tmp_path / "out", "-v", delay="0.3"), environment | {"COLUMNS": "80", "LINES": "24"}
-    )
+    site.link("/5", "/last")
+    shown = threading.Event()  # the last page is held back until the picture has moved
+
+    async def last(_: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(shown.wait, HANGS)
+        return web.Response(text="last")
+
+    site.set("/last", last)
+
+    def look(said: str) -> None:
+        if not moves or ("\x1b[1A" in said and "Disallow: /no" in said.rpartition("\x1b[1A")[2]):
+            shown.set()
+
+    said = on_terminal(crawl_words(site, tmp_path / "out", "-v"), environment | {"COLUMNS": "80", "LINES": "24"}, look)
     assert ("\x1b[1A" in said) is moves, "the cursor goes up"
     assert bool(re.search(r"\x1b\[[0-9;]*3[1-7]m", said)) is coloured
-    assert ("under way" in said) is moves
+    assert ("active" in said) is moves
     assert ("Disallow: /no" in said) is moves
     assert "given up" in said, "the log stands above the picture"
     if moves:
         assert said.count("\x1b[?25l") == said.count("\x1b[?25h") == 1, "the cursor is back"
 
 
-def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """What a command writes to a terminal on its standard error."""
+def on_terminal(words: list[str], environment: dict[str, str], look: Callable[[str], None]) -> str:
+    """What a command writes to a terminal on its standard error; `look` is given all of it whenever more comes."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -414,7 +427,10 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
             if not data:
                 break
             said += data
-        elif process.poll() is not None:
+        look(said.decode(errors="replace"))
+        if select.select([ours], [], [], 0)[0]:
+            continue
+        if process.poll() is not None:
             break
     os.close(ours)
     process.wait(HANGS)
@@ -450,7 +466,7 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path, site: Site) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while "once more" not in process.stderr.readline():
+    while "Ctrl-C again" not in process.stderr.readline():
         pass
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)

@@ -403,7 +403,7 @@ def test_what_has_not_ended_cannot_be_refreshed(site: Site, tmp_path: Path) -> N
     crawler = Crawler([site.url("/")], tmp_path, policy=QUICK)
     crawler.on_page = lambda page: crawler.stop()
     asyncio.run(crawler.run())
-    with pytest.raises(StorageError, match=r"has not ended.*--resume"):
+    with pytest.raises(StorageError, match=r"is not finished.*--resume"):
         crawl(tmp_path, refresh=True)
     crawl(tmp_path)
     crawl(tmp_path, refresh=True)
@@ -420,7 +420,7 @@ def test_a_folder_from_before_there_were_refreshes_goes_on_and_says_why_it_canno
         db.execute("DROP TABLE visit")
         db.execute("DELETE FROM run WHERE key = 'ended'")
     db.close()
-    with pytest.raises(StorageError, match="has not ended"):
+    with pytest.raises(StorageError, match="is not finished"):
         crawl(tmp_path, refresh=True)
     with sqlite3.connect(tmp_path / "frontier.sqlite") as db:
         db.execute("DROP TABLE visit")
@@ -608,7 +608,7 @@ def test_the_command_refreshes_and_sums_up(site: Site, tmp_path: Path) -> None:
 
 def test_the_command_says_what_cannot_be_refreshed(tmp_path: Path) -> None:
     assert "needs the folder" in complaint(comity("crawl", "--refresh"))
-    assert "holds no crawl to refresh" in complaint(comity("crawl", "--refresh", "-o", str(tmp_path / "none")))
+    assert "there is no crawl in" in complaint(comity("crawl", "--refresh", "-o", str(tmp_path / "none")))
     assert "exclude each other" in complaint(comity("crawl", "--refresh", "--resume", "-o", str(tmp_path)))
 
 

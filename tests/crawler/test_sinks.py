@@ -248,7 +248,7 @@ def test_output_changed_from_outside_is_noticed(form: str, site: Site, tmp_path:
     for path in tmp_path.iterdir():
         if path.is_file() and path.name != "frontier.sqlite":
             path.unlink()
-    with pytest.raises(StorageError, match="changed from outside"):
+    with pytest.raises(StorageError, match="another program changed it"):
         crawl(tmp_path)
 
 
@@ -260,7 +260,7 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
         crawl(tmp_path, sink="jsonl")
     assert crawl(tmp_path, max_pages=None).format == "sqlite"
     assert len(READERS["sqlite"](tmp_path).pages) == 2
-    with pytest.raises(InvalidSetting, match="'csv' is none of jsonl, warc"):
+    with pytest.raises(InvalidSetting, match="'csv' is neither one of jsonl, warc"):
         crawl(tmp_path / "other", site.url("/"), sink="csv")
 
 

@@ -260,7 +260,7 @@ def test_others_may_look_while_the_crawl_writes(frontier: Frontier, tmp_path: Pa
         ]
         assert urls(view.waiting("a.example", 1)) == ["http://a.example/1"]
         assert view.host("c.example") is None
-    with pytest.raises(StorageError, match="holds no crawl"):
+    with pytest.raises(StorageError, match="there is no crawl in"):
         View(tmp_path / "none" / "frontier.sqlite")
 
 

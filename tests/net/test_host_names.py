@@ -137,3 +137,47 @@ def test_names_of_the_operators_own_come_in_any_spelling() -> None:
         assert await names.addresses("plain.example.") == ("::1",)
 
     asyncio.run(use())
+
+
+class NameServer(asyncio.DatagramProtocol):
+    """A name server on loopback: `gone...` does not exist, anything else is 127.0.0.1 for so many seconds."""
+
+    def __init__(self, ttl: int) -> None:
+        self.ttl = ttl
+        self.asked: Counter[str] = Counter()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, peer: Any) -> None:
+        at, labels = 12, []
+        while size := data[at]:
+            labels.append(data[at + 1 : at + 1 + size].decode())
+            at += size + 1
+        question, kind = data[12 : at + 5], data[at + 2]
+        gone = labels[0].startswith("gone")
+        count = 0 if gone or kind != 1 else 1
+        if kind == 1:
+            self.asked[".".join(labels)] += 1
+        flags = b"\x81\x83" if gone else b"\x81\x80"
+        answer = b"\xc0\x0c\0\x01\0\x01" + self.ttl.to_bytes(4, "big") + b"\0\x04\x7f\0\0\x01"
+        head = data[:2] + flags + b"\0\x01\0" + bytes([count]) + b"\0\0\0\0"
+        self.transport.sendto(head + question + answer * count, peer)
+
+
+@pytest.mark.parametrize(("ttl", "lookups"), [(300, 1), (0, 2)])
+def test_an_answer_of_the_operators_name_server_holds_for_its_time_to_live(ttl: int, lookups: int) -> None:
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        transport, server = await loop.create_datagram_endpoint(lambda: NameServer(ttl), local_addr=("127.0.0.1", 0))
+        names = Names({}, (f"127.0.0.1:{transport.get_extra_info('sockname')[1]}",))
+        for _ in range(2):
+            found = await asyncio.gather(*(names.addresses("well.example") for _ in range(50)))
+            assert set(found) == {("127.0.0.1",)}
+            failed = await asyncio.gather(*(names.addresses("gone.example") for _ in range(50)), return_exceptions=True)
+            assert {type(error) for error in failed} == {socket.gaierror}
+        assert server.asked == {"well.example": lookups, "gone.example": 1}, "one lookup for all who ask at a time"
+        await names.close()
+        transport.close()
+
+    asyncio.run(use())

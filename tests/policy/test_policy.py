@@ -284,8 +284,8 @@ def test_a_decision_comes_back_from_json_as_it_was_and_keeps_to_the_schema(
         ({"verdict": "fine"}, "verdict: 'fine' is not one of allowed_explicit"),
         ({"may_fetch": 1}, "may_fetch: 1 is not true or false"),
         ({"rule": {"line": "3", "text": ""}}, "rule, line: '3' is not a whole number"),
-        ({"source": []}, "is no object"),
-        ({"usage": None}, "usage: None is no object"),
+        ({"source": []}, "is not an object"),
+        ({"usage": None}, "usage: None is not an object"),
         ({"purposes": ["sell"]}, "purposes: 'sell' is not one of search"),
         ({"delay": None}, "delay: None is not a number"),
     ],
@@ -372,7 +372,7 @@ def test_a_decision_by_an_old_copy_says_so() -> None:
     policy = Policy()
     why = decide(policy, URL, stale_if_error(policy, at(0.0, 200), at(DAY))).why
     assert why.endswith(
-        "(by the last good copy: https://example.com/robots.txt has been unreachable since 1970-01-02 00:00 UTC)"
+        "(from the last good copy: https://example.com/robots.txt has been unreachable since 1970-01-02 00:00 UTC)"
     )
 
 
@@ -382,7 +382,7 @@ def test_a_refusal_of_ours_is_no_recommendation() -> None:
     assert (decision.may_fetch, decision.recommendation) == (False, "not_recommended")
     reported = decide(Policy(max_crawl_delay=10, mode="report_only"), URL, slow)
     assert reported.may_fetch
-    assert reported.why.endswith("nothing is blocked, for the mode is report_only")
+    assert reported.why.endswith("not blocked, because the mode is report_only")
 
 
 def test_robots_txt_itself_may_always_be_fetched() -> None:

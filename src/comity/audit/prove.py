@@ -38,9 +38,9 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         InputError: the folder holds no crawl, or a file cannot be read.
     """
     if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
-        raise InputError(f"{folder} holds no crawl", hint="name the folder that comity crawl -o wrote")
+        raise InputError(f"there is no crawl in {folder}", hint="name the folder that comity crawl -o wrote")
     if is_running(folder):
-        raise StillRunning(f"{folder}: the crawl is still running", hint="prove it when it has ended")
+        raise StillRunning(f"{folder}: the crawl is still running", hint="wait until it has ended")
     proof = Proof()
     if not (folder / FILE).exists():
         proof.add(FILE, None, "it is missing")

@@ -38,7 +38,7 @@ _judging = together(
         "--robots",
         metavar="FILE",
         type=click.Path(path_type=Path, allow_dash=True),
-        help="Judge by this robots.txt instead of asking the site ('-' reads standard input).",
+        help="Use this robots.txt instead of fetching the site's ('-' reads standard input).",
     ),
     _preset,
     DIALECT,
@@ -68,7 +68,7 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
     help="Print the version, and whether compiled or interpreted modules run.",
 )
 def app() -> None:
-    """What a program asks before it touches a web site: may I fetch this, how fast, and who said so?"""
+    """Ask a web site's robots.txt before fetching from it: is it allowed, how fast, and by which rule?"""
 
 
 @app.command()
@@ -111,7 +111,7 @@ def check(
 @app.command()
 @_question
 def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
-    """Why may these URLs be fetched, or not? Names the line that decides and the rules it beat."""
+    """Why may these URLs be fetched, or not? Names the rule that decides and the rules that it overrides."""
     from comity.cli import check as command
 
     configuration = loaded(**options)
@@ -124,13 +124,14 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     "--strategy",
     type=click.Choice(("prefer", "force", "disabled")),
     default="prefer",
-    help="Whether a URL that the site's llms.txt offers for the page is taken: if possible, or nothing else, or never.",
+    help="Use the URL that the site's llms.txt offers for the page: prefer (if possible), force (nothing else) or "
+    "disabled (never).",
 )
 @click.option(
     "--content",
     type=click.Choice(("main", "all")),
     default="main",
-    help="What is kept: the page's content, or whatever a person would see.",
+    help="What to convert: the main content, or all visible text.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
@@ -144,7 +145,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
     """One page as Markdown, the way an agent should fetch it; what to know about it goes to standard error.
 
-    Exit code 0: done, 1: not to be had, 2: disallowed, 3: the site could not be reached.
+    Exit code 0: done, 1: not available, 2: disallowed, 3: the site could not be reached.
     """
     from comity.cli import fetch as command
 
@@ -184,7 +185,8 @@ def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
 @_config
 @_json
 def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
-    """The settings in force and where each came from: a variable, comity.toml, a preset or the default."""
+    """Print every setting and where its value comes from: an environment variable, comity.toml, a preset or the
+    default."""
     from comity.cli import settings as command
 
     return command.show(loaded(config, preset=preset), as_json=as_json)
@@ -236,26 +238,28 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
 )
 @click.option(
-    "--urls", metavar="FILE", type=_file, help="Start from the URLs in FILE too, one a line ('-': standard input)."
+    "--urls", metavar="FILE", type=_file, help="Also start from the URLs in FILE, one per line ('-': standard input)."
 )
 @click.option("--sink", metavar="MODULE:NAME", help="A plug-in that writes the results, instead of --format.")
-@click.option("--source", metavar="MODULE:NAME", help="A plug-in that says where to start.")
-@click.option("--expander", metavar="MODULE:NAME", help="A plug-in that makes records and further URLs of a page.")
+@click.option("--source", metavar="MODULE:NAME", help="A plug-in that supplies the start URLs.")
+@click.option("--expander", metavar="MODULE:NAME", help="A plug-in that extracts records and URLs from each page.")
 @LIMITS
 @AGENT
 @_preset
 @DIALECT
 @PURPOSE
-@click.option("--resume", is_flag=True, help="Go on with the crawl in DIR.")
-@click.option("--refresh", is_flag=True, help="Crawl what is in DIR again: what is new, changed, gone, unchanged?")
+@click.option("--resume", is_flag=True, help="Continue the crawl in DIR.")
+@click.option(
+    "--refresh", is_flag=True, help="Crawl DIR again and report which pages are new, changed, gone or unchanged."
+)
 @option_for(
     "trust_lastmod",
     "--no-lastmod",
     is_flag=True,
     flag_value=False,
-    help="Refresh pages too that have not changed by their sitemap.",
+    help="In a refresh, also request pages that their sitemap lists as unchanged.",
 )
-@option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not ask robots.txt at all.")
+@option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
 @ALLOW_ADDRESS
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--ok-if-some-failed", is_flag=True, help="Exit with 0 though some pages failed.")
@@ -322,11 +326,15 @@ def crawl(
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--host", metavar="H", help="The queue of this host only.")
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=10, help="At most so many hosts, or URLs.  [10]"
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    help="Maximum number of hosts, or of URLs with --host.  [10]",
 )
 @_json
 def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
-    """What a crawl has still before it: URLs by state, the hosts with most of them, which come next.
+    """Show the queue of a crawl: URLs by state, the hosts with the longest queues, and the next URLs.
 
     Reads only; the crawl may be running.
     """
@@ -361,10 +369,10 @@ def pages(folder: Path, bodies: bool) -> Exit:
 
 @app.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--hash", "noted", metavar="HEX", help="The last hash as you noted it elsewhere.")
+@click.option("--hash", "noted", metavar="HEX", help="The last hash of the ledger, if you stored it elsewhere.")
 @_json
 def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
-    """Did a finished crawl keep to the rules? Checks its ledger offline and names the record where it did not.
+    """Check a finished crawl against its ledger, offline, and name any record that breaks the rules.
 
     Exit code 0: everything holds, 1: something does not.
     """
@@ -384,7 +392,7 @@ def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
     help="The file to write.  [report.html]",
 )
 def report(folder: Path, output: Path) -> Exit:
-    """Make one HTML page that shows how a crawl went: for people, on screen and on paper."""
+    """Write a report of a crawl as one HTML page, for screen and print."""
     from comity.audit.report import write
 
     if damage := write(folder, output):
@@ -421,6 +429,50 @@ def mcp(
         folder=folder,
         pages=crawl_pages,
         seconds=crawl_seconds,
+    )
+
+
+@app.command()
+@click.argument("urls", metavar="[URLS]", required=False)
+@click.option("--robots", metavar="ROBOTS", help="robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
+@click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
+@click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
+@click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
+@click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
+@_preset
+@DIALECT
+@_config
+@ALLOW_ADDRESS
+def audit(
+    urls: str | None,
+    robots: str | None,
+    agents: str | None,
+    output: Path | None,
+    column: str,
+    at: str | None,
+    changes: bool,
+    report: Path | None,
+    **options: Any,
+) -> Exit:
+    """May these agents fetch the URLs in files (Parquet, CSV, JSONL, text, a folder, a glob)?
+
+    Without URLS it counts what the files of --robots say. A run that was stopped goes on when it is repeated.
+    """
+    from comity.cli import audit as command
+
+    names = [name.strip() for name in (agents or "").split(",") if name.strip()]
+    return command.audit(
+        urls,
+        robots,
+        names,
+        output,
+        loaded(**options),
+        column=column,
+        at=at,
+        changes=changes,
+        report=report,
     )
 
 

@@ -189,7 +189,7 @@ def _story(decision: Decision, match: Match | None) -> list[str]:
             lines.append(f"  group     {', '.join(match.group.agents)}")
         if match.rule is not None:
             lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
-        lines.extend(f"  beaten    line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
+        lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
     lines.extend(f"  usage     {decision.usage.explain(purpose)}" for purpose in decision.purposes)
     if decision.delay:
         lines.append(f"  delay     {decision.delay:,.10g} s between requests")

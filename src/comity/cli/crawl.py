@@ -60,9 +60,7 @@ def crawl(
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     if demo and (seeds or resume or refresh):
-        raise InvalidSetting(
-            "--demo starts a web site of its own: it goes with no URL, and not with --resume or --refresh"
-        )
+        raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
     policy, concurrency = configuration.policy, configuration.crawl.concurrency
@@ -129,7 +127,7 @@ def crawl(
 
 
 def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
-    """The policy that a crawl was begun with, but for what the command line says now; and what is to be said of it."""
+    """The policy that a crawl was begun with, with what the command line changes; and the line that tells of it."""
     now = configuration.policy
     begun = checkpoint.begun_policy(folder)
     if begun is None:
@@ -140,7 +138,7 @@ def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
     if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
         return begun, ""
     pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-    return begun, f"goes on as it was begun: {shown(begun.agent)}, {pace}"
+    return begun, f"resuming with the earlier settings: {shown(begun.agent)}, {pace}"
 
 
 def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, Any], str]:
@@ -153,7 +151,7 @@ def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, An
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
     anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
-    return anew, f"limits as they were: {shown(words)}" if kept else ""
+    return anew, f"keeping the earlier limits: {shown(words)}" if kept else ""
 
 
 def _told(*lines: str) -> None:
@@ -182,11 +180,11 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
     held = _holds_crawl(folder)
     if held and not again:
         raise StorageError(
-            f"{folder} holds a crawl already", hint="add --resume to go on with it, --refresh to see what changed"
+            f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
         )
     if again and not held:
         raise StorageError(
-            f"{folder} holds no crawl to {again.removeprefix('--')}", hint=f"leave {again} out to start one"
+            f"there is no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
         )
     return folder
 
@@ -226,7 +224,7 @@ async def _run(crawler: Crawler, console: Console | None) -> Stats:
         loop.remove_signal_handler(signal.SIGINT)
         loop.add_signal_handler(signal.SIGINT, task.cancel)
         tell("")
-        complain("finishing what is under way; once more stops at once")
+        complain("finishing the requests in progress; press Ctrl-C again to stop at once")
 
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGINT, interrupt)

@@ -82,11 +82,11 @@ def _notes(result: Retrieved) -> list[str]:
     notes += [f"warning: {warning.message}" for warning in result.warnings]
     if result.left_out:
         parts = ", ".join(f"{each.place} {each.words}" for each in result.left_out)
-        notes.append(f"left out, in words: {parts}; --content all keeps them")
+        notes.append(f"left out (number of words): {parts}; use --content all to keep them")
     notes += [
         f"hidden text{'' if each.kept else ', left out'}: {each.message} «{each.excerpt}»"
         for each in result.hidden[:10]
     ]
     if len(result.hidden) > 10:
-        notes.append(f"hidden text: {len(result.hidden) - 10} places more; --json has them all")
+        notes.append(f"hidden text: {len(result.hidden) - 10} more passages; use --json to see all")
     return notes

@@ -1,4 +1,4 @@
-"""`comity frontier`: what a crawl knows and has still before it, read beside the crawl or after it."""
+"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it."""
 
 import json
 from collections.abc import Sequence

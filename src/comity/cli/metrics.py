@@ -25,7 +25,7 @@ def place(text: str) -> tuple[str, int]:
             raise ValueError
     except ValueError:
         raise InvalidSetting(
-            f"metrics: {text!r} is no [ADDRESS:]PORT", hint="for example 9464, or 0.0.0.0:9464 for every interface"
+            f"metrics: {text!r} is not [ADDRESS:]PORT", hint="for example 9464, or 0.0.0.0:9464 for every interface"
         ) from None
     return address, int(port)
 

@@ -113,7 +113,7 @@ LIMITS: Final = together(
     option_for("scope"),
     option_for("include", metavar="PATTERN", multiple=True),
     option_for("exclude", metavar="PATTERN", multiple=True),
-    option_for("follow_nofollow", is_flag=True, help="Follow links marked nofollow too."),
+    option_for("follow_nofollow", is_flag=True, help="Also follow links marked nofollow."),
     option_for("duplicates"),
     option_for("concurrency"),
     option_for("min_interval", "--delay"),
@@ -125,9 +125,9 @@ LIMITS: Final = together(
 
 WATCHING: Final = together(
     click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the summary."),
-    click.option("-v", "--verbose", count=True, help="Log to standard error what happens; -vv: each request too."),
+    click.option("-v", "--verbose", count=True, help="Log to standard error; -vv: each request too."),
     click.option(
-        "--log", metavar="FILE", type=click.Path(path_type=Path), help="Log to FILE what happens, a line each."
+        "--log", metavar="FILE", type=click.Path(path_type=Path), help="Write a log to FILE, one line per event."
     ),
     click.option(
         "--metrics",

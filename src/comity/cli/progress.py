@@ -25,7 +25,7 @@ MOST_RULES = 3
 MOST_HOST = 60  # columns of a host's name
 NARROW = 70  # columns, under which only state and time of hosts are shown
 NARROWEST = 36  # columns, under which there is no room for hosts
-COLUMNS = (("state", 14), ("next", 7), ("interval", 8), ("queued", 7), ("under way", 9))  # after the host
+COLUMNS = (("state", 14), ("next", 7), ("interval", 8), ("queued", 7), ("active", 9))  # after the host
 
 _WORDS = {
     HostState.ROBOTS: "robots.txt",
@@ -95,7 +95,7 @@ def line(now: Snapshot) -> Text:
     said = Text(no_wrap=True)
     said.append(f"{duration(now.seconds)}  ", "dim")
     if now.phase == "stopping":
-        said.append(f"stopping, {now.under_way} under way  ", "bold yellow")
+        said.append(f"stopping, {now.under_way} active  ", "bold yellow")
     said.append(f"{stats.pages:,} pages", "bold green")
     said.append(f" {rate(now.pages_per_second)}  ", "none")
     if stats.unchanged:

@@ -39,7 +39,7 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
             line = safe(f"{each.name:20}  {written[each.name]:{width}}  {each.origin}")
             click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
-        complain(f"{name} is no setting, so it changes nothing{meant(name)}")
+        complain(f"{name} is not a setting and is ignored{meant(name)}")
     return Exit.DONE
 
 

@@ -39,7 +39,7 @@ def sum_up(
         rows = (
             *(changes if crawler.refreshes else ()),
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
-            ("refused by rule", f"{stats.refused:,}", _where(crawler, "refusals")),
+            ("disallowed", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
@@ -50,7 +50,7 @@ def sum_up(
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
-            ("waited to be polite", f"{stats.waited:,.1f} s", "summed over hosts"),
+            ("time spent on delays", f"{stats.waited:,.1f} s", "summed over hosts"),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
@@ -71,8 +71,8 @@ def _ended(crawler: Crawler) -> str:
 def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
-        how = f"; comity crawl -o {crawler.folder} --resume goes on"
-        complain(f"stopped before the end{how * resumable}")
+        how = f"; continue with: comity crawl -o {crawler.folder} --resume"
+        complain(f"stopped early{how * resumable}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.trouble:
         complain(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
@@ -80,13 +80,15 @@ def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
     if not stats.reached and crawler.refusal:
         complain(f"nothing was fetched: {crawler.refusal}")
     if crawler.put_off:
-        how = f"; later, comity crawl -o {crawler.folder} --resume goes on"
-        complain(f"URLs that wait for their hosts: {crawler.left:,} ({crawler.put_off}){how * resumable}")
+        how = f"; continue later with: comity crawl -o {crawler.folder} --resume"
+        complain(
+            f"URLs left because their hosts must be left alone: {crawler.left:,} ({crawler.put_off}){how * resumable}"
+        )
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
-        how = f"; later, comity crawl -o {crawler.folder} --resume asks again"
-        complain(f"URLs that wait for a robots.txt that could not be reached: {stats.postponed:,}{how * resumable}")
+        how = f"; try again later with: comity crawl -o {crawler.folder} --resume"
+        complain(f"URLs left because robots.txt could not be reached: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE

@@ -84,7 +84,7 @@ class Robots:
         if 400 <= response.status < 500:
             return AllowAll(url, expires)
         raise comity.FetchError(
-            f"{url} answered with HTTP status {response.status}",
+            f"{url} returned HTTP status {response.status}",
             url=url,
             hint="ask again later; until then fetch nothing",
         )

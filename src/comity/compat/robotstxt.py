@@ -128,7 +128,7 @@ def _charset(label: str) -> webencodings.Encoding:
     except LookupError:
         charset = None
     if charset is None or charset.name.startswith(("utf-16", "x-", "replacement")):
-        raise comity.InvalidSetting(f"url_charset: {label!r} is no charset that URLs are written in; utf-8 is usual")
+        raise comity.InvalidSetting(f"url_charset: {label!r} is not a charset for URLs; the usual one is utf-8")
     return charset
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.crawler import records, recrawl
 from comity.crawler.ledger import Collected, Ledger
-from comity.crawler.limits import Memory
+from comity.crawler.memory import Memory
 from comity.crawler.plugins import Expanded
 from comity.crawler.records import Change, CrawledPage, Grounds
 from comity.crawler.sinks import Channel
@@ -214,7 +214,7 @@ class CommitBuffer:
         self._batch.postponed.append(entry.id)
 
     def resumed(self, host: str, number: int) -> None:
-        """The postponed URLs of a host, so many, have their turn again."""
+        """The postponed URLs of a host, this many, are queued again."""
         self.stats.postponed -= number
         self._batch.resumed.append(host)
 
@@ -347,7 +347,7 @@ class Commit:
         while self._records:  # each is let go of once it is written
             channel, record, answer = self._records.pop()
             if channel == "pages" and isinstance(answer, Response):
-                records.complete(record, answer)
+                records.complete(record, answer, in_utf8=sink.in_utf8)
             sink.add(channel, record, answer)
             del record, answer
 

@@ -21,7 +21,8 @@ from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
-from comity.crawler.limits import Memory, Quota
+from comity.crawler.limits import Quota
+from comity.crawler.memory import Memory
 from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
@@ -53,15 +54,15 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         policy: None for what the crawl was begun with, the default policy if it is new.
-        settings: the settings, or a mapping of some. A crawl that goes on keeps those it was begun with, field by
-            field, but for what is given now: what a mapping names, or what differs from the default in a CrawlSettings.
+        settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
+            field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
 
     Raises:
-        InvalidURL: a seed is no web address.
+        InvalidURL: a seed is not a web address.
         StorageError: the folder cannot be used, or its crawl has not ended and so cannot be refreshed.
     """
 
@@ -245,7 +246,7 @@ class Crawler:
         self._plugins.go_on(load_state("plugins", {}))
         if not self.seeds and self._plugins.source is None:
             raise StorageError(
-                f"{self.folder} holds a crawl that cannot go on without its source", hint="give it again"
+                f"{self.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
         judge_again(self._frontier, settings, self.policy, new)
         remember("seeds", self.seeds)

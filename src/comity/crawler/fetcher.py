@@ -14,7 +14,8 @@ from comity import urls
 from comity.crawler.checkpoint import Unreachable
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.ledger import Ledger
-from comity.crawler.limits import Memory, Quota
+from comity.crawler.limits import Quota
+from comity.crawler.memory import Memory
 from comity.crawler.pages import PageProcessor
 from comity.crawler.recrawl import GONE, MOVED, Refresh, conditions
 from comity.crawler.settings import CrawlSettings

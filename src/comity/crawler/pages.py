@@ -39,6 +39,11 @@ class LongWork:
     def __init__(self) -> None:
         self._line = asyncio.Lock()
 
+    async def turn(self) -> None:
+        """Until one piece of work that takes some time may begin: one at each turn of the loop."""
+        async with self._line:
+            await asyncio.sleep(0)
+
     def stretch(self) -> "Stretch":
         """A piece of work that begins now."""
         return Stretch(self._line)
@@ -63,6 +68,7 @@ class Stretch:
         self._began = perf_counter()
 
 
+LARGE = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
 FEW = 8  # links taken up between two looks at the time
 MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
 
@@ -204,6 +210,8 @@ class PageProcessor:
         Raises:
             PluginError: the expander failed; nothing of the page is taken up.
         """
+        if len(response.body) >= LARGE:  # answers of many hosts may come at the same moment
+            await self._long_work.turn()
         shown = response if rendered is None else rendered.shown(response)
         read = read_response(response) if rendered is None else rendered.read(response)
         meta = read_meta(response, read, agent=self._agent)

@@ -150,13 +150,13 @@ def _home(kind: PluginKind) -> str:
 def _list(given: Sequence[Any]) -> Sequence[Any]:
     """What can be gone through more than once."""
     if isinstance(given, str | bytes | Mapping):
-        raise TypeError(f"it gave {type(given).__name__} where several are wanted")
+        raise TypeError(f"it returned one {type(given).__name__} instead of an iterable")
     return given if isinstance(given, Sequence) else list(given)
 
 
 def _text(url: object) -> str:
     if not isinstance(url, str):
-        raise TypeError(f"it named {url!r:.200}, which is no URL but {type(url).__name__}")
+        raise TypeError(f"it returned {url!r:.200}, which is a {type(url).__name__} and not a URL")
     return url
 
 

@@ -191,21 +191,30 @@ def page(
     return record
 
 
-def complete(record: dict[str, Any], response: Response) -> None:
-    """Add the body to a page's record, and null for what it does not have: the keys are always the same."""
-    add_body(record, response)
+def complete(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
+    """Add the body to a page's record, and null for what it does not have: the keys are always the same.
+
+    Args:
+        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
+    """
+    add_body(record, response, in_utf8=in_utf8)
     for name in ("encoding", "body", "body_base64"):
         record.setdefault(name, None)
 
 
-def add_body(record: dict[str, Any], response: Response) -> None:
-    """Complete the record of a page by its body. That is done when it is written: a text takes much memory."""
+def add_body(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
+    """Complete the record of a page by its body. That is done when it is written: a text takes much memory.
+
+    Args:
+        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
+    """
     if "body" in record:  # that of a rendered page
         return
     if "encoding" in record or response.content_type.startswith(_TEXT):
         found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
         encoding = record["encoding"] = encodings.python_codec(found)
-        record["body"] = encodings.to_utf8(response.body, encoding).decode("utf-8", "replace")
+        text = encodings.to_utf8(response.body, encoding)
+        record["body"] = text if in_utf8 else text.decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
 

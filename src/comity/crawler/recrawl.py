@@ -110,9 +110,11 @@ def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps
     now: dict[str, int] = frontier.load_state(_FACT, {"number": 0, "last": 0})
     if begin:
         if frontier.load_state(ENDED) != FINISHED:
-            raise StorageError(f"the crawl in {folder} has not ended", hint="go on with it first, with --resume")
+            raise StorageError(f"the crawl in {folder} is not finished", hint="finish it first, with --resume")
         if frontier.load_state("stats", {}).get("pages") and not frontier.visits.any():
-            raise StorageError(f"{folder} says nothing of its pages to compare with", hint="crawl into another folder")
+            raise StorageError(
+                f"{folder} has no information about its pages to compare with", hint="crawl into another folder"
+            )
 
         def save(last: int) -> dict[str, Any]:
             now.update(number=now["number"] + 1, last=last)
@@ -127,7 +129,5 @@ def check_begun(folder: Path, wanted: str) -> None:
     frontier = folder / "frontier.sqlite"
     if not has_begun(frontier):
         if frontier.exists():
-            raise StorageError(
-                f"{folder} holds no crawl yet: it was stopped before it began", hint="give its URLs to start it"
-            )
-        raise StorageError(f"{folder} holds no crawl to {wanted}", hint="give the URLs to start one from")
+            raise StorageError(f"the crawl in {folder} was stopped before it started", hint="give its URLs to start it")
+        raise StorageError(f"there is no crawl in {folder} to {wanted}", hint="give the URLs to start one from")

@@ -55,6 +55,7 @@ class Hosts:
         self._hosts: dict[str, Host] = {}
         self._heap: list[tuple[float, int, Host]] = []
         self._order = 0
+        self._looked = 0.0  # when it was last looked who is ready
 
     def of(self, name: str) -> Host:
         host = self._hosts.get(name)
@@ -66,14 +67,19 @@ class Hosts:
         return list(self._hosts.values())
 
     def push(self, host: Host, ready_at: float) -> None:
-        """Have a host come up at a time; does nothing where it is due to come up already."""
+        """Have a host come up at a time; does nothing where it is due to come up already.
+
+        One that might have had its turn before comes after those that are ready: else all URLs of one host would be
+        fetched at once, each over a connection of its own, and then those of the next.
+        """
         if not host.in_heap:
             host.in_heap = True
             self._order += 1  # among equals, first come first served
-            heapq.heappush(self._heap, (ready_at, self._order, host))
+            heapq.heappush(self._heap, (max(ready_at, self._looked), self._order, host))
 
     def pop_ready(self, now: float) -> Host | None:
         """The host that has been ready longest, if any is."""
+        self._looked = now
         if self._heap and self._heap[0][0] <= now:
             host = heapq.heappop(self._heap)[2]
             host.in_heap = False

@@ -174,7 +174,7 @@ def check(by: object, include: Sequence[str], exclude: Sequence[str]) -> None:
         for pattern in patterns:
             if not isinstance(pattern, str) or not pattern.startswith(("/", "*", "http://", "https://")):
                 raise InvalidSetting(
-                    f"{name}: {pattern!r} is no pattern: one begins with /, with * or, for whole URLs, with http"
+                    f"{name}: {pattern!r} is not a pattern: write /, * or, for whole URLs, http at its start"
                 )
 
 

@@ -173,17 +173,17 @@ def crawl(
 ) -> "Crawl":
     """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
 
-    A crawl that is left before its end stops; with a folder it can be gone on with. The crawl waits for a program that
+    A crawl that is left before it ends stops; with a folder it can be continued. The crawl waits for a program that
     is slower than the site.
 
     Args:
-        seeds: one URL or several; none to go on with the crawl in `folder`.
+        seeds: one URL or several; none to continue the crawl in `folder`.
         max_pages, max_depth: limits, instead of those in `settings`.
         folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
             not handed out again.
         refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
-        settings: everything else: scope, traps, concurrency; a crawl that goes on keeps what it was begun with, but for
-            what is given now (see Crawler).
+        settings: everything else: scope, traps, concurrency; a resumed crawl keeps its earlier settings, except
+            those given now (see Crawler).
 
     Raises:
         InvalidURL, InvalidSetting: at once.
@@ -195,13 +195,13 @@ def crawl(
     check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
     start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
     if not start and folder is None:
-        raise InvalidSetting("seeds: no URL given to start from, and no folder of a crawl to go on with")
+        raise InvalidSetting("seeds: give a start URL, or the folder of a crawl to continue")
     changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
     given = settings if isinstance(settings, Mapping) else checkpoint.stated_settings(settings)
     given = {**given, **{name: value for name, value in changes.items() if value is not None}}
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
-        raise InvalidSetting("refresh: there is nothing to compare with without the folder of a crawl")
+        raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
     told = _Told()
     place = Path(folder) if folder is not None else None
     return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))

@@ -134,7 +134,7 @@ class Calendars:
             self._unsaved[f"calendar {key}"] = True
         if -PAST <= away <= FUTURE:
             return None
-        return f"it is one of the dates of {key}, which go on without end"
+        return f"it is one of an endless series of dates at {key}"
 
     def save_state(self) -> dict[str, Any]:
         state, self._unsaved = self._unsaved, {}

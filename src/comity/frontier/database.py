@@ -1,6 +1,6 @@
 """The frontier's SQLite file: its tables, how it is opened, who may write, what its errors mean in words.
 
-Also the questions that both the crawl and those who look on ask, and the view for the latter.
+Also the queries that both the crawl and monitoring use, and the read-only view for monitoring.
 """
 
 import json
@@ -148,7 +148,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         return
     if version or db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
         raise StorageError(
-            f"{path} was made by another version of comity or another kind of machine",
+            f"{path} was created by another version of comity or on an incompatible machine",
             hint="go on with that one, or start anew in another folder",
         )
 
@@ -168,7 +168,8 @@ def explained(path: Path) -> Iterator[None]:
             raise no_room(path) from error
         if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
             raise StorageError(
-                f"no room left for {path}, or its disk fails ({text})", hint="see to it, then run again with --resume"
+                f"no room left for {path}, or its disk is failing ({text})",
+                hint="fix that, then continue with --resume",
             ) from error
         if "unable to open" in text and (lack := no_descriptor(path)) is not None:
             raise lack from error
@@ -292,7 +293,7 @@ class View:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.exists():
-            raise InputError(f"{path.parent} holds no crawl", hint="name the folder given to comity crawl -o")
+            raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
         with explained(path):
             self._db = open_for_reading(path)
             try:
@@ -353,6 +354,6 @@ class View:
         return None
 
     def waiting(self, host: str, most: int) -> list[Entry]:
-        """The next URLs of a host, in the order they have their turn."""
+        """The next URLs of a host, in the order they will be fetched."""
         with explained(self._path):
             return waiting(self._db, host, most)

@@ -75,7 +75,7 @@ def disk_error(error: OSError, path: Path) -> StorageError:
 
 
 def no_room(path: Path) -> StorageError:
-    return StorageError(f"no room left for {path}", hint="free some, then run again with --resume")
+    return StorageError(f"no room left for {path}", hint="free some space, then continue with --resume")
 
 
 def no_descriptor(path: Path) -> StorageError | None:
@@ -123,7 +123,7 @@ class AppendedFile:
                 if self.length < committed:
                     raise StorageError(
                         f"{path} has {self.length} bytes, {committed} were written",
-                        hint="it was changed from outside: start anew in another folder",
+                        hint="another program changed it; start a new crawl in another folder",
                     )
                 if self.length > committed:
                     self._file.truncate(committed)

@@ -21,7 +21,7 @@ from comity.frontier import database
 from comity.frontier.database import explained
 from comity.frontier.values import Batch, EntryKind, State, Visit
 
-_SCOPE: Final = 0  # why a row stands aside; its state is that in which it waited
+_SCOPE: Final = 0  # why a row is set aside; its state is that in which it waited
 _POLICY: Final = 1  # its state is the one it was counted in when it was settled
 _CHUNK: Final = 1000
 _COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
@@ -58,7 +58,7 @@ def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None
 
 
 def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
-    """Another policy is in force: what stands aside because of the old one waits again, and what was put off too."""
+    """Another policy is in force: URLs that the old one set aside are queued again, and so are postponed ones."""
     counts: Counter[int] = Counter()
     for host, state, number in db.execute(
         "SELECT host, state, count(*) FROM aside WHERE why = ? GROUP BY host, state", (_POLICY,)
@@ -77,7 +77,7 @@ def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Jud
 
 
 def judge_scope(db: sqlite3.Connection, inside: Inside, tally: Counter[tuple[int, int]]) -> Judged:
-    """Another scope is in force: what waits outside of it stands aside, and what it covers now waits again."""
+    """Another scope is in force: queued URLs outside of it are set aside, and URLs within it are queued again."""
     back = _move(db, "aside", "waiting", f"{_COLUMNS}", f"why = {_SCOPE}", inside, tally)
     left = _move(db, "waiting", "aside", f"{_COLUMNS}, {_SCOPE}", "true", lambda *url: not inside(*url), tally)
     return Judged(left=left, back=back)

@@ -130,7 +130,7 @@ def merge_runs(runs: Sequence[Run]) -> Iterator[array[int]]:
 
 
 def _damaged(path: Path) -> StorageError:
-    return StorageError(f"{path} is damaged", hint="it was changed from outside: start anew in another folder")
+    return StorageError(f"{path} is damaged", hint="another program changed it; start a new crawl in another folder")
 
 
 MOST_FRESH = 1 << 18  # fingerprints in memory: about 25 MB

@@ -24,7 +24,7 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A URL that waits for its turn. `id` names it for good: no later URL of the crawl gets the same."""
+    """A URL in the queue. `id` is permanent: no later URL of the crawl gets the same."""
 
     id: int
     url: str
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page as it was found when it was asked for last. Times are Unix time in seconds.
+    """A page as it was found when it was last requested. Times are Unix time in seconds.
 
     Attributes:
         digest: SHA-256 of its body in hex; None where the URL has given no page yet.

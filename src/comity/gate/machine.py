@@ -316,7 +316,7 @@ class Gate:
     # State
 
     def pause(self, host: str, now: float) -> Pause:
-        """How long a host is left alone and why, as far as is known now; for those who look on."""
+        """How long a host is left alone and why, as far as is known now; for monitoring."""
         return self.throttles.pause(self.pace_of(host) or host, now)
 
     def sweep(self, now: float) -> None:

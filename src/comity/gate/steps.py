@@ -22,7 +22,7 @@ class Resolve:
 
 @dataclass(frozen=True, slots=True)
 class FetchRobots:
-    """Fetch this robots.txt now, then call `Gate.robots_arrived`. Nobody else is told to meanwhile.
+    """Fetch this robots.txt now, then call `Gate.robots_arrived`. No other caller gets this step until then.
 
     Attributes:
         cached: the copy at hand, whose `validators` spare its transfer if it is still current (then report
@@ -50,7 +50,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The site receives no visits before `until` (Visit-time): nothing a caller should stand and wait for."""
+    """The site accepts no visits before `until` (Visit-time); callers should not wait for it."""
 
     until: float
     key: str
@@ -133,7 +133,7 @@ def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
         f"{url} had no turn within {_lasting(waited)}: other requests wait for its host too",
         url=url,
         seconds=max(seconds, 0.0),
-        hint="try again later, ask for less at once, or raise max_wait",
+        hint="try again later, send fewer requests at once, or raise max_wait",
     )
 
 

@@ -26,7 +26,7 @@ SMOOTHING: Final = 0.3  # weight of the newest response time
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """How one host is treated now, for those who look on.
+    """How one host is treated now, for monitoring.
 
     Attributes:
         until: when it may be asked next, as far as is known; long past where it may be asked at once.
@@ -205,7 +205,7 @@ class Throttles:
         return self._others_from if throttle is None else throttle.next_start
 
     def pause(self, key: str, now: float) -> Pause:
-        """How long a host is left alone and why, as far as is known now; for those who look on."""
+        """How long a host is left alone and why, as far as is known now; for monitoring."""
         throttle = self.all.get(key)
         return Pause(interval=self._policy.min_interval) if throttle is None else throttle.pause(now)
 

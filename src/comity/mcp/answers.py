@@ -30,7 +30,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "BadStatus": ("The server answered, but not with a page.", "See the status; 404 and 410 will stay."),
     "UnsupportedContent": (
-        "What came is neither HTML nor Markdown nor plain text.",
+        "The response is neither HTML nor Markdown nor plain text.",
         "It cannot be read with this tool.",
     ),
     "NoCandidate": ("Nothing that may be fetched answered.", "Use strategy 'prefer' or 'disabled'."),

@@ -224,7 +224,7 @@ async def _stated_by_page(service: Service, url: str, read: list[dict[str, Any]]
     try:
         retrieved = await retrieve(service.client, url, strategy="disabled")
     except ComityError as error:
-        why = "not a page" if isinstance(error, UnsupportedContent | UnwantedType) else "not to be had"
+        why = "not a page" if isinstance(error, UnsupportedContent | UnwantedType) else "not available"
         read.append({"source": "page and its headers", "status": getattr(error, "status", None), "problem": why})
         return None
     read.append({"source": "page and its headers", "status": 200})
@@ -235,7 +235,7 @@ async def _stated_by_tdmrep(service: Service, url: str, read: list[dict[str, Any
     try:
         response: Response = await service.client.get(urls.origin(url) + TDMREP)
     except ComityError:
-        read.append({"source": "tdmrep.json", "status": None, "problem": "not to be had"})
+        read.append({"source": "tdmrep.json", "status": None, "problem": "not available"})
         return Usage()
     read.append({"source": "tdmrep.json", "status": response.status})
     return from_tdmrep(parse_tdmrep(response.body), url) if response.ok else Usage()

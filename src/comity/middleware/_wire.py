@@ -24,7 +24,7 @@ def settled(url: str, sent: Callable[[str], str]) -> str:
         if form == found:
             return found
         found = urls.normalise(form)
-    raise FetchError(f"{url} is sent as {form}, which cannot be decided about", url=url)
+    raise FetchError(f"the library would send {url} as {form}, which cannot be checked against robots.txt", url=url)
 
 
 def without_empty_query(url: str) -> str:

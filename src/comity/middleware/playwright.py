@@ -51,7 +51,7 @@ class _Redirects:
         self.headers = {**request.headers, "user-agent": agent}
         self.url = self._start = without_empty_query(urls.normalise(request.url))  # as `route.fetch` sends it
         if request.resource_type == "eventsource":
-            raise comity.FetchError(f"{self.url} is a stream without an end: it cannot be routed", url=self.url)
+            raise comity.FetchError(f"{self.url} is an endless stream and cannot be routed", url=self.url)
         self.arrived = request.method in ("GET", "HEAD")
         self.document = request.is_navigation_request()
         self._shown = request.resource_type in SHOWN
@@ -76,7 +76,9 @@ class _Redirects:
         if target is None or self._hops > MOST_REDIRECTS:
             raise comity.TooManyRedirects(f"{self.url} redirects to {location!r}: not followed", url=self.url)
         if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
-            raise comity.FetchError(f"{self.url} wants a request with a body repeated at {target}", url=self.url)
+            raise comity.FetchError(
+                f"{self.url} redirects a request with a body to {target}, which is not supported", url=self.url
+            )
         if not self.document and not self._shown and urls.origin(target) != urls.origin(self._start):
             raise comity.FetchError(f"{target} is another site's: scripts may not read it", url=target)
         self.url = without_empty_query(target)

@@ -85,7 +85,7 @@ class Background:
                 "open a client in each process"
             )
         if threading.current_thread() is self._thread:
-            raise RuntimeError("the client is called by what it is running itself, which would wait for itself")
+            raise RuntimeError("the client was called from its own callback, which would deadlock")
         if self._closing:
             raise RuntimeError(CLOSED)
 

@@ -239,7 +239,7 @@ class Stream(Head):
         while (part := self._background.run(following())) is not None:
             yield part
             if self._left:
-                raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
+                raise RuntimeError(f"the response from {self.url} is closed; read a stream inside its `with` block")
 
     async def _end(self) -> None:
         if self._parts is not None:

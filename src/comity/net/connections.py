@@ -127,7 +127,7 @@ class Connections(aiohttp.TCPConnector):
         refusal = self._guard.refusal(address[0], urls.host(attempt.url) if self._guard.has_names else "")
         if refusal is not None:
             attempt.refusal = refusal
-            raise OSError(f"{address[0]} is not to be connected to: {refusal}")
+            raise OSError(f"connections to {address[0]} are blocked: {refusal}")
         self._release_reserved(attempt)
         attempt.plain = attempt.plain or family == socket.AF_INET
         try:
@@ -171,7 +171,7 @@ class Connections(aiohttp.TCPConnector):
                     f"no connection for {attempt.url}: {shortage.strerror}",
                     url=attempt.url,
                     seconds=LONGEST_PAUSE,
-                    hint="raise this process's limit on open files (ulimit -n), or ask for less at once (connections)",
+                    hint="raise this process's limit on open files (ulimit -n), or lower the setting connections",
                 )
             with paused():
                 await asyncio.sleep(pause)

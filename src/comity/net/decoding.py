@@ -1,10 +1,19 @@
-"""Content codings undone within bounds: a body may not grow without limit, whatever it was compressed to (bombs)."""
+"""Content codings undone within bounds: a body may not grow without limit, whatever it was compressed to (bombs).
+
+ISA-L inflates where it is installed (extra `speed`), in half the time; zlib elsewhere.
+"""
 
 import zlib
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from comity.errors import FetchError, TooLarge, UnwantedType
+
+_inflating: Any
+try:
+    from isal import isal_zlib as _inflating
+except ImportError:  # not installed, or none for this processor
+    _inflating = zlib
 
 ACCEPTED: Final = "gzip, deflate"
 _CODINGS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
@@ -33,7 +42,7 @@ def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder |
     if not found:
         return None
     if len(found) > 1 or found[0] in _OTHERS:
-        raise UnwantedType(f"{url} is encoded as {', '.join(named)!r:.60}, which was not asked for", url=url)
+        raise UnwantedType(f"{url} has the content coding {', '.join(named)!r:.60}, which was not requested", url=url)
     return Decoder(found[0], url, max_ratio)
 
 
@@ -43,7 +52,7 @@ class Decoder:
     def __init__(self, coding: str, url: str, max_ratio: float) -> None:
         self._gzip = coding != "deflate"
         # Some servers leave out deflate's zlib header: the first two octets say whether it is there (RFC 1950, 2.2).
-        self._inflater = zlib.decompressobj(_CODINGS[coding]) if self._gzip else None
+        self._inflater = _inflating.decompressobj(_CODINGS[coding]) if self._gzip else None
         self._held = b""  # octets that say nothing yet
         self._url = url
         self._max_ratio = max_ratio
@@ -63,7 +72,9 @@ class Decoder:
             if len(data) < 2:
                 self._held = data
                 return b""
-            self._inflater = zlib.decompressobj(15 if data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0 else -15)
+            self._inflater = _inflating.decompressobj(
+                15 if data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0 else -15
+            )
         parts = []
         waiting = False  # decoded bytes that zlib holds back, though it has taken all data
         while (data or waiting) and room >= 0:
@@ -73,11 +84,11 @@ class Decoder:
                     break
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
-                self._inflater = zlib.decompressobj(31)
+                self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
             try:
                 part = self._inflater.decompress(data, most)
-            except zlib.error as error:
+            except _inflating.error as error:
                 raise FetchError(f"the body of {self._url} is damaged: {error}", url=self._url) from None
             data = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
             waiting = len(part) == most and not self._inflater.eof
@@ -87,7 +98,7 @@ class Decoder:
                 raise TooLarge(
                     f"the body of {self._url} expands to more than {self._max_ratio:g} times what was sent",
                     url=self._url,
-                    hint="raise max_ratio if that is right",
+                    hint="raise max_ratio if that is expected",
                 )
             parts.append(part)
         return b"".join(parts)

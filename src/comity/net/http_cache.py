@@ -327,5 +327,5 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
 
 def _status(value: Any) -> int:
     if not isinstance(value, int) or not 100 <= value <= 599:
-        raise ValueError(f"{value!r:.20} is no HTTP status")
+        raise ValueError(f"{value!r:.20} is not an HTTP status")
     return value

@@ -10,16 +10,20 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from comity.errors import FetchError
 from comity.net.deadlines import paused
 
+if TYPE_CHECKING:
+    from aiodns import DNSResolver
+
 LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
+SLOW: Final = 0.5  # seconds after which a question that takes no thread no longer keeps others from being asked
 FOUND_LIFE: Final = 300.0  # seconds that addresses are kept where their TTL is not known
+LONGEST_LIFE: Final = 86_400.0  # seconds that addresses are kept at most, whatever their TTL
 MISSING_LIFE: Final = 30.0  # seconds that a name is known not to exist
 FAILED_LIFE: Final = 0.5  # any other failure: who tries again after the least back-off asks anew
 MOST_KEPT: Final = 10_000
@@ -104,15 +108,18 @@ class Names(AbstractResolver):
             lookup.task.cancel()
             lookup.begun.set()
         if self._dns is not None:
-            await self._dns.close()
+            self._dns.cancel()
 
     async def _looked_up(self, host: str, lookup: _Lookup) -> tuple[str, ...]:
         kept: tuple[str, ...] | OSError
         loop = asyncio.get_running_loop()
         try:
-            async with self._free:
-                lookup.begun.set()
-                kept, life = await (_by_system(host) if self._dns is None else _by_server(self._dns, host))
+            if self._dns is None:
+                async with self._free:
+                    lookup.begun.set()
+                    kept, life = await _by_system(host)
+            else:
+                kept, life = await self._asked_of(self._dns, host, lookup)
         except OSError as error:
             kept, life = error, MISSING_LIFE if _is_missing(error) else FAILED_LIFE
         finally:
@@ -125,6 +132,18 @@ class Names(AbstractResolver):
         if isinstance(kept, OSError):
             raise kept
         return kept
+
+    async def _asked_of(self, dns: "DNSResolver", host: str, lookup: _Lookup) -> Found:
+        """Ask a name server. It takes no thread, so what is not answered soon holds its place no longer."""
+        async with self._free:
+            lookup.begun.set()
+            answer = asyncio.ensure_future(_by_server(dns, host))
+            try:
+                await asyncio.wait((answer,), timeout=SLOW)
+            except BaseException:
+                answer.cancel()
+                raise
+        return await answer
 
 
 async def _by_system(host: str) -> Found:
@@ -181,26 +200,39 @@ def _getaddrinfo(host: str) -> tuple[str, ...]:
     return tuple(addresses)
 
 
-async def _by_server(dns: AbstractResolver, host: str) -> Found:
+async def _by_server(dns: "DNSResolver", host: str) -> Found:
+    """By the name servers given, which also say how long an answer holds: the least of its records' times to live."""
+    from aiodns.error import DNSError
+
     try:
-        found = await dns.resolve(host, 0, socket.AF_UNSPEC)
+        found = await dns.getaddrinfo(host, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except UnicodeError:
         raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
-    return tuple(dict.fromkeys(each["host"] for each in found)), FOUND_LIFE
+    except DNSError as error:
+        code, words = error.args[0], str(error.args[-1])
+        raise socket.gaierror(socket.EAI_NONAME if code in _ARES_MISSING else socket.EAI_AGAIN, words) from None
+    addresses = dict.fromkeys(_spelt(node.addr) for node in found.nodes)
+    if not addresses:
+        raise socket.gaierror(socket.EAI_NONAME, "no address")
+    life = min(record.ttl for record in (*found.nodes, *found.cnames))
+    return tuple(addresses), float(min(max(life, 0), LONGEST_LIFE))
 
 
-def _from_nameservers(nameservers: tuple[str, ...]) -> AbstractResolver:
+def _spelt(address: tuple[Any, ...]) -> str:
+    text = address[0].decode("ascii") if isinstance(address[0], bytes) else str(address[0])
+    return f"{text}%{address[3]}" if len(address) == 4 and address[3] else text  # of a link, with its interface
+
+
+def _from_nameservers(nameservers: tuple[str, ...]) -> "DNSResolver":
     try:
-        return aiohttp.AsyncResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
-    except (ImportError, RuntimeError):
+        from aiodns import DNSResolver
+    except ImportError:
         raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
+    return DNSResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
 
 
 def _is_missing(error: OSError) -> bool:
-    if isinstance(error, socket.gaierror):
-        return error.errno in _MISSING
-    cause = error.__cause__
-    return cause is not None and cause.args[:1] in ((code,) for code in _ARES_MISSING)
+    return isinstance(error, socket.gaierror) and error.errno in _MISSING
 
 
 def _again(error: OSError) -> OSError:

@@ -73,7 +73,7 @@ class Head:
         if self.status >= 400:
             reason = f" {self.reason}" if self.reason.isprintable() and self.reason else ""
             raise BadStatus(
-                f"{self.url} answered with HTTP status {self.status}{reason:.60}", url=self.url, status=self.status
+                f"{self.url} returned HTTP status {self.status}{reason:.60}", url=self.url, status=self.status
             )
         return self
 

@@ -35,7 +35,7 @@ class ConnectionGone(FetchError):
 
 
 class Room(Protocol):
-    """Who keeps the books of memory for a body that arrives."""
+    """Counts the memory that a body takes while it arrives."""
 
     def took(self, octets: int) -> bool:
         """So many more octets have come; whether more may be read at once."""
@@ -144,7 +144,7 @@ class OpenAnswer:
         """
         self._check_open()
         if self._taken:
-            raise RuntimeError(f"the body of {self.url} can be read once, and was: keep the parts")
+            raise RuntimeError(f"the body of {self.url} has been read already and can be read only once")
         self._taken = True
         decoder = None
         if self.status not in (204, 304):
@@ -180,7 +180,7 @@ class OpenAnswer:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise RuntimeError(f"the answer from {self.url} is closed: read a stream inside its `with` block")
+            raise RuntimeError(f"the response from {self.url} is closed; read a stream inside its `with` block")
 
 
 class Transport:
@@ -265,7 +265,7 @@ def exact(url: str) -> URL:
     # The query goes with the path: yarl would leave out one that is empty.
     found = URL.build(scheme=scheme, authority=authority, path=url[root:], encoded=True)
     if str(found) != url or found.raw_path_qs != url[root:] or not _TARGET.fullmatch(url, root):
-        raise FetchError(f"{url!a} is not in the form that is sent: nobody decided about it", url=url)
+        raise FetchError(f"{url!a} is not in normal form, so it was not checked against robots.txt", url=url)
     return found
 
 

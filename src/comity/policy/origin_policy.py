@@ -40,9 +40,9 @@ class OriginPolicy:
 
     def __init__(self, policy: Policy, result: RobotsResult | None) -> None:
         if not isinstance(policy, Policy):
-            raise TypeError(f"policy: a Policy is expected, not {type(policy).__name__}")
+            raise TypeError(f"policy: expected a Policy, not {type(policy).__name__}")
         if result is None and policy.mode != "ignore":
-            raise InvalidSetting("result: without what came of asking for robots.txt only mode ignore can decide")
+            raise InvalidSetting("result: required unless the mode is ignore")
         self._policy = policy
         self._asked_as = policy.asked_as
         self._source = _source(result)
@@ -133,7 +133,7 @@ class OriginPolicy:
                 blocked, why, recommended = True, self._refused, False
             why += self._note
         if blocked and policy.mode == "report_only":
-            why += "; nothing is blocked, for the mode is report_only"
+            why += "; not blocked, because the mode is report_only"
         return Decision(
             url,
             policy.agent,
@@ -163,7 +163,7 @@ class OriginPolicy:
         policy = self._policy
         if result.unreachable_since is not None:
             day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
-            self._note = f" (by the last good copy: {result.url} has been unreachable since {day} UTC)"
+            self._note = f" (from the last good copy: {result.url} has been unreachable since {day} UTC)"
         self._robots = robots
         self._asterisks = robots.body.count(b"*")
         asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
@@ -205,7 +205,7 @@ class OriginPolicy:
         return (
             "unknown_unreachable",
             policy.on_unreachable == "disallow",
-            f"{result.url} could not be reached ({reason}); until it can, the policy says {policy.on_unreachable}",
+            f"{result.url} could not be reached ({reason}), so the policy says {policy.on_unreachable}",
         )
 
     def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:

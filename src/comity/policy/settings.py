@@ -84,13 +84,13 @@ def _network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Settings that decide what we may do; every field has the default that RFC 9309 and good manners ask for.
+    """Settings that decide what may be fetched, and how fast; every default follows RFC 9309 and polite practice.
 
     Attributes:
-        agent: the User-Agent header we send, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched
+        agent: the User-Agent header to send, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched
             against its product token (RFC 9309, 2.2.1): what stands before `/` or white space, or the name in
             `Mozilla/5.0 (compatible; NAME/...)`.
-        product_token: the token, where `agent` has it in another place; it must occur there (RFC 9309, 2.2.1). None:
+        product_token: the product token, if `agent` has it elsewhere; it must occur there (RFC 9309, 2.2.1). None:
             read it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
@@ -101,7 +101,7 @@ class Policy:
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
         cache_life: seconds a robots.txt is kept, None for HTTP freshness capped at 24 hours (RFC 9309, 2.4), or
             `math.inf` for the life of the client.
-        failure_life: seconds an unreachable robots.txt is remembered before it is asked for again.
+        failure_life: seconds an unreachable robots.txt is remembered before it is requested again.
         stale_life: seconds that the last good copy stands in for a robots.txt that has become unreachable, counted
             from the first failure; None for as long as it stays so (RFC 9309, 2.4).
         unreachable_life: seconds after which a robots.txt that stayed unreachable counts as unavailable (RFC 9309,
@@ -111,12 +111,12 @@ class Policy:
             Content-Type names.
         url_charset: the character set that our URLs are percent-encoded in; a `declared` body is converted to it.
         robots_fetch_counts: whether the request for robots.txt takes part in the pacing of its host.
-        min_interval: seconds between two requests to one host; a larger wish of the site wins.
-        honour: the site's wishes that count: `crawl-delay`, `request-rate`, `visit-time`.
+        min_interval: seconds between two requests to one host; a longer delay that the site asks for wins.
+        honour: which of the site's requests are followed: `crawl-delay`, `request-rate`, `visit-time`.
         max_crawl_delay: seconds; a site that asks for more is refused rather than ignored. None for no cap.
         pace_by: what shares one pace: a `host`, a registrable `domain` (Public Suffix List), or an IP `address`.
         adaptive: the interval is at least this many times the site's response time, so that a slow site is left
-            alone for longer; 0 for no such wish.
+            alone for longer; 0 turns this off.
         backoff: seconds that a host is left alone after 429, 5xx or no answer; doubled each time until it answers
             well again, halved each time it does; 0 for none.
         max_backoff: seconds; the longest that `backoff` may grow to.
@@ -206,14 +206,14 @@ def _names(agent: str, token: str | None) -> None:
     if token is None:
         if not product_token(agent):
             raise InvalidSetting(
-                f"agent: {agent!r} has no product token that is ours",
+                f"agent: {agent!r} has no product token of its own",
                 hint="write 'MyBot/1.0 (+URL)' or 'Mozilla/5.0 (compatible; MyBot/1.0; +URL)', or set product_token",
             )
         return
     if re.fullmatch(TOKEN, token) is None:
-        raise InvalidSetting(f"product_token: {token!r} is no name such as MyBot: letters, digits, '-' and '_'")
+        raise InvalidSetting(f"product_token: {token!r} is not a name such as MyBot: letters, digits, '-' and '_'")
     if token.lower() not in agent.lower():
         raise InvalidSetting(
-            f"product_token: {token!r} does not occur in the agent {agent!r}, as RFC 9309, 2.2.1 asks",
+            f"product_token: {token!r} must occur in the agent {agent!r} (RFC 9309, 2.2.1)",
             hint="sites look for it there: write it into agent too",
         )

@@ -35,7 +35,7 @@ _KEPT: WeakKeyDictionary[AsyncClient, _Kept] = WeakKeyDictionary()
 
 
 async def llms_txt(client: AsyncClient, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
-    """The llms.txt of an origin, None where there is none to be had, and the evidence.
+    """The llms.txt of an origin, None if there is none, and the evidence.
 
     It is kept for the life of the client within HTTP freshness, at most a day; what a fetcher brings is not kept.
     """

@@ -130,7 +130,7 @@ async def chosen(
             f"the chooser answered {_short(answer)}", url=url, hint="None, or a URL and a mapping of headers"
         ) from None
     if not isinstance(wanted, str) or not urls.is_http(wanted):
-        raise PartFailed(f"the chooser chose {_short(wanted)}, which is no http or https URL", url=url)
+        raise PartFailed(f"the chooser chose {_short(wanted)}, which is not an http or https URL", url=url)
     sent: dict[str, str] = {}
     refused: list[str] = []
     for name, value in pairs:
@@ -190,7 +190,7 @@ def _checked_answer(answer: Any, url: str) -> Fetched:
             f"the fetcher answered status {_short(status)} and a body of type {type(body).__name__}", url=url
         )
     if not isinstance(final, str) or not urls.is_http(final):
-        raise PartFailed(f"the fetcher says that {_short(final)} answered, which is no http or https URL", url=url)
+        raise PartFailed(f"the fetcher says that {_short(final)} answered, which is not an http or https URL", url=url)
     return Fetched(urls.normalise(final), status, headers, body, (), {}, time.time())
 
 

@@ -192,7 +192,7 @@ class _Retrieval:
             raise own
         tried = "; ".join(f"{each.url}: {each.why}" for each in self.considered[:5])
         raise NoCandidate(
-            f"nothing can be had in place of {self.url}: {tried or 'its site offers nothing'}",
+            f"no alternative to {self.url} could be fetched: {tried or 'the site offers none'}",
             url=self.url,
             considered=tuple(self.considered),
             hint="strategy 'prefer' falls back on the page itself",
@@ -304,7 +304,7 @@ def _usable(answer: Fetched, why: Why) -> Form:
     """
     url = answer.url
     if not 200 <= answer.status < 300:
-        raise BadStatus(f"{url} answered with HTTP status {answer.status}", url=url, status=answer.status)
+        raise BadStatus(f"{url} returned HTTP status {answer.status}", url=url, status=answer.status)
     media_type = answer.content_type
     kind = _KINDS.get(media_type)
     if kind is None and not media_type and _looks_like_html(answer.body):

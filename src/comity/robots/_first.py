@@ -104,6 +104,46 @@ def chosen(
     text: cython.p_const_char = body
     entries: cython.const[cython.ulonglong][:] = index
     total: cython.Py_ssize_t = len(index)
+    room: cython.p_uint = cython.cast(cython.p_uint, malloc(8 * total + 8))
+    groups: cython.Py_ssize_t = 0
+    count: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    one: bytes = names[0]
+    other: bytes = names[1]
+    starts: list[int] = []
+    numbers = array("I")
+    if room == cython.NULL:
+        raise MemoryError
+    try:
+        count = choose_into(
+            text,
+            cython.address(entries[0]) if total else cython.NULL,
+            total,
+            letters,
+            one,
+            len(one),
+            other,
+            len(other),
+            room,
+            room + total,
+            cython.address(groups),
+        )
+        for i in range(groups):
+            starts.append(room[total + i])  # noqa: PERF401 (a comprehension has no C variables)
+        if count:
+            numbers.frombytes(cython.cast(cython.p_char, room)[: 4 * count])
+    finally:
+        free(room)
+    return tuple(starts), numbers
+
+
+def choose_into(text, entries, total, letters, one, one_size, other, other_size, found, starts, groups):  # see the .pxd
+    """`chosen`, compiled: how many rules there are.
+
+    Args:
+        found, starts: room for `total` numbers each: of the rules, and where groups begin.
+        groups: set to the number of groups.
+    """
     number: cython.Py_ssize_t
     entry: cython.ulonglong
     kind: cython.int
@@ -115,47 +155,39 @@ def chosen(
     size: cython.Py_ssize_t
     group: cython.Py_ssize_t = 0  # where it begins
     count: cython.Py_ssize_t = 0
-    starts: list[int] = []
-    found: cython.p_uint = cython.cast(cython.p_uint, malloc(4 * total + 4))
-    one: bytes = names[0]
-    other: bytes = names[1]
-    numbers = array("I")
-    if found == cython.NULL:
-        raise MemoryError
-    try:
-        for number in range(total):
-            entry = entries[number]
-            kind = cython.cast(cython.int, entry & 0xFF)
-            if kind == 1:
-                start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
-                size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
-                if after_rule:
-                    ours = everybodys = after_rule = False
-                    group = number
-                if _is_star(start, size, letters):
-                    if not everybodys and not ours and not named:
-                        starts.append(group)
-                    everybodys = True
-                elif not ours and _is_ours(start, size, letters, one, other):
-                    if not named:  # what was found for everybody does not count
-                        starts.clear()
-                        count = 0
-                    ours = named = True
-                    starts.append(group)
-            elif kind <= 3:
-                after_rule = True
-                if ours or (everybodys and not named):
-                    found[count] = number
-                    count += 1
-        if count:
-            numbers.frombytes(cython.cast(cython.p_char, found)[: 4 * count])
-    finally:
-        free(found)
-    return tuple(starts), numbers
+    groups[0] = 0
+    for number in range(total):
+        entry = entries[number]
+        kind = cython.cast(cython.int, entry & 0xFF)
+        if kind == 1:
+            start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
+            size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
+            if after_rule:
+                ours = everybodys = after_rule = False
+                group = number
+            if _is_star(start, size, letters):
+                if not everybodys and not ours and not named:
+                    starts[groups[0]] = group
+                    groups[0] += 1
+                everybodys = True
+            elif not ours and is_called(start, size, letters, one, one_size, other, other_size):
+                if not named:  # what was found for everybody does not count
+                    groups[0] = 0
+                    count = 0
+                ours = named = True
+                starts[groups[0]] = group
+                groups[0] += 1
+        elif kind <= 3:
+            after_rule = True
+            if ours or (everybodys and not named):
+                found[count] = number
+                count += 1
+    return count
 
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _is_star(value: cython.p_const_char, size: cython.Py_ssize_t, letters: cython.bint) -> cython.bint:
     return size > 0 and value[0] == 42 and (size == 1 or (letters and _is_blank(value[1])))
@@ -166,8 +198,13 @@ def _is_star(value: cython.p_const_char, size: cython.Py_ssize_t, letters: cytho
 def _is_ours(
     value: cython.p_const_char, size: cython.Py_ssize_t, letters: cython.bint, one: bytes, other: bytes
 ) -> cython.bint:
+    return is_called(value, size, letters, one, len(one), other, len(other))
+
+
+def is_called(value, size, letters, one, one_size, other, other_size):  # types: see the .pxd
+    """Whether a `User-agent` value is one of an agent's two names, which are in lower case."""
     size = _letters(value, size) if letters else _token(value, size)
-    return _equals(value, size, one, len(one)) or _equals(value, size, other, len(other))
+    return _equals(value, size, one, one_size) or _equals(value, size, other, other_size)
 
 
 @cython.cfunc
@@ -242,18 +279,21 @@ def _directory_matches(
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _is_blank(char: cython.char) -> cython.bint:
     return char == 32 or (9 <= char <= 13)
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _lower(char: cython.char) -> cython.char:
     return char + 32 if 65 <= char <= 90 else char
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _letters(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """How many leading letters, `-` and `_` there are."""
@@ -268,6 +308,7 @@ def _letters(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ss
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _token(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """How many octets a value has without its version; see `token` in agents.py."""
@@ -290,6 +331,7 @@ def _token(text: cython.p_const_char, size: cython.Py_ssize_t) -> cython.Py_ssiz
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _equals(
     text: cython.p_const_char, size: cython.Py_ssize_t, name: cython.p_const_char, length: cython.Py_ssize_t
@@ -301,3 +343,43 @@ def _equals(
         if _lower(text[i]) != name[i]:
             return False
     return True
+
+
+def records_into(text, entries, total, kind, letters, one, one_size, other, other_size, found):  # types: see the .pxd
+    """Records of a kind that stand under `User-agent` lines meant for an agent: how many there are.
+
+    A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it. Unlike a
+    group's, a run of such lines ends at any record.
+
+    Args:
+        found: room for `total` numbers of records.
+    """
+    number: cython.Py_ssize_t
+    entry: cython.ulonglong
+    ours: cython.bint = False
+    everybodys: cython.bint = False
+    named: cython.bint = False
+    fresh: cython.bint = False  # the record before was a User-agent line too
+    start: cython.p_const_char
+    size: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    for number in range(total):
+        entry = entries[number]
+        if entry & 0xFF == 1:
+            start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
+            size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
+            if not fresh:
+                ours = everybodys = False
+                fresh = True
+            if _is_star(start, size, letters):
+                everybodys = True
+            elif is_called(start, size, letters, one, one_size, other, other_size):
+                if not named:
+                    count = 0
+                ours = named = True
+            continue
+        fresh = False
+        if cython.cast(cython.int, entry & 0xFF) == kind and (ours or (everybodys and not named)):
+            found[count] = number
+            count += 1
+    return count

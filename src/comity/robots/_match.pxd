@@ -33,3 +33,5 @@ cdef class Asked:
     cdef readonly dict _matchers
 
 cdef unsigned int spread(unsigned int key) noexcept nogil
+cdef unsigned long long best_packed(Matcher self, const char* path, Py_ssize_t length) noexcept nogil
+cdef void emptied(Matcher matcher) noexcept nogil

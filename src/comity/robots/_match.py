@@ -100,18 +100,7 @@ class Matcher:
         return 160 + (self._size if cython.compiled else 0)
 
     def __dealloc__(self) -> None:
-        free(self._text)
-        free(self._starts)
-        free(self._parents)
-        free(self._bests)
-        free(self._wild_text)
-        free(self._wild_starts)
-        free(self._wild_ranks)
-        free(self._tried)
-        free(self._keys)
-        free(self._places)
-        free(self._listed)
-        free(self._seen)
+        emptied(self)
 
 
 @cython.cfunc
@@ -124,9 +113,9 @@ def _best(self: Matcher, path: bytes) -> cython.ulonglong:
         octets = path
         length = len(path)
         if self._wild_count * length <= _LONG:
-            return _best_packed(self, octets, length)
+            return best_packed(self, octets, length)
         with cython.nogil:  # other threads go on meanwhile
-            best = _best_packed(self, octets, length)
+            best = best_packed(self, octets, length)
         return best
     return _best_of(self._tables, path)
 
@@ -220,21 +209,39 @@ def _answer(matcher: Matcher, url: object, agent: object) -> cython.bint:
 # The compiled form.
 
 
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def spread(key: cython.uint) -> cython.uint:
+def emptied(matcher):  # types: see the .pxd
+    """Give back what a matcher holds, so that it can be packed anew."""
+    free(matcher._text)
+    free(matcher._starts)
+    free(matcher._parents)
+    free(matcher._bests)
+    free(matcher._wild_text)
+    free(matcher._wild_starts)
+    free(matcher._wild_ranks)
+    free(matcher._tried)
+    free(matcher._keys)
+    free(matcher._places)
+    free(matcher._listed)
+    free(matcher._seen)
+    matcher._text = matcher._wild_text = cython.NULL
+    matcher._starts = matcher._wild_starts = matcher._tried = cython.NULL
+    matcher._keys = matcher._places = matcher._listed = cython.NULL
+    matcher._parents = cython.NULL
+    matcher._bests = matcher._wild_ranks = cython.NULL
+    matcher._seen = cython.NULL
+    matcher._count = matcher._wild_count = matcher._tried_count = matcher._size = 0
+    matcher._mask = 0
+
+
+def spread(key):  # types, here and below: see the .pxd
     """Mix the bits of a key, so that near keys land far apart."""
     mixer: cython.uint = 0x9E3779B1
     key = (key ^ (key >> 11)) * mixer
     return key ^ (key >> 15)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _best_packed(self: Matcher, path: cython.p_const_char, length: cython.Py_ssize_t) -> cython.ulonglong:
+def best_packed(self, path, length):
+    """`Matcher.best`."""
     best: cython.ulonglong = 0
     low: cython.Py_ssize_t = 0
     high: cython.Py_ssize_t = self._count

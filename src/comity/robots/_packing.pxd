@@ -11,7 +11,7 @@ cdef struct Pattern:
 
 ctypedef Pattern* Patterns
 
-cdef Patterns room_for(Py_ssize_t count) except NULL
-cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) except -1
+cdef Patterns room_for(Py_ssize_t count) except NULL nogil
+cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) except -1 nogil
 cdef int _by_octets(const void* one, const void* other) noexcept nogil
 cdef int _by_rank(const void* one, const void* other) noexcept nogil

@@ -12,6 +12,7 @@ except ModuleNotFoundError:
 
 from comity.robots._match import FEW, Matcher
 
+_FEW = cython.declare(cython.Py_ssize_t, FEW)
 _DEEP = cython.declare(cython.uint, 40)  # octets in common, beyond which patterns are compared as a whole
 _FEW_LEFT = cython.declare(cython.Py_ssize_t, 6)  # patterns, below which they are
 _COUNTERS = cython.declare(cython.uint, 1 << 12)  # of runs of three octets; some share one
@@ -22,16 +23,19 @@ def room_for(count):  # types: see the .pxd
     """Room for patterns, to be freed by whom asked for it."""
     room: Patterns = cython.cast(Patterns, malloc((count if count else 1) * cython.sizeof(Pattern)))
     if room == cython.NULL:
-        raise MemoryError
+        with cython.gil:
+            raise MemoryError
     return room
 
 
 @cython.cfunc
+@cython.nogil
 def _room(made: Matcher, count: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.p_void:
     """Memory that belongs to a matcher."""
     room: cython.p_void = calloc(count if count else 1, width)
     if room == cython.NULL:
-        raise MemoryError
+        with cython.gil:
+            raise MemoryError
     made._size += count * width
     return room
 
@@ -71,6 +75,7 @@ def pack(made, found, count, wildcards):
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _sort(found: Patterns, spare: Patterns, count: cython.Py_ssize_t, depth: cython.uint) -> cython.void:
     """Sort patterns that have their first `depth` octets in common; of equal ones the strongest comes first.
@@ -112,6 +117,7 @@ def _sort(found: Patterns, spare: Patterns, count: cython.Py_ssize_t, depth: cyt
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _precedes(one: Patterns, other: Patterns) -> cython.bint:
     """By the octets under comparison; what ends among them comes before what goes on."""
@@ -123,6 +129,7 @@ def _precedes(one: Patterns, other: Patterns) -> cython.bint:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _sort_by_key(found: Patterns, spare: Patterns, count: cython.Py_ssize_t) -> cython.void:
     """Merge sort: qsort's calls would cost more than all the rest."""
@@ -186,6 +193,8 @@ def _by_rank(one, other):
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(-1)
 def _pack_literals(made: Matcher, found: Patterns, count: cython.Py_ssize_t, octets: cython.Py_ssize_t) -> cython.int:
     i: cython.Py_ssize_t
     at: cython.uint = 0
@@ -213,6 +222,8 @@ def _pack_literals(made: Matcher, found: Patterns, count: cython.Py_ssize_t, oct
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(-1)
 def _pack_wild(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cython.int:
     i: cython.Py_ssize_t
     at: cython.uint = 0
@@ -230,7 +241,7 @@ def _pack_wild(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cytho
         at += wild[i].size
         made._wild_ranks[i] = wild[i].rank
     made._wild_starts[count] = at
-    if count > cython.cast(cython.Py_ssize_t, FEW):
+    if count > _FEW:
         return _pack_filed(made, wild, count)
     made._tried_count = count
     for i in range(count):
@@ -240,6 +251,7 @@ def _pack_wild(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cytho
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _run(pattern: Patterns, at: cython.Py_ssize_t) -> cython.uint:
     """The run of three octets at a place of a pattern, plus one; 0 where an asterisk or the end interrupts it."""
@@ -253,6 +265,7 @@ def _run(pattern: Patterns, at: cython.Py_ssize_t) -> cython.uint:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _counter(key: cython.uint) -> cython.uint:
     """Which counter counts a run; quicker than `spread` and good enough."""
@@ -262,6 +275,8 @@ def _counter(key: cython.uint) -> cython.uint:
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(-1)
 def _pack_filed(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cython.int:
     """File patterns under a rare run of three octets that a path must hold; those without any are always tried."""
     counters: cython.p_uint = cython.cast(cython.p_uint, calloc(_COUNTERS, 4))
@@ -277,7 +292,8 @@ def _pack_filed(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cyth
     place: cython.uint = 0
     try:
         if counters == cython.NULL or keys == cython.NULL:
-            raise MemoryError
+            with cython.gil:
+                raise MemoryError
         for i in range(count):
             for at in range(cython.cast(cython.Py_ssize_t, wild[i].size) - 2):
                 key = _run(wild + i, at)
@@ -332,6 +348,7 @@ def _pack_filed(made: Matcher, wild: Patterns, count: cython.Py_ssize_t) -> cyth
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _slot(made: Matcher, key: cython.uint) -> cython.uint:
     """Where in the hash table a key stands, or would."""

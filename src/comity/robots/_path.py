@@ -31,6 +31,11 @@ _DECODED = bytes(octet in _UNRESERVED for octet in range(256))
 _GEM_DECODED = bytes(octet not in _GEM_KEEPS for octet in range(256))
 _ENCODED = bytes(octet >= 128 or octet in _ILLEGAL for octet in range(256))
 _HEX = b"0123456789ABCDEF"
+# The same, for code that holds no Python object: compiled, these are addresses (see the .pxd).
+_DECODED_AT = _DECODED
+_GEM_DECODED_AT = _GEM_DECODED
+_ENCODED_AT = _ENCODED
+_HEX_AT = _HEX
 _SCHEME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-."  # RFC 3986, 3.1
 _IN_SCHEME = bytes(octet in _SCHEME for octet in range(256))
 
@@ -59,9 +64,9 @@ def normalised(octets: bytes, form: cython.int, pattern: cython.bint) -> bytes:
 
 def normalise(octets, size, form, pattern, out):  # types: see the .pxd
     """Write octets to `out`, which has room for three times as many, as `normalised` gives them; how many these are."""
-    decoded: bytes = _DECODED if form == _RFC9309 else _GEM_DECODED
-    encoded: bytes = _ENCODED
-    digits: bytes = _HEX
+    decoded: cython.p_const_char = _DECODED_AT if form == _RFC9309 else _GEM_DECODED_AT
+    encoded: cython.p_const_char = _ENCODED_AT
+    digits: cython.p_const_char = _HEX_AT
     i: cython.Py_ssize_t = 0
     n: cython.Py_ssize_t = 0
     char: cython.int
@@ -93,6 +98,7 @@ def normalise(octets, size, form, pattern, out):  # types: see the .pxd
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _hex_pair(high: cython.int, low: cython.int) -> cython.int:
     """The octet that two hexadecimal digits name; negative where they are none."""
@@ -102,6 +108,7 @@ def _hex_pair(high: cython.int, low: cython.int) -> cython.int:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _digit(char: cython.int) -> cython.int:
     if 48 <= char <= 57:

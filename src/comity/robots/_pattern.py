@@ -33,12 +33,8 @@ def matches(pattern: bytes, path: bytes) -> bool:
     return path.find(runs[-1], position) >= 0
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def matches_octets(
-    pattern: cython.p_const_char, size: cython.Py_ssize_t, path: cython.p_const_char, length: cython.Py_ssize_t
-) -> cython.bint:
+def matches_octets(pattern, size, path, length):  # types: see the .pxd
+    """`matches`, compiled."""
     anchored: cython.bint = size > 0 and pattern[size - 1] == 36
     position: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t = 0

@@ -75,12 +75,14 @@ def _scan_lines(body: bytes, start: int, stop: int, typos: bool, nul_ends_line: 
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _is_space(char: cython.uchar) -> cython.bint:
     return char == 32 or (9 <= char <= 13)
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _is(
     text: cython.p_uchar, size: cython.Py_ssize_t, label: cython.p_char, length: cython.Py_ssize_t, prefix: cython.bint
@@ -100,6 +102,7 @@ def _is(
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _kind(text: cython.p_uchar, size: cython.Py_ssize_t, typos: cython.bint) -> cython.int:
     """The kind of record a label names; 0 where it is none that we know. The numbers are those of kinds.py."""
@@ -153,8 +156,6 @@ def _kind(text: cython.p_uchar, size: cython.Py_ssize_t, typos: cython.bint) -> 
 
 
 @cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
 def _scan_octets(
     body: bytes,
     start: cython.Py_ssize_t,
@@ -164,11 +165,32 @@ def _scan_octets(
     longest_line: cython.Py_ssize_t,
 ) -> array[int]:
     """The compiled form: the octets themselves."""
-    text: cython.p_uchar = body
-    records: cython.p_ulonglong = cython.NULL
+    text: cython.p_const_char = body
+    records: Records
+    records.records = cython.NULL
+    records.room = records.count = 0
+    try:
+        if scan_into(
+            cython.cast(cython.p_uchar, text),
+            start,
+            stop,
+            typos,
+            nul_ends_line,
+            longest_line,
+            cython.address(records),
+        ):
+            raise MemoryError
+        found = array("Q")
+        if records.count:
+            found.frombytes(cython.cast(cython.p_char, records.records)[: records.count * 8])
+        return found
+    finally:
+        free(records.records)
+
+
+def scan_into(text, start, stop, typos, nul_ends_line, longest_line, into):  # types: see the .pxd
+    """`scan`, compiled, added to records that may be there already; -1 where there is no room for them."""
     grown: cython.p_ulonglong
-    room: cython.Py_ssize_t = 0
-    count: cython.Py_ssize_t = 0
     position: cython.Py_ssize_t = start
     key: cython.Py_ssize_t
     end: cython.Py_ssize_t
@@ -178,83 +200,77 @@ def _scan_octets(
     found_at: cython.p_uchar
     kind: cython.int
     char: cython.uchar
-    try:
-        while position < stop:
-            key = position
-            if near_lf < position:
-                found_at = cython.cast(cython.p_uchar, memchr(text + position, 10, stop - position))
-                near_lf = found_at - text if found_at != cython.NULL else stop
-            end = near_lf
-            found_at = cython.cast(cython.p_uchar, memchr(text + position, 13, end - position))
+    while position < stop:
+        key = position
+        if near_lf < position:
+            found_at = cython.cast(cython.p_uchar, memchr(text + position, 10, stop - position))
+            near_lf = found_at - text if found_at != cython.NULL else stop
+        end = near_lf
+        found_at = cython.cast(cython.p_uchar, memchr(text + position, 13, end - position))
+        if found_at != cython.NULL:
+            end = found_at - text
+        position = end + 1
+        if longest_line and end - key > longest_line:
+            end = key + longest_line
+        while key < end and _is_space(text[key]):
+            key += 1
+        colon = key
+        while colon < end:
+            char = text[colon]
+            if char == 58 or char == 35 or (char == 0 and nul_ends_line):
+                break
+            colon += 1
+        if colon == key:  # blank, a comment, or no label
+            continue
+        if colon < end and text[colon] == 58:
+            value = colon + 1
+            found_at = cython.cast(cython.p_uchar, memchr(text + value, 35, end - value))
             if found_at != cython.NULL:
                 end = found_at - text
-            position = end + 1
-            if longest_line and end - key > longest_line:
-                end = key + longest_line
-            while key < end and _is_space(text[key]):
-                key += 1
-            colon = key
-            while colon < end:
-                char = text[colon]
-                if char == 58 or char == 35 or (char == 0 and nul_ends_line):
-                    break
-                colon += 1
-            if colon == key:  # blank, a comment, or no label
-                continue
-            if colon < end and text[colon] == 58:
-                value = colon + 1
-                found_at = cython.cast(cython.p_uchar, memchr(text + value, 35, end - value))
+            if nul_ends_line:
+                found_at = cython.cast(cython.p_uchar, memchr(text + value, 0, end - value))
                 if found_at != cython.NULL:
                     end = found_at - text
-                if nul_ends_line:
-                    found_at = cython.cast(cython.p_uchar, memchr(text + value, 0, end - value))
-                    if found_at != cython.NULL:
-                        end = found_at - text
-                while colon > key and _is_space(text[colon - 1]):
-                    colon -= 1
-            elif typos:  # no colon: exactly two words will do
-                end = colon
-                while end > key and _is_space(text[end - 1]):
-                    end -= 1
-                colon = key
-                while colon < end and text[colon] != 32 and text[colon] != 9:
-                    colon += 1
-                value = colon
-                while value < end and (text[value] == 32 or text[value] == 9):
-                    value += 1
-                if value == end:
-                    continue
-                if (
-                    memchr(text + value, 32, end - value) != cython.NULL
-                    or memchr(text + value, 9, end - value) != cython.NULL
-                ):
-                    continue
-            else:
-                continue
-            kind = _kind(text + key, colon - key, typos)
-            if kind == 0:
-                continue
-            while value < end and _is_space(text[value]):
-                value += 1
-            while end > value and _is_space(text[end - 1]):
+            while colon > key and _is_space(text[colon - 1]):
+                colon -= 1
+        elif typos:  # no colon: exactly two words will do
+            end = colon
+            while end > key and _is_space(text[end - 1]):
                 end -= 1
-            if count == room:
-                room = 2 * room + 32
-                grown = cython.cast(cython.p_ulonglong, realloc(records, room * 8))
-                if grown == cython.NULL:
-                    raise MemoryError
-                records = grown
-            if end - value > 0xFFFFFF:
-                end = value + 0xFFFFFF
-            records[count] = (
-                (cython.cast(cython.ulonglong, value) << 32)
-                | (cython.cast(cython.ulonglong, end - value) << 8)
-                | cython.cast(cython.ulonglong, kind)
-            )
-            count += 1
-        found = array("Q")
-        if count:
-            found.frombytes(cython.cast(cython.p_char, records)[: count * 8])
-        return found
-    finally:
-        free(records)
+            colon = key
+            while colon < end and text[colon] != 32 and text[colon] != 9:
+                colon += 1
+            value = colon
+            while value < end and (text[value] == 32 or text[value] == 9):
+                value += 1
+            if value == end:
+                continue
+            if (
+                memchr(text + value, 32, end - value) != cython.NULL
+                or memchr(text + value, 9, end - value) != cython.NULL
+            ):
+                continue
+        else:
+            continue
+        kind = _kind(text + key, colon - key, typos)
+        if kind == 0:
+            continue
+        while value < end and _is_space(text[value]):
+            value += 1
+        while end > value and _is_space(text[end - 1]):
+            end -= 1
+        if into.count == into.room:
+            grown = cython.cast(cython.p_ulonglong, realloc(into.records, (2 * into.room + 32) * 8))
+            if grown == cython.NULL:
+                return -1
+            into.records = grown
+            into.room = 2 * into.room + 32
+        if end - value > 0xFFFFFF:
+            end = value + 0xFFFFFF
+        into.records[into.count] = (
+            (cython.cast(cython.ulonglong, value) << 32)
+            | (cython.cast(cython.ulonglong, end - value) << 8)
+            | cython.cast(cython.ulonglong, kind)
+        )
+        into.count += 1
+    return 0

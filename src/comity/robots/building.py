@@ -69,7 +69,7 @@ def agent_line(agent: str) -> str:
         InvalidSetting: it is empty or would be read as something else.
     """
     if not agent.strip() or agent != agent.strip() or _breaks(agent) or "/" in agent:
-        raise InvalidSetting(f"agent: {agent!r} is no product token; write for example 'MyBot' or '*'")
+        raise InvalidSetting(f"agent: {agent!r} is not a product token; write for example 'MyBot' or '*'")
     return f"User-agent: {agent}"
 
 

@@ -134,7 +134,7 @@ def dialect(value: str | Dialect | Mapping[str, Any]) -> Dialect:
     if isinstance(value, str):
         return DIALECTS.get(value) or _of_text(value)
     if not isinstance(value, Mapping):
-        raise TypeError(f"dialect: a name or a Dialect is expected, not {type(value).__name__}")
+        raise TypeError(f"dialect: expected a name or a Dialect, not {type(value).__name__}")
     return _changed(Dialect(name=value.get("name", "own")), {**value})
 
 

@@ -7,6 +7,7 @@ change; with wildcards, every change that a pattern's own paths show.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -83,7 +84,10 @@ def diff(old: Robots, new: Robots) -> Diff:
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[str, bool, Rule | None, Rule | None]]] = {}
-    for agent, ask in {"*": "\x01nobody", **{name: name for name in names.values()}}.items():
+    asked = {"*": "\x01nobody", **{name: name for name in names.values()}}
+    for meaning in (before, after):
+        meaning.note_shared(meaning.groups(ask) for ask in asked.values())
+    for agent, ask in asked.items():
         groups = before.groups(ask), after.groups(ask)
         if groups not in known:  # what is said to thousands is compared once
             known[groups] = list(_changes(before, after, *groups, bytes((fresh,))))
@@ -121,18 +125,19 @@ def _changes(
     before: "_Meaning", after: "_Meaning", old: tuple[int, ...], new: tuple[int, ...], fresh: bytes
 ) -> Iterator[tuple[str, bool, Rule | None, Rule | None]]:
     """Of groups before and after: pattern, verdict before, the rules that decided and decide, each pair once."""
-    had, has = before.rules(old), after.rules(new)
-    if before.robots.dialect == after.robots.dialect and before.by_length and had.keys() == has.keys():
-        return
     ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
-    patterns = {b"/": "/"}
-    for one, other in ((had, has), (has, had)):
-        patterns |= {key[0]: written for key, written in one.items() if ordered or key not in other}
+    came_or_went: dict[bytes, str] = {}
+    for here, one, there, other in ((before, old, after, new), (after, new, before, old)):
+        for group in one:
+            rules = here.rules((group,)) if ordered else here.missing(group, there, other)
+            came_or_went |= {pattern: written for (pattern, _), written in rules.items()}
+    if not (came_or_went or ordered):
+        return
     reported = set()
-    for pattern, written in patterns.items():
+    for pattern, written in ({b"/": "/"} | came_or_went).items():
         for path in _paths(pattern, fresh, before.robots.dialect.wildcards):
-            was = before.matcher(old).allows(path)
-            if was != after.matcher(new).allows(path):
+            was = before.allows(old, path)
+            if was != after.allows(new, path):
                 deciders = before.decider(old, path), after.decider(new, path)
                 if deciders not in reported:
                     reported.add(deciders)
@@ -155,7 +160,12 @@ def _paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
 
 
 class _Meaning:
-    """What a file says to each agent; what is said to several is worked out once."""
+    """What a file says to each agent.
+
+    Agents may share some of their groups and have others of their own. What several agents share is worked out once:
+    a matcher is made for each group that several share and for the rest of an agent's groups together, and the rule
+    with the highest rank of them all decides.
+    """
 
     def __init__(self, robots: Robots) -> None:
         self.robots = robots
@@ -168,8 +178,10 @@ class _Meaning:
         self._runs = Chooser([agents for agents, _ in runs], robots.dialect)
         self._stated = _stated(robots)
         self._preferences = Chooser([agents for agents, _, _ in self._stated], robots.dialect)
-        self.rules = lru_cache(maxsize=64)(self._rules_of)
-        self.matcher = lru_cache(maxsize=64)(self._matcher_of)
+        self._shared: set[int] = set()
+        self.rules = lru_cache(maxsize=1024)(self._rules_of)
+        self._missing = lru_cache(maxsize=1024)(self._missing_from)
+        self.matcher = lru_cache(maxsize=1024)(self._matcher_of)
         self._pace_of = lru_cache(maxsize=1024)(_pace_of)
         self._cited: dict[int, Rule] = {}
         self._lines = LineNumbers(robots.body)
@@ -193,10 +205,44 @@ class _Meaning:
         numbers = array("I", [number for group in groups for number in self._numbers[group]])
         return matcher_of(self.robots.body, self.robots._index, numbers, self.robots.dialect)
 
+    def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
+        """Learn which groups apply to several agents beside other groups; `asked` holds the groups of each agent."""
+        times = Counter(group for groups in set(asked) for group in groups)
+        self._shared = {group for group, count in times.items() if count > 1}
+
+    def parts(self, groups: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """An agent's groups: each shared one by itself, the rest together."""
+        rest = tuple(group for group in groups if group not in self._shared)
+        parts: list[tuple[int, ...]] = [(group,) for group in groups if group in self._shared]
+        return [*parts, rest] if rest else parts
+
+    def missing(self, group: int, other: "_Meaning", groups: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
+        """The rules of a group that none of the other file's groups has."""
+        others = sorted(other.parts(groups), key=lambda part: len(other.rules(part)))
+        if not others:
+            return self.rules((group,))
+        missing = self._missing(group, other, others.pop())  # the longest part leaves the fewest to look up elsewhere
+        return {key: text for key, text in missing.items() if not any(key in other.rules(part) for part in others)}
+
+    def _missing_from(self, group: int, other: "_Meaning", part: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
+        known = other.rules(part)
+        return {key: text for key, text in self.rules((group,)).items() if key not in known}
+
+    def _best(self, groups: tuple[int, ...], path: bytes) -> int:
+        """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
+        if path == b"/robots.txt" and self.robots.dialect.robots_txt_allowed:
+            return 0
+        return max((self.matcher(part).best(path) for part in self.parts(groups)), default=0)
+
+    def allows(self, groups: tuple[int, ...], path: bytes) -> bool:
+        """The verdict about a path; the lowest bit of a rank says it."""
+        rank = self._best(groups, path)
+        return rank == 0 or bool(rank & 1)
+
     def decider(self, groups: tuple[int, ...], path: bytes) -> Rule | None:
         """The rule that decides about a path."""
-        rank = self.matcher(groups).best(path)
-        if not rank or (path == b"/robots.txt" and self.robots.dialect.robots_txt_allowed):
+        rank = self._best(groups, path)
+        if not rank:
             return None
         number = position_of(rank)
         if number not in self._cited:

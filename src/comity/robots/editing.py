@@ -155,6 +155,6 @@ def _joined(robots: Robots, lines: Sequence[str]) -> Robots:
     if robots.truncated or changed.truncated:
         raise InvalidSetting(
             f"robots: the file has {len(changed.body):,} bytes, of which {robots._limit:,} are read",
-            hint="make it smaller first: a line beyond counts for nobody",
+            hint="make it smaller first: crawlers ignore lines beyond that",
         )
     return changed

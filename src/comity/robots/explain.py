@@ -1,4 +1,4 @@
-"""Why: the rule that decides, the rules it beat, and one plain sentence."""
+"""Why: the rule that decides, the rules that it overrides, and one plain sentence."""
 
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool
             return f"no group of the file applies to {agent}, so everything is allowed"
         return f"no rule for {agent} matches {path}, so it is allowed"
     if not rule.pattern:
-        return f"line {rule.line}, {cut(rule.text)!r}, has no path and so forbids nothing"
+        return f"line {rule.line}, {cut(rule.text)!r}, has no path, so it disallows nothing"
     return f"line {rule.line}, {cut(rule.text)!r}, {'allows' if rule.allow else 'disallows'} {path}"
 
 
@@ -101,7 +101,7 @@ def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:
     if dialect.precedence == "longest":
         octets, more = (len(comparable(rule.pattern.encode("utf-8", "replace"), dialect)) for rule in (loser, winner))
         if octets != more:
-            return f"{octets} octets, line {winner.line} has {more}"
+            return f"{octets} bytes, line {winner.line} has {more}"
         if loser.allow != winner.allow and dialect.tie == "allow":
             return "equally long, and Allow wins a tie"
         return f"equally long, and line {winner.line} comes first"

@@ -46,7 +46,7 @@ class Parsed(Asked):
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
-            byte_order_mark(body, dialect.typos),
+            self._start(),
             self._stop(),
             dialect.typos,
             dialect.nul_ends_line,
@@ -223,6 +223,9 @@ class Parsed(Asked):
             [self._value(entry) for entry in self._index[a:b] if entry & 0xFF == kinds.USER_AGENT] for a, b in spans
         ]
         return [spans[number] for number in choose(values, agent, self.dialect)]
+
+    def _start(self) -> int:
+        return byte_order_mark(self.body, self.dialect.typos)
 
     def _stop(self) -> int:
         """Where reading ends. A line that the limit would cut is not read: a cut pattern means more than it says."""

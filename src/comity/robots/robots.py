@@ -45,14 +45,14 @@ class Robots(Parsed):
         self._usages: dict[str, RobotsUsage] = {}
 
     def explain(self, url: str, agent: str) -> Match:
-        """Why `agent` may fetch `url`, or not: the rule that decides, what it beat, in which line."""
+        """Why `agent` may fetch `url`, or not: the rule that decides, its line, and the rules that it overrides."""
         from comity.robots import explain
 
         return explain.explain(self, url, agent)
 
     def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence: dearer than `allowed`, for it writes the sentence, and
-        cheaper than `explain`, which tries every rule."""
+        """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
+        the sentence, and faster than `explain`, which tries every rule."""
         from comity.robots import explain
 
         return explain.brief(self, url, agent)

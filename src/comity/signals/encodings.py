@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import webencodings
 
+from comity._utf8 import is_utf8
 from comity.signals.content_type import extract
 
 PRESCAN_BYTES = 1024
@@ -67,6 +68,8 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
         stated = prescan(body[:PRESCAN_BYTES])
     if stated is not None:
         return stated
+    if is_utf8(body):
+        return "utf-8"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body)
     except UnicodeDecodeError:
@@ -95,11 +98,7 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
             body = body[len(mark) :]
             break
     if encoding == "utf-8":
-        try:
-            body.decode("utf-8")
-        except UnicodeDecodeError:
-            return body.decode("utf-8", "replace").encode("utf-8")
-        return body
+        return body if is_utf8(body) else body.decode("utf-8", "replace").encode("utf-8")
     known = webencodings.lookup(encoding)
     if known is not None:
         text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs

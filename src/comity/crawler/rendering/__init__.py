@@ -190,12 +190,12 @@ class Renderer:
             raise
         except TimeoutError:
             if parts.begun:
-                raise Trouble("its scripts do not come to an end") from None
+                raise Trouble("its scripts did not finish") from None
             await self._browser.verify()
             raise Trouble("the browser gives no answer") from None
         except Exception as error:  # Playwright's, some of which are of no kind
             await self._browser.verify()
-            raise Trouble(f"the browser gave it up: {_first_line(error)}") from error
+            raise Trouble(f"the browser could not load it: {_first_line(error)}") from error
         finally:
             await parts.end()
             if context is not None:
@@ -227,16 +227,16 @@ class Renderer:
                     spent += now - before
                 before = now
                 if crashed.is_set() or not self._browser.alive:
-                    raise Trouble("it took its tab or the browser down: out of memory, perhaps")
+                    raise Trouble("its tab or the browser crashed, perhaps out of memory")
                 if parts.seen > MOST_SEEN:
-                    raise Trouble(f"it asks for more than {MOST_SEEN} things")
+                    raise Trouble(f"it makes more than {MOST_SEEN} requests")
                 if going.done():
                     going.result()
                     if not parts.under_way and now - parts.active_at >= QUIET:
                         if loaded.is_set():
                             return None
                         if parts.held_back:  # the browser has stopped to read it
-                            raise Trouble("it leads elsewhere before it has loaded")
+                            raise Trouble("it navigated away before it had loaded")
                 if spent >= self._settings.render_seconds:
                     if not going.done():
                         raise TimeoutError
@@ -261,7 +261,7 @@ class Renderer:
                 with suppress(ComityError):
                     if urls.host(address := urls.normalise(address)) == urls.host(url):
                         return text.encode("utf-8", "replace"), address
-                raise Trouble(f"it made way for {address:.100}")
+                raise Trouble(f"it was replaced by {address:.100}")
             case [int() | float()]:
                 raise Trouble(f"it has grown to more than {most} characters")
         raise Trouble("it cannot be read")

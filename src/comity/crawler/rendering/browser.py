@@ -87,7 +87,9 @@ class Browser:
                     sandbox = any("sandbox" in line for line in first)
                     raise RenderingFailed(
                         f"the browser cannot be started: {first[0]}",
-                        hint="it finds no sandbox: allow user namespaces" if sandbox else "does it run by itself?",
+                        hint="it cannot set up its sandbox: allow user namespaces"
+                        if sandbox
+                        else "check that it starts on its own",
                     ) from error
             assert self._browser is not None
             browser = self._browser

@@ -289,7 +289,9 @@ class Parts:
             fetch.add_done_callback(self._fetches.discard)
             response = await fetch
             if not _may_see(request, response):
-                raise FetchError(f"{request.url} leads to another site, which does not share it", url=request.url)
+                raise FetchError(
+                    f"{request.url} redirects to another origin that does not allow it (CORS)", url=request.url
+                )
             headers = _headers(response)
             if request.resource_type in READ_BY_SCRIPTS:  # else Playwright would share it with any site's script
                 headers.setdefault("access-control-allow-origin", FOREIGN)
@@ -317,7 +319,7 @@ class Parts:
 
     def _is_own(self, request: "Request", url: str) -> bool:
         """Whether a part is of the page's origin, and so is every document between the page and the part: what is sent
-        with credentials is for no other site's eyes.
+        with credentials is not shown to other sites.
         """
         page = urls.origin(self._response.url)
         if urls.origin(url) != page or request.headers.get("origin", page) != page:

@@ -26,6 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from comity._utf8 import json_string
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.stored import CHECKED, Stored, from_lines
 from comity.frontier.durable import AppendedFile, sync_folder
@@ -93,6 +94,8 @@ _ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
 class JsonLines:
     """One file for each channel; the marker is the length of each."""
 
+    in_utf8 = True
+
     def __init__(self) -> None:
         self._files: dict[Channel, AppendedFile] = {}
         self._folder = Path()
@@ -131,7 +134,15 @@ def read_jsonl(folder: Path) -> Iterator[Stored]:
 
 
 def line(record: Mapping[str, Any], channel: Channel) -> bytes:
-    """A record as one line of UTF-8. Bytes of a header that are no text, in Python surrogates, are escaped."""
+    """A record as one line of UTF-8. Bytes of a header that are no text, in Python surrogates, are escaped.
+
+    A `body` may be a text in UTF-8, as bytes: it is then the last field.
+    """
+    if isinstance(body := record.get("body"), bytes):
+        head = line({name: value for name, value in record.items() if name != "body"}, channel)
+        if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
+            return line({**record, "body": body.decode("utf-8", "replace")}, channel)
+        return b"".join((head[:-2], b',"body":', json_string(body), b"}\n"))
     if orjson is not None and channel != "records":  # a plug-in may hand in what orjson knows and JSON does not
         try:
             return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
@@ -149,6 +160,8 @@ SIDE_BY_SIDE = 16  # files that the disk is asked to keep at once: it takes many
 
 class Files:
     """Plain files and an index; the marker is the lengths of the JSON Lines files."""
+
+    in_utf8 = True
 
     def __init__(self) -> None:
         self._index = JsonLines()

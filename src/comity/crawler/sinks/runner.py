@@ -79,7 +79,9 @@ def make(name: str) -> Sink:
         plugin: Sink = plugins.load(name, "sink")
         return plugin
     if name not in FORMATS:
-        raise InvalidSetting(f"format: {name!r} is none of {', '.join(FORMATS)}, nor a plug-in's MODULE:NAME")
+        raise InvalidSetting(
+            f"format: {name!r} is neither one of {', '.join(FORMATS)} nor the MODULE:NAME of a plug-in"
+        )
     sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
     return sink
 
@@ -110,6 +112,7 @@ class SinkRunner:
 
     Attributes:
         pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
+        in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
     """
 
     def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
@@ -129,6 +132,7 @@ class SinkRunner:
             frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
         self.pending = 0
+        self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
 
     @contextmanager
     def opened(self, thread: Executor) -> Iterator[Self]:
@@ -175,7 +179,7 @@ class SinkRunner:
         except Exception as error:
             raise StorageError(
                 f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
-                hint="what was committed is safe: mend it, then run again with --resume",
+                hint="committed results are safe; fix the problem and continue with --resume",
             ) from error
 
 
@@ -186,7 +190,7 @@ def check_free(folder: Path, name: str, *others: str) -> None:
         for path in sorted(folder.glob(pattern)):
             if any(path.iterdir()) if path.is_dir() else path.stat().st_size:
                 raise StorageError(
-                    f"{path} is there already, and would be written over",
+                    f"{path} already exists and would be overwritten",
                     hint="choose another folder with -o, or move it away",
                 )
 

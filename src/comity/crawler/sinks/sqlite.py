@@ -88,7 +88,7 @@ class Sqlite:
         if (last or 0) < committed:
             raise StorageError(
                 f"{self._path} has {last or 0} {channel}, {committed} were written",
-                hint="it was changed from outside: start anew in another folder",
+                hint="another program changed it; start a new crawl in another folder",
             )
 
     def _insert(self, db: sqlite3.Connection, channel: Channel, rows: list[list[Any]]) -> None:
@@ -101,7 +101,7 @@ class Sqlite:
     def _explained(self, error: sqlite3.Error) -> StorageError:
         text = str(error)
         if "full" in text:
-            return StorageError(f"no room left for {self._path}", hint="free some, then run again with --resume")
+            return StorageError(f"no room left for {self._path}", hint="free some space, then continue with --resume")
         if "locked" in text:
             return StorageError(f"{self._path} is locked by another program", hint="close it there, then --resume")
         return StorageError(f"{self._path}: {text}")

@@ -54,6 +54,8 @@ class Warc:
         InvalidSetting: warcio is not installed.
     """
 
+    in_utf8 = True
+
     def __init__(self, *, roll: int = ROLL) -> None:
         self._writer = need("warcio.warcwriter", "warc", "the format warc").WARCWriter
         self._roll = roll

@@ -9,7 +9,7 @@ Severity = Literal["error", "warning", "info"]
 # info: it has no effect, or is worth knowing.
 CODES: dict[str, tuple[Severity, str]] = {
     "agent-with-version": ("warning", "a User-agent value with a version: crawlers compare the name only"),
-    "allow-without-disallow": ("info", "an Allow that is an exception from nothing"),
+    "allow-without-disallow": ("info", "an Allow that has no Disallow to override"),
     "backslash-in-path": ("warning", "a backslash where URLs have a slash"),
     "bad-escape": ("warning", "`%` that is not followed by two hexadecimal digits"),
     "byte-order-mark": (
@@ -27,9 +27,9 @@ CODES: dict[str, tuple[Severity, str]] = {
     "double-wildcard": ("info", "asterisks in a row: one does the same"),
     "duplicate-group": ("warning", "an agent named in more than one group: not all parsers merge them"),
     "duplicate-rule": ("warning", "the same rule twice for one agent"),
-    "empty-agent": ("error", "a User-agent without value names nobody"),
+    "empty-agent": ("error", "a User-agent line without a value"),
     "encoded-unreserved": ("warning", "an escape of a character that needs none: some crawlers do not decode it"),
-    "everything-disallowed": ("info", "everybody is shut out of everything"),
+    "everything-disallowed": ("info", "every agent is disallowed everywhere"),
     "full-url-as-path": ("error", "a whole URL where a path belongs: it matches nothing"),
     "glued-comment": ("warning", "`#` within a path begins a comment and cuts the path"),
     "group-without-rules": ("info", "a group without rules allows everything"),
@@ -38,20 +38,20 @@ CODES: dict[str, tuple[Severity, str]] = {
     "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
     "missing-colon": ("error", "a known label without a colon"),
     "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
-    "not-utf-8": ("warning", "octets that are not UTF-8"),
+    "not-utf-8": ("warning", "bytes that are not UTF-8"),
     "nul-octet": ("warning", "a NUL octet, at which some parsers end the line"),
     "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
     "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
     "record-without-agent": ("error", "a record that needs a User-agent before it"),
-    "redundant-rule": ("info", "a rule without which another one says the same"),
+    "redundant-rule": ("info", "a rule that another rule makes unnecessary"),
     "robots-disallowed": ("info", "robots.txt itself is always allowed"),
     "sitemap-not-absolute": ("error", "a Sitemap must be a whole URL"),
     "space-in-path": ("warning", "white space within a path, which no URL holds"),
     "too-large": ("error", "more than 500 KiB: crawlers ignore the rest"),
     "trailing-wildcard": ("info", "`*` at the end matches nothing more: a pattern is a prefix"),
-    "unknown-record": ("info", "a label that nobody is known to read"),
+    "unknown-record": ("info", "a label that no known crawler reads"),
     "unreachable-rule": ("warning", "a rule that never decides: others always win"),
-    "yandex-only": ("info", "a record that only Yandex reads, or read"),
+    "yandex-only": ("info", "a record that only Yandex reads or used to read"),
 }
 
 

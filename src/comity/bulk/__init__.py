@@ -1,0 +1,10 @@
+"""Verdicts over columns: many URLs against many robots.txt files, Arrow in and Arrow out (docs/bulk.md).
+
+It decides nothing of its own: rules are those of `comity.robots`, HTTP outcomes those of `comity.policy`. It fetches
+nothing. Needs pyarrow and numpy: `pip install 'comity[bulk]'`.
+"""
+
+from comity.bulk.columns import USAGE
+from comity.bulk.rulings import Rulings, verdicts
+
+__all__ = ["USAGE", "Rulings", "verdicts"]

@@ -1,0 +1,163 @@
+"""A table of robots.txt files as they were captured, in the order in which they are looked up.
+
+It sorts captures by origin and time and finds their octets in Arrow's buffers, where they stay; it judges nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from comity import urls
+from comity._extras import need
+from comity.errors import InvalidSetting, InvalidURL
+
+EARLIEST: Final = -(2**63)
+NO_STATUS: Final = -1
+NO_BODY: Final = -1
+
+
+class Captures:
+    """The robots table, looked up by origin and time.
+
+    Attributes:
+        origins: origins in normal form; `numbers` gives the place of each.
+        firsts: by origin, the number of its first capture, and one more.
+        times: by capture, microseconds since 1970; the earliest possible where it is not known.
+        statuses: by capture, the HTTP status; -1 where there was no answer.
+        addresses, sizes: by capture, where its body lies; size -1 where there is none.
+        unusable: rows of the table whose origin is none.
+    """
+
+    def __init__(self, table: Any) -> None:
+        pa = need("pyarrow", "bulk", "verdicts over columns")
+        np = need("numpy", "bulk", "verdicts over columns")
+        table = as_table(table)
+        for name in ("origin", "body"):
+            if name not in table.column_names:
+                raise InvalidSetting(
+                    f"robots: the table has no column {name!r}",
+                    hint="it needs origin and body; status and fetched_at where they are known",
+                )
+        encoded = table["origin"].cast(pa.large_string()).combine_chunks()
+        encoded = (encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded).dictionary_encode()
+        self.numbers: dict[str, int] = {}
+        own = [self._number(text) for text in encoded.dictionary.to_pylist()]
+        self.origins = pa.array(list(self.numbers), pa.large_string())
+        places = np.array([*own, -1], np.int64)[np.asarray(encoded.indices.fill_null(len(own)))]
+        times = _times(table["fetched_at"]) if "fetched_at" in table.column_names else np.zeros(len(places), np.int64)
+        order = np.lexsort((times, places))
+        self.unusable = int((places < 0).sum())
+        order = order[self.unusable :]
+        self.times = np.ascontiguousarray(times[order])
+        self.firsts = np.searchsorted(places[order], np.arange(len(self.numbers) + 1)).astype(np.int64)
+        self.origin_of = places[order]
+        if "status" in table.column_names:
+            status = table["status"].cast(pa.int64()).fill_null(NO_STATUS).to_numpy()
+        else:
+            status = np.full(len(places), 200, np.int64)
+        self.statuses = status[order]
+        addresses, sizes = self._bodies(table["body"])
+        self.addresses, self.sizes = addresses[order], sizes[order]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def body(self, number: int) -> bytes:
+        """The octets of a capture."""
+        import ctypes
+
+        return ctypes.string_at(int(self.addresses[number]), max(int(self.sizes[number]), 0))
+
+    def in_force(self, origin: str, at: int | None) -> int:
+        """The capture of an origin in force at a time, the last for None; -2 where the origin has none, -4 where it
+        has none by then."""
+        import bisect
+
+        number = self.numbers.get(origin)
+        if number is None:
+            return -2
+        low, high = int(self.firsts[number]), int(self.firsts[number + 1])
+        if at is None:
+            return high - 1
+        found = bisect.bisect_right(self.times, at, low, high)
+        return found - 1 if found > low else -4
+
+    def _number(self, text: str) -> int:
+        try:
+            origin = urls.origin(text)
+        except InvalidURL:
+            return -1
+        return self.numbers.setdefault(origin, len(self.numbers))
+
+    def _bodies(self, column: Any) -> tuple[Any, Any]:
+        """Address and size of each body, chunk by chunk, without a copy."""
+        import numpy as np
+        import pyarrow as pa
+
+        self._kept = []
+        addresses, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for chunk in column.chunks:
+            if pa.types.is_dictionary(chunk.type):
+                chunk = chunk.dictionary_decode()
+            text = pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)
+            chunk = chunk.cast(pa.large_string()) if text else chunk.cast(pa.large_binary())
+            self._kept.append(chunk)
+            offsets, data = offsets_of(chunk)
+            size = np.diff(offsets)
+            if chunk.null_count:
+                size[chunk.is_null().to_numpy(zero_copy_only=False)] = NO_BODY
+            addresses.append(data + offsets[:-1])
+            sizes.append(size)
+        return np.concatenate(addresses), np.concatenate(sizes)
+
+
+def as_table(data: Any) -> Any:
+    """An Arrow table of whatever is one: a table, a batch, a data frame."""
+    import pyarrow as pa
+
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, dict | list):
+        return pa.table(data) if isinstance(data, dict) else pa.Table.from_pylist(data)
+    return pa.table(data)
+
+
+def offsets_of(chunk: Any) -> tuple[Any, int]:
+    """The 64-bit offsets of a large string or binary array, and the address of its octets."""
+    import numpy as np
+
+    _, offsets, data = chunk.buffers()
+    if offsets is None or len(chunk) == 0:
+        return np.zeros(1, np.int64), 0
+    found = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+    return found, data.address if data is not None else offsets.address
+
+
+def microseconds(when: Any) -> int:
+    """A time as microseconds since 1970: of a datetime (UTC where it names no zone) or of Unix seconds."""
+    if isinstance(when, datetime):
+        when = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    if isinstance(when, bool) or not isinstance(when, int | float):
+        raise InvalidSetting(f"at: {when!r:.80} is neither a time nor a number of Unix seconds")
+    return round(when * 1_000_000)
+
+
+def _times(column: Any) -> Any:
+    """Times of a column, in microseconds; of numbers, which are Unix seconds, too."""
+    import numpy as np
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us")).cast(pa.int64())
+    else:
+        seconds = column.cast(pa.float64()).to_numpy()
+        return np.where(np.isnan(seconds), EARLIEST, np.nan_to_num(seconds) * 1e6).astype(np.int64)
+    return column.fill_null(EARLIEST).to_numpy()
+
+
+times_of = _times

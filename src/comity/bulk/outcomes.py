@@ -1,0 +1,125 @@
+"""What can come of a row, each as a small number: verdict, recommendation, whether it may be fetched, and why.
+
+The first three are what `comity.policy` decides; the reason is a few fixed words, so that rows can be counted by it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from comity import urls
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+from comity.robots import Robots, parse
+from comity.robots.values import Rule
+
+FETCHED_AT = 0.0
+HERE = "https://comity.invalid"
+NULL = "the URL is null"
+BAD = "not an http or https URL with a valid host"
+UNKNOWN = "no robots.txt of this origin is given"
+TOO_EARLY = "no robots.txt of this origin is given for that time"
+NO_BODY = "the robots.txt that is given has no body"
+
+
+class Outcome(NamedTuple):
+    """What can come of a row; all but the reason are None where nothing can be decided."""
+
+    verdict: str | None
+    recommendation: str | None
+    may_fetch: bool | None
+    reason: str
+
+
+class Outcomes:
+    """Outcomes met so far, by number."""
+
+    def __init__(self) -> None:
+        self.all: list[Outcome] = []
+        self._numbers: dict[Outcome, int] = {}
+
+    def of(self, outcome: Outcome) -> int:
+        number = self._numbers.setdefault(outcome, len(self.all))
+        if number == len(self.all):
+            self.all.append(outcome)
+        return number
+
+    def nothing(self, reason: str) -> int:
+        return self.of(Outcome(None, None, None, reason))
+
+
+def outcome(decision: Decision, rule: Rule | None, reason: str) -> Outcome:
+    """A decision as an outcome. Args: rule: the one that decided. reason: why, where it was none."""
+    if rule is not None:
+        if not rule.pattern:
+            reason = "the rule has no path and so forbids nothing"
+        else:
+            reason = "a rule allows it" if rule.allow else "a rule disallows it"
+    if rule is not None and decision.recommendation == "not_recommended" and decision.verdict != "disallowed_explicit":
+        reason = "the site asks for a longer crawl delay than the policy allows"
+    return Outcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
+
+
+def judged(policy: Policy, ruling: OriginPolicy, robots: Robots, url: str) -> tuple[Outcome, Rule | None]:
+    """The outcome of a URL under a robots.txt that was read, and the rule that decided."""
+    decision = ruling.decide(url)
+    if policy.mode == "ignore":
+        return outcome(decision, None, _SKIPPED), None
+    _, rule, _ = robots.brief(url, policy.asked_as)
+    if rule is not None:
+        return outcome(decision, rule, ""), rule
+    if robots.dialect.robots_txt_allowed and urls.path_and_query(url) == "/robots.txt":
+        return outcome(decision, None, "robots.txt itself may always be fetched"), None
+    if not decision.may_fetch:
+        return outcome(decision, None, "the site asks for a longer crawl delay than the policy allows"), None
+    named = bool(robots._chosen(policy.asked_as))
+    return outcome(decision, None, "no rule matches" if named else "no group applies to the agent"), None
+
+
+_SKIPPED = "robots.txt was not asked: the policy's mode is ignore"
+_WHOLE = {
+    "unreachable": "robots.txt could not be reached",
+    "unavailable": "robots.txt is unavailable",
+    "unparsable": "robots.txt holds no line that is known",
+}
+
+
+def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> Outcome:
+    """The outcome of every URL, where no rule is read; `url` may be the robots.txt itself."""
+    decision = OriginPolicy(policy, result).decide(url)
+    if policy.mode == "ignore":
+        return outcome(decision, None, _SKIPPED)
+    reason = _WHOLE[result.kind]
+    if result.kind != "unparsable":
+        reason += f" (HTTP status {result.status})" if result.status is not None else " (no answer)"
+    if decision.may_fetch and url.endswith("/robots.txt") and policy.mode == "respect":
+        reason = "robots.txt itself may always be fetched"
+    return outcome(decision, None, reason)
+
+
+def answered(policy: Policy, status: int | None, body: bytes, fetched_at: float = FETCHED_AT) -> RobotsResult:
+    """What a capture means (RFC 9309, 2.3.1), by the policy; None for a status: there was no answer."""
+    where = f"{HERE}/robots.txt"
+    if status is None:
+        return RobotsResult.unreachable(HERE, where, "no answer", policy=policy, fetched_at=fetched_at)
+    return RobotsResult.from_response(HERE, where, status, body, policy=policy, fetched_at=fetched_at)
+
+
+def of_rules(policy: Policy, outcomes: Outcomes) -> tuple[int, ...]:
+    """Numbers of the outcomes that a file's rules can have, learned from what policy says of small files: allowed by a
+    rule, by a rule without path, disallowed, no rule, no group, robots.txt itself, no robots.txt at all."""
+    rules = b"User-agent: *\nAllow: /a\nDisallow: /d\n"
+    asked = (
+        (rules, "/a"),
+        (b"User-agent: *\nDisallow:\n", "/"),
+        (rules, "/d"),
+        (rules, "/x"),
+        (b"User-agent: some-other-name-than-ours\nDisallow: /\n", "/x"),
+        (rules, "/robots.txt"),
+    )
+    found = []
+    for body, path in asked:
+        robots = parse(body, policy.dialect)
+        ruling = OriginPolicy(policy, answered(policy, 200, body))
+        found.append(outcomes.of(judged(policy, ruling, robots, HERE + path)[0]))
+    found.append(outcomes.of(whole(policy, answered(policy, 200, b"<html>"))))
+    return tuple(found)

@@ -1,0 +1,179 @@
+"""Where URLs and robots.txt files come from: Parquet, CSV, JSONL, text, folders and globs; a cache, WARC files.
+
+It reads; it judges and fetches nothing.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls
+from comity._extras import need
+from comity.errors import InputError, InvalidURL
+
+KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
+EXTRA: Final = "bulk"
+
+
+def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
+    """The files that a path, a folder or a glob stands for.
+
+    Raises:
+        InputError: there are none.
+    """
+    path = Path(given)
+    if path.is_dir():
+        found = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix in kinds)
+    elif path.exists():
+        found = [path]
+    else:
+        found = sorted(Path(each) for each in glob.glob(given, recursive=True))  # noqa: PTH207 (a pattern with its folder)
+    if not found:
+        raise InputError(f"{given}: no such file, and no files of these kinds: {', '.join(kinds)}")
+    return found
+
+
+def batches(given: list[Path], column: str, size: int) -> Iterator[Any]:
+    """The URLs of files, as chunked arrays of at most `size` rows, in a fixed order.
+
+    Raises:
+        InputError: a file cannot be read, or has no such column.
+    """
+    pa = need("pyarrow", EXTRA, "an audit")
+    for path in given:
+        for part in _texts(path, column, size):
+            for start in range(0, len(part), size):
+                piece = part.slice(start, size)
+                yield piece if isinstance(piece, pa.ChunkedArray) else pa.chunked_array([piece])
+
+
+def _texts(path: Path, column: str, size: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            source = pq.ParquetFile(path)
+            _has(path, column, source.schema_arrow.names)
+            for batch in source.iter_batches(size, columns=[column]):
+                yield batch.column(0)
+        elif path.suffix == ".csv":
+            import pyarrow.csv as csv
+
+            with csv.open_csv(path, convert_options=csv.ConvertOptions(column_types={column: pa.string()})) as reader:
+                _has(path, column, reader.schema.names)
+                for batch in reader:
+                    yield batch.column(column)
+        elif path.suffix in (".jsonl", ".json"):
+            import pyarrow.json as reader_of_json
+
+            table = reader_of_json.read_json(path)
+            _has(path, column, table.column_names)
+            yield table[column].cast(pa.string())
+        else:
+            with path.open(encoding="utf-8", errors="replace") as lines:
+                rows: list[str] = []
+                for line in lines:
+                    url = line.strip()
+                    if url and not url.startswith("#"):
+                        rows.append(url)
+                    if len(rows) == size:
+                        yield pa.array(rows, pa.string())
+                        rows = []
+                yield pa.array(rows, pa.string())
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _has(path: Path, column: str, names: list[str]) -> None:
+    if column not in names:
+        raise InputError(f"{path}: no column {column!r}; it has {', '.join(names)}", hint="name it by --column")
+
+
+def robots(given: str) -> Any:
+    """A table of robots.txt files: of a Parquet file, a crawl's cache (SQLite), WARC files, or a folder of files, each
+    named for its host (`example.com.txt`).
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    pa = need("pyarrow", EXTRA, "an audit")
+    kinds = (".parquet", ".warc", ".gz", ".sqlite", ".db", ".txt", "")
+    rows: list[dict[str, Any]] = []
+    tables = []
+    for each in files(given, kinds):
+        try:
+            with each.open("rb") as file:
+                head = file.read(16)
+            if each.suffix == ".parquet":
+                import pyarrow.parquet as pq
+
+                tables.append(pq.read_table(each))
+            elif head.startswith(b"SQLite format 3"):
+                rows += _cached(each)
+            elif ".warc" in each.name:
+                rows += _archived(each)
+            else:
+                name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.parent.name
+                rows.append(_row(f"https://{name}", 200, each.read_bytes(), None))
+        except (OSError, sqlite3.Error, ValueError, pa.ArrowException) as error:
+            raise InputError(f"{each} cannot be read: {error}") from error
+    if rows or not tables:
+        tables.append(pa.Table.from_pylist(rows, schema=_schema()))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("origin", pa.string()),
+            ("status", pa.int32()),
+            ("body", pa.binary()),
+            ("fetched_at", pa.timestamp("us", "UTC")),
+        ]
+    )
+
+
+def _row(origin: str, status: int | None, body: bytes, fetched_at: datetime | None) -> dict[str, Any]:
+    return {"origin": origin, "status": status, "body": body, "fetched_at": fetched_at}
+
+
+def _cached(path: Path) -> list[dict[str, Any]]:
+    """What a crawl's or a client's cache holds."""
+    from datetime import UTC
+
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        found = []
+        for origin, record, body in database.execute("SELECT origin, record, body FROM robots"):
+            kept = json.loads(record)
+            moment = datetime.fromtimestamp(float(kept["fetched_at"]), UTC)
+            found.append(_row(origin, kept["status"], body, moment))
+    return found
+
+
+def _archived(path: Path) -> list[dict[str, Any]]:
+    """The robots.txt answers in a WARC file, such as those of Common Crawl."""
+    warc = need("fastwarc.warc", "warc", "a WARC file")
+    with path.open("rb") as file:
+        found = []
+        for record in warc.ArchiveIterator(file, record_types=warc.WarcRecordType.response):
+            target = record.headers.get("WARC-Target-URI", "").strip("<>")
+            if record.http_headers is None:
+                continue
+            try:
+                origin = urls.origin(target)
+            except InvalidURL:
+                continue
+            if urls.path_and_query(target) != "/robots.txt":
+                continue
+            found.append(_row(origin, record.http_headers.status_code, record.reader.read(), record.record_date))
+    return found

@@ -1,0 +1,130 @@
+"""What many robots.txt files say, counted: which agents are refused, by how many hosts, and by which standard.
+
+Each file counts once, by its last capture. It judges by `comity.robots` alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from comity.bulk.captures import Captures
+from comity.robots import Robots, parse
+
+AGENTS: Final = (
+    *(
+        "GPTBot",
+        "OAI-SearchBot",
+        "ChatGPT-User",
+        "ClaudeBot",
+        "Claude-User",
+        "Claude-SearchBot",
+        "anthropic-ai",
+        "CCBot",
+    ),
+    *("Google-Extended", "Googlebot", "bingbot", "Applebot", "Applebot-Extended", "PerplexityBot", "Bytespider"),
+    *("Amazonbot", "Meta-ExternalAgent", "FacebookBot", "cohere-ai", "Diffbot", "DuckAssistBot", "MistralAI-User"),
+    *("YandexBot", "Baiduspider"),
+)
+"""AI and search agents by the tokens that their operators document."""
+Refused = Literal["wholly", "partly", "not at all"]
+
+
+@dataclass
+class Survey:
+    """The counts. `refused`: agent -> how -> hosts."""
+
+    hosts: int = 0
+    refused: dict[str, Counter[str]] = field(default_factory=dict)
+    says: Counter[str] = field(default_factory=Counter)
+    contradictions: list[str] = field(default_factory=list)
+    findings: Counter[str] = field(default_factory=Counter)
+    sizes: list[int] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """The table, as researchers print it."""
+        hosts = max(self.hosts, 1)
+        rows = [f"{self.hosts:,} hosts", "", f"{'agent':20} {'wholly':>16} {'partly':>16} {'not at all':>16}"]
+        for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["wholly"]):
+            shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in ("wholly", "partly", "not at all"))
+            rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))
+        rows.append("")
+        rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common()]
+        if self.sizes:
+            sizes = sorted(self.sizes)
+            rows += [
+                "",
+                f"octets: median {sizes[len(sizes) // 2]:,}, mean {sum(sizes) // len(sizes):,}, largest {sizes[-1]:,}",
+            ]
+        if self.delays:
+            delays = sorted(self.delays)
+            rows.append(f"Crawl-delay for *: median {delays[len(delays) // 2]:g} s, largest {delays[-1]:g} s")
+        if self.findings:
+            rows += ["", "hosts with findings of lint, by code:"]
+            rows += [f"{code:34} {count:7,} ({count / hosts:.1%})" for code, count in self.findings.most_common(15)]
+        return rows
+
+
+def refused(robots: Robots, agent: str) -> Refused:
+    """Whether a file refuses an agent: wholly where the root is disallowed and no rule allows anything, partly where
+    any rule disallows."""
+    _, numbers = robots._rules_for(agent)
+    allow = disallow = False
+    for number in numbers:
+        entry = robots._index[number]
+        if entry >> 8 & 0xFFFFFF:
+            allow |= entry & 0xFF == 2
+            disallow |= entry & 0xFF == 3
+    if not disallow:
+        return "not at all"
+    return "wholly" if not allow and not robots.allowed("/", agent) else "partly"
+
+
+def survey(table: Any, agents: tuple[str, ...] = AGENTS, *, lint: bool = True) -> Survey:
+    """Count what the robots.txt files of a table say. Captures without a body count as files that say nothing."""
+    captures = Captures(table)
+    found = Survey(refused={agent: Counter() for agent in agents})
+    for origin, number in captures.numbers.items():
+        capture = int(captures.firsts[number + 1]) - 1
+        status = int(captures.statuses[capture])
+        body = captures.body(capture) if 200 <= status < 300 and captures.sizes[capture] > 0 else b""
+        _count(found, origin, parse(body), lint=lint)
+    return found
+
+
+def _count(found: Survey, origin: str, robots: Robots, *, lint: bool) -> None:
+    found.hosts += 1
+    found.sizes.append(len(robots.body))
+    for agent, counts in found.refused.items():
+        counts[refused(robots, agent)] += 1
+    kinds = {entry & 0xFF for entry in robots._index}
+    for kind, name in (
+        (4, "Sitemap"),
+        (5, "Crawl-delay"),
+        (6, "Request-rate"),
+        (7, "Visit-time"),
+        (8, "Clean-param"),
+        (9, "Host"),
+        (10, "Noindex"),
+        (11, "Content-Usage (AIPREF)"),
+        (12, "Content-Signal"),
+        (13, "License (RSL)"),
+    ):
+        found.says[name] += kind in kinds
+    delay = robots.crawl_delay("*") if 5 in kinds else None
+    if delay is not None:
+        found.delays.append(delay)
+    if robots.states_usage:
+        stated = robots.usage("/", "some-bot").statements
+        for purpose in ("search", "ai-input", "train-ai"):
+            values = {each.value for each in stated if each.purpose == purpose and each.value != "unknown"}
+            if len(values) > 1:
+                found.contradictions.append(f"{origin}: {purpose}")
+    if found.contradictions:
+        found.says["standards that contradict each other"] = len({each.split(": ")[0] for each in found.contradictions})
+    if lint:
+        errors = {finding.code for finding in robots.lint() if finding.severity == "error"}
+        found.findings.update(errors)
+        found.says["errors by lint"] += bool(errors)

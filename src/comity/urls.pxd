@@ -1,0 +1,8 @@
+from libc.string cimport memcmp
+
+cdef extern from "Python.h":
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(object text)
+    const char* ascii_of "(const char *)PyUnicode_DATA"(object text)
+
+cdef Py_ssize_t authority_end(const char* text, Py_ssize_t size) noexcept nogil
+cdef Py_ssize_t path_end(const char* text, Py_ssize_t size, Py_ssize_t i) noexcept nogil

@@ -1,0 +1,138 @@
+"""`comity audit`: URLs and robots.txt files of every kind in, one table out, resumed where it was stopped."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from commands import comity
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("numpy")
+
+import pyarrow.csv as pa_csv  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+from comity.bulk import sources  # noqa: E402
+from comity.bulk.survey import refused  # noqa: E402
+from comity.errors import InputError  # noqa: E402
+from comity.robots import parse  # noqa: E402
+
+URLS = ["https://a.example/x", "https://a.example/y", "https://b.example/", "no URL"]
+BODY = b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nDisallow: /\n"
+
+
+def written(folder: Path) -> Path:
+    """A folder of robots.txt files, each named for its host."""
+    (folder / "robots").mkdir()
+    (folder / "robots" / "a.example.txt").write_bytes(BODY)
+    (folder / "robots" / "b.example.txt").write_bytes(b"")
+    return folder / "robots"
+
+
+def test_urls_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
+    table = pa.table({"n": [1, 2, 3, 4], "url": URLS})
+    pq.write_table(table, tmp_path / "u.parquet")
+    pa_csv.write_csv(table, tmp_path / "u.csv")
+    (tmp_path / "u.jsonl").write_text("".join(json.dumps({"url": url}) + "\n" for url in URLS), "utf-8")
+    (tmp_path / "u.txt").write_text("# why\n\n" + "\n".join(URLS), "utf-8")
+    for name in ("u.parquet", "u.csv", "u.jsonl", "u.txt"):
+        found = [batch.to_pylist() for batch in sources.batches(sources.files(str(tmp_path / name)), "url", 3)]
+        assert [url for part in found for url in part] == URLS, name
+        assert max(map(len, found)) <= 3
+    assert len(sources.files(str(tmp_path))) == 4
+    assert len(sources.files(str(tmp_path / "u.*"))) == 4
+    with pytest.raises(InputError, match="no column 'link'; it has n, url"):
+        list(sources.batches(sources.files(str(tmp_path / "u.csv")), "link", 10))
+    with pytest.raises(InputError, match="no such file"):
+        sources.files(str(tmp_path / "nothing*"))
+
+
+def test_robots_files_are_read_from_a_cache_and_from_warc_files(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "cache.sqlite") as database:
+        database.execute("CREATE TABLE robots (origin TEXT, record TEXT, body BLOB)")
+        record = json.dumps({"status": 200, "fetched_at": 86_400.0})
+        database.execute("INSERT INTO robots VALUES ('https://a.example', ?, ?)", (record, BODY))
+    table = sources.robots(str(tmp_path / "cache.sqlite"))
+    assert table.to_pylist() == [
+        {"origin": "https://a.example", "status": 200, "body": BODY, "fetched_at": datetime(1970, 1, 2, tzinfo=UTC)}
+    ]
+    pytest.importorskip("fastwarc")
+    warc = pytest.importorskip("warcio.warcwriter")
+    from io import BytesIO
+
+    from warcio.statusandheaders import StatusAndHeaders
+
+    with (tmp_path / "robots.warc.gz").open("wb") as file:
+        writer = warc.WARCWriter(file, gzip=True)
+        for path, body in (("/robots.txt", BODY), ("/other", b"no")):
+            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/plain")], protocol="HTTP/1.1")
+            url = f"https://a.example{path}"
+            writer.write_record(writer.create_warc_record(url, "response", BytesIO(body), http_headers=headers))
+    (row,) = sources.robots(str(tmp_path / "robots.warc.gz")).to_pylist()
+    assert (row["origin"], row["status"], row["body"]) == ("https://a.example", 200, BODY)
+
+
+def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
+    robots = written(tmp_path)
+    words = ("audit", "u.txt", "--robots", str(robots), "--agents", "MyBot,GPTBot", "-o", "out.parquet")
+    run = comity(*words, "--report", "r.html", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.num_rows == 8
+    assert table["may_fetch"].to_pylist() == [False, True, True, None, False, False, True, None]
+    assert "disallowed_explicit 2 (50.0%)" in run.stdout
+    assert "https://a.example" in run.stdout
+    assert "<svg" in (tmp_path / "r.html").read_text("utf-8")
+    assert not (tmp_path / "out.parquet.parts").exists()
+    assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
+
+
+def test_parts_of_another_audit_are_not_mixed_in(tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
+    robots = written(tmp_path)
+    parts = tmp_path / "out.parquet.parts"
+    parts.mkdir()
+    (parts / "audit.json").write_text('["another"]', "utf-8")
+    run = comity("audit", "u.txt", "--robots", str(robots), "-o", "out.parquet", cwd=tmp_path)
+    assert run.returncode == 66
+    assert "parts of another audit" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_changes_name_what_was_gained_and_lost_with_the_line(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "origin": ["https://a.example"] * 2,
+            "status": [200, 200],
+            "body": pa.array([b"User-agent: *\nDisallow: /x\n", b"User-agent: *\nDisallow: /y\n"], pa.binary()),
+            "fetched_at": [86_400 * 365, 86_400 * 366],
+        }
+    )
+    pq.write_table(table, tmp_path / "robots.parquet")
+    out = comity("audit", "--robots", "robots.parquet", "--changes", cwd=tmp_path).stdout
+    assert "1971-01-02 https://a.example  * gained /x (old line 2: Disallow: /x)" in out
+    assert "* lost /y (new line 2: Disallow: /y)" in out
+
+
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("User-agent: *\nDisallow: /", "wholly"),
+        ("User-agent: *\nDisallow: /\nAllow: /open", "partly"),
+        ("User-agent: *\nDisallow: /x", "partly"),
+        ("User-agent: *\nDisallow:", "not at all"),
+        ("User-agent: GPTBot\nDisallow: /", "not at all"),
+        ("", "not at all"),
+    ],
+)
+def test_a_host_refuses_an_agent_wholly_partly_or_not_at_all(body: str, how: str) -> None:
+    assert refused(parse(body), "MyBot") == how
+
+
+def test_without_urls_the_files_themselves_are_counted(tmp_path: Path) -> None:
+    out = comity("audit", "--robots", str(written(tmp_path)), "--agents", "GPTBot,MyBot", cwd=tmp_path).stdout
+    assert "2 hosts" in out
+    assert "GPTBot                      1 (50.0%)" in out

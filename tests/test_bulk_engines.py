@@ -1,0 +1,124 @@
+"""Verdicts inside the engines that people have their data in: the same answers, on the engine itself."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("numpy")
+
+import pyarrow.parquet as pq  # noqa: E402
+from conftest import missing  # noqa: E402
+
+from comity import bulk  # noqa: E402
+from comity.bulk import engines  # noqa: E402
+
+AGENTS = ["GPTBot", "MyBot"]
+URLS = ["https://a.example/x/1", None, "https://b.example/", "no URL", "https://a.example/y"] * 20
+ROBOTS = pa.table(
+    {
+        "origin": ["https://a.example", "https://b.example"],
+        "status": [200, 404],
+        "body": pa.array([b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nDisallow: /\n", b""], pa.binary()),
+    }
+)
+WANTED = bulk.verdicts(URLS, ROBOTS, AGENTS, wide=True)
+
+
+def of(name: str) -> Any:
+    """An engine, or a skip that says how to get it."""
+    try:
+        return __import__(name, fromlist=["_"])
+    except ImportError:
+        missing(name, "pip install --group engines")
+
+
+def same(table: Any) -> None:
+    assert sorted(map(str, table["url"].to_pylist())) == sorted(map(str, URLS))
+    by_url = {row["url"]: row for row in WANTED.to_pylist()}
+    for row in table.to_pylist():
+        wanted = by_url[row["url"]]
+        for agent in AGENTS:
+            for name in ("verdict", "may_fetch", "line", "rule", "usage_search", "reason"):
+                assert row[f"{agent}.{name}"] == wanted[f"{agent}.{name}"]
+
+
+def test_polars_eager_and_lazy() -> None:
+    pl = of("polars")
+    frame = pl.DataFrame({"n": range(len(URLS)), "url": URLS})
+    same(engines.polars(frame, ROBOTS, AGENTS).to_arrow())
+    lazy = engines.polars(frame.lazy(), ROBOTS, AGENTS).filter(pl.col("MyBot.may_fetch"))
+    assert lazy.collect()["url"].unique().sort().to_list() == ["https://a.example/y", "https://b.example/"]
+
+
+def test_duckdb_as_a_function_and_as_a_table() -> None:
+    duckdb = of("duckdb")
+    connection = duckdb.connect()
+    connection.register("pages", pa.table({"url": URLS}))
+    engines.duckdb(connection, ROBOTS, AGENTS)
+    found = connection.sql("SELECT DISTINCT url FROM pages WHERE may_fetch(url, 'MyBot') ORDER BY url").fetchall()
+    assert found == [("https://a.example/y",), ("https://b.example/",)]
+    verdict = "SELECT may_fetch_verdict('https://a.example/y', 'GPTBot'), may_fetch_verdict(NULL, 'GPTBot')"
+    assert connection.sql(verdict).fetchall() == [("disallowed_explicit", None)]
+    judged = engines.duckdb_table(connection.sql("SELECT * FROM pages"), ROBOTS, AGENTS)
+    connection.register("judged", judged)
+    same(connection.sql("SELECT * FROM judged").to_arrow_table())
+
+
+def test_pandas_keeps_its_index() -> None:
+    pd = of("pandas")
+    frame = pd.DataFrame({"url": URLS}, index=range(1000, 1000 + len(URLS)))
+    found = engines.pandas(frame, ROBOTS, AGENTS)
+    assert list(found.index) == list(frame.index)
+    same(pa.Table.from_pandas(found, preserve_index=False))
+
+
+def test_dask_partition_by_partition() -> None:
+    dd, pd = of("dask.dataframe"), of("pandas")
+    frame = dd.from_pandas(pd.DataFrame({"url": URLS}), npartitions=3)
+    found = engines.dask(frame, ROBOTS, AGENTS).compute(scheduler="synchronous")
+    same(pa.Table.from_pandas(found, preserve_index=False))
+
+
+def test_daft() -> None:
+    daft = of("daft")
+    same(engines.daft(daft.from_pydict({"url": URLS}), ROBOTS, AGENTS).to_arrow())
+
+
+@pytest.mark.long
+def test_ray_data_in_worker_processes(tmp_path: Path) -> None:
+    ray = of("ray")
+    of("ray.data")
+    pq.write_table(ROBOTS, tmp_path / "robots.parquet")
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        dataset = ray.data.from_arrow(pa.table({"url": URLS}))
+        found = engines.ray(dataset, str(tmp_path / "robots.parquet"), AGENTS)
+        same(pa.concat_tables(ray.get(found.to_arrow_refs())))
+    finally:
+        ray.shutdown()
+
+
+@pytest.fixture
+def spark_session() -> Iterator[Any]:
+    import os
+    import shutil
+
+    sql = of("pyspark.sql")
+    if shutil.which("java") is None:
+        missing("Java, which Spark needs", "apt-get install default-jre-headless")
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers are this interpreter
+    session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.long
+def test_spark_by_map_in_arrow(spark_session: Any) -> None:
+    frame = spark_session.createDataFrame([(url,) for url in URLS], "url string")
+    rows = engines.spark(frame, ROBOTS, AGENTS).collect()
+    same(pa.Table.from_pylist([row.asDict() for row in rows]))
