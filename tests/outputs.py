@@ -91,7 +91,7 @@ def _parquet(folder: Path) -> Output:
     def rows(channel: str) -> list[dict[str, Any]]:
         assert not list(folder.glob(f"{channel}-*.tmp"))
         return [
-            row for part in sorted(folder.glob(f"{channel}-*.parquet")) for row in parquet.read_table(part).to_pylist()
+            row for part in sorted(folder.glob(f"{channel}/*.parquet")) for row in parquet.read_table(part).to_pylist()
         ]
 
     def urls(channel: str) -> list[str]:

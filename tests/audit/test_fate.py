@@ -174,3 +174,38 @@ def test_headers_are_kept_by_choice(site: Site, tmp_path: Path) -> None:
     crawl(site, tmp_path, "--headers", "etag,content-language")
     (page,) = lines(tmp_path, "pages")
     assert page["headers"] == {"etag": '"1"', "content-language": None}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_current_pages_are_the_latest_of_each_url_without_those_that_are_gone(
+    shop: Site, tmp_path: Path, form: str
+) -> None:
+    crawl(shop, tmp_path, "--format", form)
+    before = {page["url"] for page in current(tmp_path)}
+    assert before == {shop.url(path) for path in ("/", "/a", "/open/b", "/target")}
+    shop.set("/open/b", "<title>new</title>")
+    shop.set("/target", "", status=410)
+    crawl(shop, tmp_path, "--refresh", url=None)
+    after = {page["url"]: page for page in current(tmp_path)}
+    assert after.keys() == before - {shop.url("/target")}
+    assert (after[shop.url("/open/b")]["title"], after[shop.url("/open/b")]["refresh"]) == ("new", 1)
+    assert after[shop.url("/a")]["refresh"] == 0
+    assert fate(tmp_path, shop.url("/target"))["fate"] == "gone"
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
+def current(folder: Path) -> list[dict[str, Any]]:
+    told = comity("pages", str(folder))
+    assert told.returncode == 0, told.stderr
+    return [json.loads(line) for line in told.stdout.splitlines()]
+
+
+def test_a_parquet_folder_has_the_schema_where_nothing_was_written(site: Site, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    site.link("/", "/a")
+    crawl(site, tmp_path, "--format", "parquet")
+    assert parquet.read_table(tmp_path / "refusals").num_rows == 0
+    pages = parquet.read_table(tmp_path / "pages")
+    assert str(pages.schema.field("fetched_at").type) == "timestamp[ms, tz=UTC]"
+    assert pages.column("url").to_pylist() == [site.url("/")]
+    assert not list(tmp_path.glob("*.journal"))

@@ -923,7 +923,7 @@ def relabelled(folder: Path, name: str, old: bytes, new: bytes) -> None:
         database.close()
     elif name == "parquet":
         arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        path = folder / "pages-00001.parquet"
+        path = folder / "pages" / "00001.parquet"
         table = parquet.read_table(path)
         bodies = [body and body.replace(old.decode(), new.decode()) for body in table["body"].to_pylist()]
         parquet.write_table(table.set_column(table.column_names.index("body"), "body", arrow.array(bodies)), path)
@@ -969,8 +969,8 @@ def test_a_damaged_output_gives_findings_and_never_a_traceback(site: Site, tmp_p
     furnish(site)
     crawl(tmp_path / "crawl", site.url("/"), sink=name, retries=0)
     pick = random.Random(name)
-    for path in tmp_path.glob("crawl/*"):
-        if not path.name.endswith((".gz", ".parquet", "crawl.sqlite")):
+    for path in sorted(tmp_path.glob("crawl/**/*")):
+        if not path.name.endswith((".gz", "1.parquet", "crawl.sqlite")):
             continue
         whole = path.read_bytes()
         for _ in range(12):

@@ -258,7 +258,7 @@ def test_comity_crawl_can_be_called_without_importing_the_package() -> None:
         pytest.skip("the public face does not name crawl yet")
     code = "import comity; print(type(comity.crawl('http://a.example/')).__name__); from comity.crawler import Crawler"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
-    assert done.stdout == "async_generator\n"
+    assert done.stdout == "Crawl\n"
 
 
 def test_a_crawl_of_what_is_forbidden_says_so_in_the_log(here: Site, caplog: pytest.LogCaptureFixture) -> None:
@@ -285,3 +285,20 @@ def test_to_go_on_with_a_crawl_that_is_not_there_makes_no_folder(tmp_path: Path)
     with pytest.raises(StorageError, match=r"there is no crawl in .* to go on with"):
         asyncio.run(collect(folder=tmp_path / "nosuch"))
     assert not (tmp_path / "nosuch").exists()
+
+
+def test_a_crawl_tells_its_failures_its_refusals_and_its_summary(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    site.link("/", "/no", "/missing")
+
+    async def work() -> comity.crawler.simple.Crawl:
+        crawl = comity.crawl(site.url("/"), policy=QUICK)
+        assert [page.url async for page in crawl] == [site.url("/")]
+        return crawl
+
+    crawl = asyncio.run(work())
+    assert [(each["url"], each["status"]) for each in crawl.failures] == [(site.url("/missing"), 404)]
+    assert [(each["url"], each["decision"]["line"]) for each in crawl.refusals] == [(site.url("/no"), 2)]
+    assert crawl.failures[0]["found_on"] == crawl.refusals[0]["found_on"] == site.url("/")
+    assert crawl.summary is not None
+    assert (crawl.summary.pages, crawl.summary.failed, crawl.summary.refused) == (1, 1, 1)

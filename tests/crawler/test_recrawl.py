@@ -461,7 +461,7 @@ def told_by(form: str, folder: Path) -> list[tuple[str, str]]:
         parquet = pytest.importorskip("pyarrow.parquet")
         return [
             (row["url"], row["change"])
-            for part in folder.glob("changes-*.parquet")
+            for part in folder.glob("changes/*.parquet")
             for row in parquet.read_table(part).to_pylist()
         ]
     if form == "warc":

@@ -129,7 +129,7 @@ def shop(site: Site) -> Site:
 def test_a_site_whose_links_exist_only_after_scripts_ran_is_crawled_entirely(shop: Site, tmp_path: Path) -> None:
     stats, pages = crawl(shop, tmp_path / "without", settings=CrawlSettings(sitemaps=False))
     assert set(pages) == {"/"}
-    assert "rendered" not in pages["/"]
+    assert pages["/"]["rendered"] is None
     shop.seen.clear()
     stats, pages = crawl(shop, tmp_path / "with")
     assert set(pages) == {"/", "/a", "/b", "/c"}
@@ -707,7 +707,7 @@ def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: P
     asyncio.run(crawler.run())
     assert site.paths() == ["/robots.txt", "/", "/text"]
     assert not started
-    assert "rendered" not in rows(tmp_path, "pages")[0]
+    assert rows(tmp_path, "pages")[0]["rendered"] is None
 
 
 @pytest.mark.long
@@ -757,13 +757,13 @@ def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_p
             import sqlite3
 
             with sqlite3.connect(tmp_path / "crawl.sqlite") as database:
-                ((body, more),) = database.execute("SELECT body, more FROM pages")
+                ((body, rendered),) = database.execute("SELECT body, rendered FROM pages")
             assert "<title>Page home</title>" in body
-            assert json.loads(more)["rendered"] is True
+            assert rendered == 1
         case "parquet":
             from pyarrow import parquet
 
-            (page,) = parquet.read_table(tmp_path / "pages-00001.parquet").to_pylist()
+            (page,) = parquet.read_table(tmp_path / "pages" / "00001.parquet").to_pylist()
             assert "<title>Page home</title>" in page["body"]
     assert prove(tmp_path).findings == []
 

@@ -281,7 +281,7 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
 FOREIGN = {
     "jsonl": ("pages.jsonl", "robots.jsonl", "changes.jsonl", "ledger.jsonl"),
     "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
-    "parquet": ("pages-00001.parquet", "pages-00001.journal", "traps-2024.csv"),
+    "parquet": ("pages" / "00001.parquet", "pages-00001.journal", "traps-2024.csv"),
     "sqlite": ("crawl.sqlite", "ledger.jsonl"),
     "files": ("pages.jsonl", "files/thesis.txt"),
 }
@@ -321,13 +321,13 @@ def test_parquet_makes_a_part_for_so_many_bytes_not_for_each_commit(form: str, t
     for number in range(30):
         add_page(sink, number)
         sink.flush(final=False)
-    assert len(list(tmp_path.glob("pages-*.parquet"))) <= 8
+    assert len(list(tmp_path.glob("pages/*.parquet"))) <= 9
     assert len(list(tmp_path.glob("pages-*.journal"))) <= 2
     assert sink.pending == 0
     sink.flush(final=True)
     sink.flush(final=False)
     sink.close()
-    parts = sorted(tmp_path.glob("pages-*.parquet"))
+    parts = sorted(tmp_path.glob("pages/*.parquet"))
     assert [row for part in parts for row in parquet.read_table(part)["url"].to_pylist()] == [
         f"http://example.com/{number}" for number in range(30)
     ]
@@ -374,7 +374,7 @@ def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
     if form == "parquet":
         import pyarrow.parquet
 
-        table: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / f"{channel}-00001.parquet").to_pylist()
+        table: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / channel / "00001.parquet").to_pylist()
         return table
     with closing(sqlite3.connect(folder / "crawl.sqlite")) as db:
         db.row_factory = sqlite3.Row

@@ -262,6 +262,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
 @ALLOW_ADDRESS
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
+@click.option("--ok-if-some-failed", is_flag=True, help="Exit with 0 though some pages failed.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
 @WATCHING
 @_config
@@ -277,6 +278,7 @@ def crawl(
     resume: bool,
     refresh: bool,
     report: Path | None,
+    ok_if_some_failed: bool,
     demo: bool,
     quiet: bool,
     verbose: int,
@@ -316,6 +318,7 @@ def crawl(
         verbose=verbose,
         log=log,
         metrics=metrics,
+        ok_if_some_failed=ok_if_some_failed,
     )
 
 
@@ -352,6 +355,16 @@ def why(folder: Path, url: tuple[str, ...], as_json: bool) -> Exit:
     from comity.cli import why as command
 
     return command.show(folder, url, as_json=as_json)
+
+
+@app.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--bodies", is_flag=True, help="Print the bodies too.")
+def pages(folder: Path, bodies: bool) -> Exit:
+    """The pages of a crawl as they are after its refreshes, as lines of JSON: the latest of each URL, gone ones out."""
+    from comity.cli import pages as command
+
+    return command.show(folder, bodies=bodies)
 
 
 @app.command()

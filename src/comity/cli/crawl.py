@@ -56,6 +56,7 @@ def crawl(
     verbose: int = 0,
     log: Path | None = None,
     metrics: str | None = None,
+    ok_if_some_failed: bool = False,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     if demo and (seeds or resume or refresh):
@@ -97,7 +98,9 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
-        crawler.on_begin = partial(_told, goes_on, limits)
+        anonymous = not (demo or quiet or resume or refresh) and configuration.settings["agent"].origin == "default"
+        hint = f"sites see {policy.agent}: say who you are with --agent 'MyBot/1.0 (+https://example.com/bot)'"
+        crawler.on_begin = partial(_told, goes_on, limits, hint * anonymous)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO
@@ -111,7 +114,7 @@ def crawl(
         tune()
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
-    code = sum_up(crawler, stats, as_json=as_json, resumable=not demo)
+    code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
     if report is not None:
         from comity.audit.report import write
 

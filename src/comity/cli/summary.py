@@ -11,13 +11,20 @@ from comity.crawler import Crawler, Stats, checkpoint
 from comity.crawler.sinks.runner import FORMATS
 
 
-def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True) -> Exit:
-    """Print the summary; `resumable` says whether the site is there for a later run."""
+def sum_up(
+    crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True, ok_if_some_failed: bool = False
+) -> Exit:
+    """Print the summary.
+
+    Args:
+        resumable: whether the site is there for a later run.
+        ok_if_some_failed: whether pages that failed leave the exit code at 0, as long as anything was fetched.
+    """
     if as_json:
         limits = checkpoint.changed_settings(crawler.settings)
         print(
             json.dumps(
-                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left}
+                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left, "ended": _ended(crawler)}
                 | ({"unasked": crawler.unasked} if crawler.refreshes else {})
                 | {"limits": limits}
             )
@@ -37,7 +44,7 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
             *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
-            *((("left by a limit", f"{crawler.left:,}", "URLs that wait still, sitemaps too"),) * bool(crawler.left)),
+            *((("still waiting", f"{crawler.left:,}", "URLs, sitemaps too"),) * bool(crawler.left)),
             *((("known, not asked", f"{crawler.unasked:,}", "they go first next time"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
@@ -48,10 +55,17 @@ def sum_up(crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = T
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
-        if crawler.limit_reached:
-            console.print(safe(f"{'ended because':20}{'':>12}  {crawler.limit_reached}"), markup=False)
+        console.print(safe(f"{'ended because':20}{'':>12}  {_ended(crawler)}"), markup=False)
         console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
-    return _conclude(crawler, stats, resumable=resumable)
+    code = _conclude(crawler, stats, resumable=resumable)
+    return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
+
+
+def _ended(crawler: Crawler) -> str:
+    """Why the run ended."""
+    if crawler.stopped:
+        return "it was stopped"
+    return crawler.limit_reached or "nothing was left to ask for"
 
 
 def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:

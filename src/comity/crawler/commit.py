@@ -304,6 +304,7 @@ class Commit:
     Attributes:
         pages: pages to be handed out once it is durable.
         hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
+        told: channel and record of each failure and refusal.
         new, trapped: URLs among those found that were new; trapped.
         refusals: the records of those that a rule refused.
         seconds: that it took to carry it out.
@@ -325,6 +326,7 @@ class Commit:
         self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.resumed)
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
+        self.told = [(channel, record) for channel, record, _ in records if channel in ("failures", "refusals")]
         self.seconds = 0.0
         self.octets = 0
         self._records = records
@@ -354,6 +356,7 @@ class Commit:
                 sink.add("traps" if "trap" in record else "refusals", record)
             by_rule = [record for record in refusals if "trap" not in record]
             self.new, self.trapped, self.refusals = new, len(refusals) - len(by_rule), by_rule
+            self.told += [("refusals", record) for record in by_rule]
             stats, tally = self._stats.to_dict(), self._tally.to_list(by_rule)
             for name, more in (("found", new), ("refused", len(by_rule)), ("trapped", self.trapped)):
                 stats[name] += more

@@ -93,9 +93,10 @@ class Crawler:
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
         self.limit_reached: str | None = None  # the limit of the whole crawl that ended the last run, in words
         self.put_off: str | None = None  # what hosts wait for that the last run left for a later one, in words
-        self.left = 0  # URLs that still waited when a limit ended the last run
+        self.left = 0  # URLs that still waited when a limit or `stop` ended the last run
         self.unasked = 0  # of them, in a refresh, pages that are known: also where the run was stopped
         self.on_page: Callable[[CrawledPage], None] | None = None  # set before `run`; told of each page once committed
+        self.on_record: Callable[[str, dict[str, Any]], None] | None = None  # the same of each failure and refusal
         self.on_begin: Callable[[], None] | None = None  # set before `run`; told when nothing refuses it any more
         self._client_settings = client_settings or ClientSettings()
         self._clock = clock or Clock()
@@ -226,7 +227,7 @@ class Crawler:
                 self._ended = self._collector.how = "stopped" if self._stopping else FINISHED
                 await self._commit(final=True)
                 await self._commit()  # so that the sink learns that its last marker is kept
-                self.left = 0 if self._stopping else self._waiting()
+                self.left = self._waiting()
                 if self._refresh is not None:
                     self.unasked = self._refresh.visits.unasked(self._refresh.last)
         return self.stats
@@ -403,6 +404,9 @@ class Crawler:
         if self.on_page is not None:
             for page in commit.pages:
                 self.on_page(page)
+        if self.on_record is not None:
+            for channel, record in commit.told:
+                self.on_record(channel, record)
         for name in commit.hosts:
             self._scheduler.found(name)
 

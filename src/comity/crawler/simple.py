@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,15 @@ from comity.crawler.crawler import Crawler
 from comity.crawler.records import CrawledPage, read_meta, read_response
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.stats import Stats
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
 from comity.policy import Policy
 
 MOST_AHEAD: Final = 256
 """Pages that a crawl may be ahead of the program that reads them."""
+MOST_TOLD: Final = 10_000
+"""Failures, and refusals, that a `Crawl` keeps in memory."""
 
 _log = logging.getLogger("comity.crawl")
 
@@ -166,7 +170,7 @@ def crawl(
     policy: Policy | None = None,
     settings: CrawlSettings | Mapping[str, Any] | None = None,
     client_settings: ClientSettings | None = None,
-) -> AsyncGenerator[CrawledPage, None]:
+) -> "Crawl":
     """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
 
     A crawl that is left before it ends stops; with a folder it can be continued. The crawl waits for a program that
@@ -198,10 +202,65 @@ def crawl(
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
-    return _crawl(start, Path(folder) if folder is not None else None, policy, given, client_settings, refresh)
+    told = _Told()
+    place = Path(folder) if folder is not None else None
+    return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a crawl tells beside its pages. The generator knows this and not the Crawl: a loop that is left lets go."""
+
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    summary: Stats | None = None
+
+    def record(self, channel: str, record: Mapping[str, Any]) -> None:
+        kept = self.failures if channel == "failures" else self.refusals
+        if len(kept) < MOST_TOLD:
+            kept.append(dict(record))
+
+
+class Crawl:
+    """A crawl that runs while its pages are read: `async for page in crawl: ...`; it may be closed with `aclose`.
+
+    Attributes:
+        failures: the records of URLs that gave no page, as in the output, once each is durable: `url`, `why`,
+            `status`, `attempts`, `depth`, `found_on`.
+        refusals: those of URLs that robots.txt, the policy or what is stated about their use kept out: `url`, `why`,
+            `decision` and so on. Of both the first MOST_TOLD are kept; the counts in `summary` are whole.
+        summary: what the crawl did, in numbers; None until it begins, final when it has ended.
+    """
+
+    def __init__(self, told: _Told, pages: AsyncGenerator[CrawledPage, None]) -> None:
+        self._told = told
+        self._pages = pages
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        return self._told.failures
+
+    @property
+    def refusals(self) -> list[dict[str, Any]]:
+        return self._told.refusals
+
+    @property
+    def summary(self) -> Stats | None:
+        return self._told.summary
+
+    def __aiter__(self) -> AsyncGenerator[CrawledPage, None]:
+        return self._pages
+
+    async def __anext__(self) -> CrawledPage:
+        return await anext(self._pages)
+
+    async def aclose(self) -> None:
+        """Stop the crawl; with a folder it can be gone on with."""
+        await self._pages.aclose()
 
 
 async def _crawl(
+    told: _Told,
     seeds: list[str],
     folder: Path | None,
     policy: Policy | None,
@@ -225,6 +284,7 @@ async def _crawl(
                 crawler.hold()
 
         crawler.on_page = arrived
+        crawler.on_record = told.record
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
         try:
@@ -239,13 +299,14 @@ async def _crawl(
                     break
                 await news.wait()
                 news.clear()
-            stats = await running
+            stats = told.summary = await running
             if not stats.reached and (why := crawler.trouble or crawler.refusal):
                 _log.warning("nothing was fetched: %s", why)
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError, ComityError):
                 await running
+            told.summary = crawler.stats
 
 
 def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:

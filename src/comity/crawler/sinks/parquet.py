@@ -1,4 +1,6 @@
-"""Output as Parquet: `pages-00001.parquet`, `pages-00002.parquet`, and the same for the other channels.
+"""Output as Parquet: a folder for each channel, `pages/00001.parquet`, `pages/00002.parquet` and so on.
+
+In each lies `00000.parquet` without a row, so that what reads the folder has the schema where nothing was written.
 
 A Parquet file cannot be appended to and is worth writing only when it is large, while the frontier commits twice a
 second. So records go to a journal first, JSON Lines that are cut back like any other output. The part is written from
@@ -20,7 +22,7 @@ from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
 from comity.crawler.sinks.files import line
 from comity.crawler.stored import CHECKED, Stored, from_lines, is_intact
-from comity.frontier.durable import AppendedFile, sync_folder
+from comity.frontier.durable import AppendedFile, make_folder, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
@@ -62,6 +64,7 @@ class Parquet:
         for channel in CHANNELS:
             part, length = (committed or {}).get(channel, (1, 0))
             self._remove_uncommitted(channel, part)
+            self._make_empty(channel)
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
@@ -94,9 +97,12 @@ class Parquet:
     def _journal(self, channel: Channel, part: int) -> Path:
         return self._folder / f"{channel}-{part:05}.journal"
 
+    def _part(self, channel: Channel, part: int) -> Path:
+        return self._folder / channel / f"{part:05}.parquet"
+
     def _remove_uncommitted(self, channel: Channel, part: int) -> None:
         """Parts from `part` on were never committed; journals before it have been written out."""
-        for path in self._folder.glob(f"{channel}-*.*"):
+        for path in (*self._folder.glob(f"{channel}-*.*"), *(self._folder / channel).glob("*.parquet")):
             number = path.name.removeprefix(f"{channel}-").partition(".")[0]
             if not number.isdigit():
                 continue
@@ -104,10 +110,27 @@ class Parquet:
             if (is_journal and int(number) != part) or (path.suffix in (".parquet", ".tmp") and int(number) >= part):
                 path.unlink()
 
+    def _make_empty(self, channel: Channel) -> None:
+        """The schema of a channel, as a part without rows."""
+        part = self._part(channel, 0)
+        if part.exists():
+            return
+        make_folder(part.parent)
+        temporary = self._temporary(channel, 0)
+        with temporary.open("wb") as file:
+            self._parquet.ParquetWriter(file, self._schema(channel), compression="zstd").close()
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(part)
+        sync_folder(part.parent)
+
+    def _schema(self, channel: Channel) -> Any:
+        return self._arrow.schema([(name, self._type(kind)) for name, kind in COLUMNS[channel].items()])
+
     def _write_groups(self, channel: Channel, state: _Channel, *, rest: bool) -> None:
         """Write what the journal holds as row groups, whole ones only unless the `rest` is wanted."""
         columns = COLUMNS[channel]
-        schema = self._arrow.schema([(name, self._type(kind)) for name, kind in columns.items()])
+        schema = self._schema(channel)
         if state.file is None:
             state.file = self._temporary(channel, state.part).open("wb")
             state.writer = self._parquet.ParquetWriter(state.file, schema, compression="zstd")
@@ -121,7 +144,9 @@ class Parquet:
         state.file.flush()
         os.fsync(state.file.fileno())
         state.file.close()
-        self._temporary(channel, state.part).replace(self._folder / f"{channel}-{state.part:05}.parquet")
+        part = self._part(channel, state.part)
+        self._temporary(channel, state.part).replace(part)
+        sync_folder(part.parent)
         sync_folder(self._folder)
         state.journal.close()
         self._done.append(state.journal.path)
@@ -180,10 +205,11 @@ def read_back(folder: Path) -> Iterator[Stored]:
     """
     parquet = need("pyarrow.parquet", "parquet", "the format parquet")
     for channel in CHECKED:
-        for part in sorted(folder.glob(f"{channel}-*.parquet")):
+        for part in sorted((folder / channel).glob("*.parquet")):
             yield from _rows(parquet, channel, part)
         for journal in sorted(folder.glob(f"{channel}-*.journal")):
-            if not journal.with_suffix(".parquet").exists():
+            number = journal.stem.removeprefix(f"{channel}-")
+            if not (folder / channel / f"{number}.parquet").exists():
                 yield from from_lines(journal, channel)
 
 
@@ -198,6 +224,8 @@ def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
                     for name in moments:
                         row[name] = times.written(row[name].timestamp()) if row[name] is not None else None
                     record = record_of(channel, row)
-                    yield Stored(channel, part.name, number, record, is_intact(record))
+                    yield Stored(channel, f"{channel}/{part.name}", number, record, is_intact(record))
     except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these
-        yield Stored(None, part.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")
+        yield Stored(
+            None, f"{channel}/{part.name}", number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}"
+        )
