@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl bench-broad profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -54,6 +54,10 @@ HOSTS ?= 200
 COPIES ?= 2
 bench-broad: $(VENV)/benched ## real pages on HOSTS=200 hosts over TLS, beside Scrapy; needs nginx and the corpus
 	$(BIN)/python benchmarks/broad.py --hosts $(HOSTS) --copies $(COPIES) $(if $(DELAY),--delay) $(ARGS)
+
+NAMES ?= 10000
+bench-names: $(VENV)/tested ## host names of which a third is dead, on a name server of its own
+	$(BIN)/python benchmarks/names.py --names $(NAMES)
 
 profile-crawl: $(VENV)/installed ## where the time of a page goes in a crawl
 	$(BIN)/python benchmarks/crawl_profile.py

@@ -233,3 +233,34 @@ def test_body_memory_is_a_whole_number_of_at_least_a_mebibyte() -> None:
     with pytest.raises(Exception, match="body_memory"):
         CrawlSettings(body_memory=1000)
     assert ClientSettings().max_body < CrawlSettings().body_memory
+
+
+def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def at_once() -> list[int]:
+        turns, work, at = Turns(), pages.LongWork(), []
+        counting = asyncio.create_task(turns._count())
+
+        async def one() -> None:
+            await work.turn()
+            at.append(turns.number)
+
+        await asyncio.gather(*(one() for _ in range(12)))
+        counting.cancel()
+        return at
+
+    assert len(set(asyncio.run(at_once()))) == 12
+
+    asked: list[int] = []
+    turn = pages.LongWork.turn
+
+    async def noting(self: pages.LongWork) -> None:
+        asked.append(1)
+        await turn(self)
+
+    monkeypatch.setattr(pages.LongWork, "turn", noting)
+    site.link("/", "/large")
+    site.set("/large", "<p>" + "a" * pages.LARGE)
+    asyncio.run(Turns().crawl(tmp_path, site.url("/")))
+    assert asked == [1], "a small page costs nothing more"

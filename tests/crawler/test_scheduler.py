@@ -25,6 +25,20 @@ def crawler(folder: Path, seeds: list[str], policy: Policy, names: dict[str, str
     )
 
 
+def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
+    hosts = scheduler.Hosts()
+    first, second = hosts.of("first.example"), hosts.of("second.example")
+    hosts.push(first, 1.0)
+    hosts.push(second, 2.0)
+    turns = []
+    for _ in range(4):
+        host = hosts.pop_ready(5.0)
+        assert host is not None
+        turns.append(host.name)
+        hosts.push(host, 1.0)
+    assert turns == ["first.example", "second.example"] * 2
+
+
 def full_of_links(site: Site) -> None:
     site.link("/", *(f"/{number}" for number in range(100)))
     for number in range(100):

@@ -401,3 +401,11 @@ def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> 
         fast = files.line(record, "pages")
         patch.setattr(files, "orjson", None)
         assert fast == files.line(record, "pages")
+
+
+@given(st.dictionaries(st.sampled_from(["url", "title", "body_of"]), st.text()), st.text(st.characters(codec="utf-8")))
+@example({"title": "\udce9"}, 'Grüße "\u2028\x00\x7f/\\')
+@example({"title": "\\ud"}, "Grüße")
+def test_a_text_in_utf_8_makes_the_same_line_as_the_text(record: dict[str, Any], text: str) -> None:
+    plain = files.line({"url": "", **record, "body": text}, "pages")
+    assert files.line({"url": "", **record, "body": text.encode()}, "pages") == plain

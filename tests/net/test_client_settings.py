@@ -212,9 +212,10 @@ def test_codings_in_use_are_undone(site: Site, coding: str, packed: bytes) -> No
 def test_a_packed_body_that_is_cut_short_or_damaged_is_an_error(site: Site) -> None:
     packed = gzip.compress(bytes(range(256)) * 1000)
     site.set("/cut", packed[:-20], headers={"Content-Encoding": "gzip"})
-    site.set("/damaged", b"\x1f\x8b\x08" + b"nonsense" * 9, headers={"Content-Encoding": "gzip"})
+    site.set("/damaged", packed[:20] + b"nonsense" * 9, headers={"Content-Encoding": "gzip"})
+    site.set("/changed", packed[:-8] + bytes(8), headers={"Content-Encoding": "gzip"})
     with Client(QUICK, ClientSettings(max_retries=0)) as client:
-        for path, message in (("/cut", "ends too soon"), ("/damaged", "is damaged")):
+        for path, message in (("/cut", "ends too soon"), ("/damaged", "is damaged"), ("/changed", "is damaged")):
             with pytest.raises(comity.FetchError, match=message):
                 client.get(site.url(path))
 

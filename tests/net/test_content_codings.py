@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +11,20 @@ from sites import Site
 
 import comity
 from comity import Client, Policy
+from comity.net import decoding
 from comity.net.decoding import decoder_for
 
 URL = "http://example.test/"
 ROOM = 10**8
 FAST = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+@pytest.fixture(scope="module", autouse=True, params=["isal.isal_zlib", "zlib"])
+def library(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each of the two that may inflate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_inflating", pytest.importorskip(request.param))
+        yield
 
 
 def raw_deflate(body: bytes) -> bytes:

@@ -72,9 +72,8 @@ class Decoder:
             if len(data) < 2:
                 self._held = data
                 return b""
-            self._inflater = _inflating.decompressobj(
-                15 if data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0 else -15
-            )
+            has_header = data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0
+            self._inflater = _inflating.decompressobj(15 if has_header else -15)
         parts = []
         waiting = False  # decoded bytes that zlib holds back, though it has taken all data
         while (data or waiting) and room >= 0:

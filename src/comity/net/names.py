@@ -214,8 +214,7 @@ async def _by_server(dns: "DNSResolver", host: str) -> Found:
     addresses = dict.fromkeys(_spelt(node.addr) for node in found.nodes)
     if not addresses:
         raise socket.gaierror(socket.EAI_NONAME, "no address")
-    records: list[Any] = [*found.nodes, *found.cnames]
-    life = min(record.ttl for record in records)
+    life = min([node.ttl for node in found.nodes] + [name.ttl for name in found.cnames])
     return tuple(addresses), float(min(max(life, 0), LONGEST_LIFE))
 
 
