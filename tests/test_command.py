@@ -395,12 +395,12 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
     summary = json.loads(limited.stdout)
     assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
     again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
-    assert [line.split()[:5] for line in again.stdout.splitlines() if "left by" in line] == [
-        ["left", "by", "a", "limit", "2"]
+    assert [line.split()[:5] for line in again.stdout.splitlines() if "still waiting" in line] == [
+        ["still", "waiting", "2", "URLs,", "sitemaps"]
     ], "a page, and the sitemap, which is not asked for while enough pages wait"
     assert "out of scope" in again.stdout
     whole = crawled(tmp_path, "--resume", "--max-pages-per-host", "none")
-    assert "left by" not in whole.stdout
+    assert "still waiting" not in whole.stdout
 
 
 @pytest.mark.parametrize(

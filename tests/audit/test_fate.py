@@ -95,7 +95,7 @@ def test_a_refresh_remembers_where_a_url_was_found(shop: Site, tmp_path: Path) -
 def test_where_there_is_no_crawl_why_says_so(tmp_path: Path) -> None:
     told = comity("why", str(tmp_path), "https://a.example/")
     assert (told.returncode, told.stdout) == (66, "")
-    assert "holds no crawl" in told.stderr
+    assert "there is no crawl in" in told.stderr
 
 
 def test_the_keys_of_a_channel_are_the_same_in_every_record(shop: Site, tmp_path: Path) -> None:

@@ -98,9 +98,7 @@ def crawl(
             expander=expander,
             refresh=refresh,
         )
-        anonymous = not (demo or quiet or resume or refresh) and configuration.settings["agent"].origin == "default"
-        hint = f"sites see {policy.agent}: say who you are with --agent 'MyBot/1.0 (+https://example.com/bot)'"
-        crawler.on_begin = partial(_told, goes_on, limits, hint * anonymous)
+        crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
             _check_writable(report, folder)
         level = logging.DEBUG if verbose > 1 else logging.INFO

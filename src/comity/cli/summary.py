@@ -9,6 +9,7 @@ from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Crawler, Stats, checkpoint
 from comity.crawler.sinks.runner import FORMATS
+from comity.policy import Policy
 
 
 def sum_up(
@@ -56,6 +57,10 @@ def sum_up(
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
         console.print(safe(f"{'ended because':20}{'':>12}  {_ended(crawler)}"), markup=False)
+        if crawler.policy.agent == Policy().agent:
+            console.print(
+                safe(f"{'sites saw':20}{'':>12}  {crawler.policy.agent}: say who you are with --agent"), markup=False
+            )
         console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     code = _conclude(crawler, stats, resumable=resumable)
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
