@@ -125,7 +125,7 @@ def test_force_never_falls_back_on_the_page(site: Site) -> None:
         got(site.url("/room"), strategy="force")
     assert [each.outcome for each in caught.value.considered] == ["disallowed"]
     assert site.paths() == ["/robots.txt", "/llms.txt"]
-    with pytest.raises(NoCandidate, match="offers nothing"):
+    with pytest.raises(NoCandidate, match="the site offers none"):
         got(site.url("/llms.txt"), strategy="force")
 
 
@@ -598,12 +598,12 @@ def _raise(*_: object) -> Any:
         ("fetcher", _raise, "ZeroDivisionError: by nothing"),
         ("fetcher", lambda *_: "a page", "answered 'a page'"),
         ("fetcher", lambda url, _: Answered(url, headers={}, status="200"), "status '200'"),  # type: ignore[arg-type]
-        ("fetcher", lambda *_: Answered("file:///etc/passwd", headers={}), "no http or https URL"),
+        ("fetcher", lambda *_: Answered("file:///etc/passwd", headers={}), "not an http or https URL"),
         ("extractor", _raise, "ZeroDivisionError"),
         ("extractor", lambda *_: None, "NoneType, not text"),
         ("chooser", _raise, "ZeroDivisionError"),
         ("chooser", lambda *_: "http://127.0.0.1/", "answered 'http://127.0.0.1/'"),
-        ("chooser", lambda *_: ("file:///etc/passwd", {}), "no http or https URL"),
+        ("chooser", lambda *_: ("file:///etc/passwd", {}), "not an http or https URL"),
         ("chooser", lambda *_: ("http://127.0.0.1/", 5), "answered"),
     ],
 )

@@ -166,7 +166,7 @@ def test_a_calendar_without_end_ends_and_says_why(site: Site, tmp_path: Path) ->
     assert 20 <= crawler.stats.pages < 80
     (trap,) = records(tmp_path, "traps")
     assert trap["trap"] == "calendar"
-    assert "without end" in trap["why"]
+    assert "endless series" in trap["why"]
     assert (crawler.stats.trapped, crawler.stats.refused) == (1, 0)
 
 

@@ -272,7 +272,7 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
         SinkRunner("sqlite", tmp_path, frontier).opened(thread),
     ):
         pass
-    with pytest.raises(StorageError, match=r"stopped before it began .*give its URLs"):
+    with pytest.raises(StorageError, match=r"stopped before it started .*give its URLs"):
         crawl(tmp_path)
     assert crawl(tmp_path, site.url("/")).format == "sqlite"
     assert len(READERS["sqlite"](tmp_path).pages) == 1
@@ -281,7 +281,7 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
 FOREIGN = {
     "jsonl": ("pages.jsonl", "robots.jsonl", "changes.jsonl", "ledger.jsonl"),
     "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
-    "parquet": ("pages" / "00001.parquet", "pages-00001.journal", "traps-2024.csv"),
+    "parquet": ("pages/00001.parquet", "pages/00001.journal", "traps-2024.csv"),
     "sqlite": ("crawl.sqlite", "ledger.jsonl"),
     "files": ("pages.jsonl", "files/thesis.txt"),
 }

@@ -186,7 +186,7 @@ def test_bombs_are_stopped_by_ratio_and_by_size(site: Site) -> None:
             with pytest.raises(comity.TooLarge, match="max_ratio"):
                 client.get(site.url(path))
         for path in ("/twice", "/brotli"):
-            with pytest.raises(comity.FetchError, match="which was not asked for"):
+            with pytest.raises(comity.FetchError, match="which was not requested"):
                 client.get(site.url(path))
     with Client(QUICK, ClientSettings(max_ratio=1e9, max_body=1_000_000)) as client:
         with pytest.raises(comity.TooLarge, match="max_body"):

@@ -95,6 +95,6 @@ def test_a_coding_counts_beside_a_word_that_names_none(site: Site) -> None:
 
 def test_a_coding_that_was_not_asked_for_is_an_answer_and_not_asked_for_again(site: Site) -> None:
     site.set("/page", b"\x0b\x02\x80hello\x03", headers={"Content-Encoding": "br"})
-    with Client(FAST) as client, pytest.raises(comity.UnwantedType, match="'br', which was not asked for"):
+    with Client(FAST) as client, pytest.raises(comity.UnwantedType, match="'br', which was not requested"):
         client.get(site.url("/page"))
     assert site.paths() == ["/robots.txt", "/page"]

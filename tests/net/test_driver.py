@@ -471,4 +471,4 @@ def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
         return RobotsAnswer(200, headers, RobotsBody(step.url, 200, headers).read([b"anything"], deadline))
 
     result = fetch_robots_blocking(POLICY, STEP, no_wait, get)
-    assert (result.kind, "not asked for" in str(result.error)) == ("unreachable", True)
+    assert (result.kind, "not requested" in str(result.error)) == ("unreachable", True)
