@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -28,6 +28,10 @@ test-compiled: $(VENV)/tested
 test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
 	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(ARGS)
+
+test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark, Dask and Daft; Spark needs Java
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
+	$(BIN)/pytest tests/test_bulk_engines.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature
 	$(PYTEST) -m long $(ARGS)

@@ -11,7 +11,6 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
 
 import pyarrow.parquet as pq  # noqa: E402
-from conftest import missing  # noqa: E402
 
 from comity import bulk  # noqa: E402
 from comity.bulk import engines  # noqa: E402
@@ -29,11 +28,8 @@ WANTED = bulk.verdicts(URLS, ROBOTS, AGENTS, wide=True)
 
 
 def of(name: str) -> Any:
-    """An engine, or a skip that says how to get it."""
-    try:
-        return __import__(name, fromlist=["_"])
-    except ImportError:
-        missing(name, "pip install --group engines")
+    """An engine, or a skip that says how to get it: they are hundreds of megabytes, so no run demands them all."""
+    return pytest.importorskip(name, reason=f"{name} is not installed: make test-engines")
 
 
 def same(table: Any) -> None:
@@ -109,7 +105,7 @@ def spark_session() -> Iterator[Any]:
 
     sql = of("pyspark.sql")
     if shutil.which("java") is None:
-        missing("Java, which Spark needs", "apt-get install default-jre-headless")
+        pytest.skip("Spark needs Java: apt-get install default-jre-headless")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers are this interpreter
     session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
