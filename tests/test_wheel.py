@@ -85,7 +85,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "crawl": (["-o", "out", "--resume"], 2, "pages "),
     "diff": (["robots.txt", "robots.txt"], 0, ""),
     "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
-    "fetch": (["{harbour}"], 0, "Harbour"),
+    "fetch": (["{harbour}"], 0, "# The harbour"),
     "frontier": (["out"], 0, "done"),
     "inspect": (["{harbour}"], 0, "robots.txt"),
     "lint": (["robots.txt"], 0, ""),
@@ -94,7 +94,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "prove": (["out"], 0, "proved"),
     "report": (["out", "-o", "report.html"], 0, ""),
     "settings": ([], 0, "agent"),
-    "why": (["out", "{harbour}"], 0, "kept"),
+    "why": (["out", "{harbour}"], 0, "never met"),
 }
 
 
