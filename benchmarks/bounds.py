@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from unittest.mock import patch
 
-from comity.crawler import simhash
+from comity.crawler import duplicates
 from comity.errors import ExtractionFailed
 from comity.retrieve import blocks, bounds, content, css, extraction, hidden, json_ld, tables, tree
 from comity.signals import links, robots_meta
@@ -98,7 +98,7 @@ def look(name: str, body: bytes, url: str) -> None:
     count("signals.links.MAX_TOTAL_LENGTH", sum(len(each.url) for each in said.links), links.MAX_TOTAL_LENGTH, name)
     metas = [len(each.attributes.get("content", "")) for each in root.all("meta")]
     count("signals.robots_meta.MAX_CHARS", max(metas, default=0), robots_meta.MAX_CHARS, name)
-    count("crawler.simhash.MOST_TEXT", len(" ".join(root.text().split())), simhash.MOST_TEXT, name)
+    count("crawler.duplicates.MOST_TEXT", len(" ".join(root.text().split())), duplicates.MOST_TEXT, name)
 
 
 def main() -> None:
