@@ -14,7 +14,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from comity.errors import StorageError
@@ -167,7 +167,8 @@ class Seen:
 
     def close(self) -> None:
         for _, merging in self._merges:
-            merging.close()
+            with suppress(OSError):  # it is thrown away, whether or not the disk has room for its last bytes
+                merging.close()
         self._merges = []
         for run in self._runs:
             run.close()
