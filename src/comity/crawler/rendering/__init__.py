@@ -198,8 +198,11 @@ class Renderer:
             raise Trouble(f"the browser could not load it: {_first_line(error)}") from error
         finally:
             await parts.end()
-            if context is not None:
-                await self._leave(context)
+            try:
+                if context is not None:
+                    await self._leave(context)
+            finally:
+                await parts.abandon()
 
     async def _settled(self, page: "Tab", url: str, parts: Parts) -> str | None:
         """Show a page until it has loaded and is quiet; says why where it was cut off.

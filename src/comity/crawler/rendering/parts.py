@@ -203,7 +203,7 @@ class Parts:
         self._main: Any = None  # the frame that is to show the page
         self._shown = False
         self._over = True
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._fetches: set[asyncio.Task[Response]] = set()
         self._agreed: set[tuple[str, str, tuple[str, ...]]] = set()  # origin that asks, URL, headers
 
@@ -220,9 +220,11 @@ class Parts:
     def __call__(self, route: "Route") -> None:
         """The handler of the browser's routes."""
         self.seen += 1
-        task = asyncio.get_running_loop().create_task(self._answer(route))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        waiter = asyncio.current_task()  # of Playwright's: it waits until the route is answered
+        for task in (asyncio.get_running_loop().create_task(self._answer(route)), waiter):
+            if task is not None:
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
         """Give up what the client is asked for, and let nothing follow. What the browser is being told ends with it."""
@@ -231,6 +233,13 @@ class Parts:
         for fetch in fetches:
             fetch.cancel()
         await asyncio.gather(*fetches, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """End what waits for a browser that has closed the page, or is gone and never answers."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _answer(self, route: "Route") -> None:
         from playwright.async_api import Error
