@@ -17,7 +17,8 @@ crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.
 
 # Tests start the command as a process of its own: without bytecode kept, each start would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST = $(BIN)/pytest -n auto --dist worksteal
+# Twice as many at a time as there are processors: much of a test is waiting for servers and processes.
+PYTEST = $(BIN)/pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal
 
 test: test-compiled test-interpreted ## the tests, on both forms of the hot modules
 
