@@ -208,6 +208,7 @@ class Session:
                         reason=answer.reason,
                         http_version=answer.http_version,
                         request_headers=answer.sent,
+                        address=answer.address,
                     )
                     response._answer, response._limit = answer, self.settings.max_body
                     if self.settings.content_types and response.location is None:
@@ -291,6 +292,7 @@ class Session:
             reason=answer.reason,
             http_version=answer.http_version,
             request_headers=answer.sent,
+            address=answer.address,
             body=body,
             elapsed=self.clock.monotonic() - sent,
         )
@@ -381,7 +383,7 @@ class Session:
             self._over(record, error=error)
             raise
         self._over(record, body=body)
-        return RobotsAnswer(answer.status, answer.headers, body, answer.cut)
+        return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
 
     def _robots_in_force(self, result: RobotsResult) -> None:
         if self._cache is not None and result.origin not in self.settings.auth:
