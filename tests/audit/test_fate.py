@@ -163,6 +163,48 @@ def test_only_what_is_stated_as_wanted_is_kept_and_the_rest_refused_by_usage(
     assert proof.returncode == 0, proof.stdout
 
 
+def test_what_was_refused_by_usage_is_judged_anew_when_other_uses_are_wanted(stating: Site, tmp_path: Path) -> None:
+    def kept() -> list[str]:
+        return sorted(page["url"].removeprefix(stating.url("")) for page in current(tmp_path))
+
+    crawl(stating, tmp_path, "--only-if", "train-ai=allowed")
+    assert kept() == ["/yes"]
+    refused = fate(tmp_path, stating.url("/no"))
+    assert (refused["fate"], refused["why"]) == ("refused", lines(tmp_path, "refusals")[1]["why"])
+    assert "--only-if is another one" in refused["next_try"]
+    asked = len(stating.seen)
+    crawl(stating, tmp_path, "--resume", url=None)
+    assert [path for path in stating.paths()[asked:] if path != "/robots.txt"] == [], "nothing has changed"
+
+    told = crawl(stating, tmp_path, "--resume", "--only-if", "train-ai=not-disallowed", "--json", url=None)
+    assert kept() == ["/", "/yes"]
+    assert (json.loads(told)["pages"], json.loads(told)["refused"]) == (2, 1)
+    told = crawl(stating, tmp_path, "--resume", "--only-if", "none", "--json", url=None)
+    assert kept() == ["/", "/no", "/yes"]
+    assert (json.loads(told)["pages"], json.loads(told)["refused"]) == (3, 0)
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
+def test_a_refresh_judges_every_page_anew_by_the_uses_that_are_wanted_now(stating: Site, tmp_path: Path) -> None:
+    stating.set("/yes", "<p>yes", headers={"ETag": '"1"'})
+
+    def refreshed(*words: str) -> tuple[list[str], dict[str, Any]]:
+        told = crawl(stating, tmp_path, "--refresh", "--json", *words, url=None)
+        return sorted(page["url"].removeprefix(stating.url("")) for page in current(tmp_path)), json.loads(told)
+
+    crawl(stating, tmp_path)
+    kept, summary = refreshed("--only-if", "train-ai=allowed")
+    assert kept == ["/yes"], "what was kept and is not wanted any more is out"
+    assert (summary["unchanged"], summary["refused"]) == (1, 2)
+    stating.set("/robots.txt", "User-agent: *\nContent-Usage: /yes train-ai=n\nAllow: /\n", content_type="text/plain")
+    kept, summary = refreshed()
+    assert kept == [], "the page is as it was, and what is stated about it is not"
+    kept, summary = refreshed("--only-if", "none")
+    assert kept == ["/", "/no", "/yes"]
+    assert (summary["new"], summary["refused"]) == (3, 0)
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
 @pytest.mark.parametrize("text", ["train-ai", "train-ai=yes", "cooking=allowed"])
 def test_a_condition_that_is_none_is_named(text: str) -> None:
     with pytest.raises(InvalidSetting, match="only_if"):

@@ -22,6 +22,11 @@ from comity.errors import InvalidSetting
 from comity.frontier import Standing, State, View
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
+_ASIDE: Final = {
+    "scope": ("out of scope", "it waited, and the scope changed since", "once the scope covers it"),
+    "policy": ("refused", "our own policy refuses it", "once the policy is another one"),
+    "usage": ("refused", "it is not for the uses that are wanted", "in a refresh, or once --only-if is another one"),
+}
 _BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
 
 
@@ -99,7 +104,9 @@ def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], sta
     if standing is not None:
         told = _waiting(view, url, standing)
         told.records = found
-        if found:
+        if found and told.fate == _story(found[-1])[0] == "refused":
+            told.why = _story(found[-1])[1]
+        elif found:
             told.why += f"; before, {_story(found[-1])[1]}"
         return told
     if found:
@@ -150,12 +157,9 @@ def _rule(record: Mapping[str, Any]) -> str:
 
 
 def _waiting(view: View, url: str, standing: Standing) -> Fate:
-    if standing.by_policy:
-        return Fate(url, "refused", "our own policy refuses it", standing.found_on, "once the policy is another one")
-    if standing.by_policy is not None:
-        return Fate(
-            url, "out of scope", "it waited, and the scope changed since", standing.found_on, "once the scope covers it"
-        )
+    if standing.aside is not None:
+        fate, why, again = _ASIDE[standing.aside]
+        return Fate(url, fate, why, standing.found_on, again)
     if standing.postponed:
         until = (view.load_state(UNREACHABLE + urls.host(url)) or [0, {}])[1].get(urls.origin(url))
         at = f"from {times.written(until)} on, by --resume" if until else "by --resume"
