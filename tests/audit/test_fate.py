@@ -1,6 +1,7 @@
 """What became of a URL in a crawl, and on which page it was found: `comity why`, `found_on`, the link graph, uses."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,28 @@ def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_pat
     assert elsewhere["fate"] == "out of scope"
     assert "it is not on" in elsewhere["why"]
     assert fate(tmp_path, shop.url("/nobody-names-it"))["fate"] == "never met"
+    assert fate(tmp_path, shop.url("/secret/2"))["decision"]["line"] == 3
     assert fate(tmp_path, shop.url("/"))["found_on"] is None, "it was given by hand"
+
+
+def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path, "--scope", "any", "--purpose", "search")
+    asked = len(shop.seen)
+    refused = fate(tmp_path, shop.url("/secret/2"))
+    assert refused["fate"] == "never met"
+    assert re.search(r"By the robots.txt of \S+Z it would be refused: line 3, 'Disallow: /secret'", refused["why"])
+    assert (refused["decision"]["verdict"], refused["decision"]["line"]) == ("disallowed_explicit", 3)
+    (met,) = lines(tmp_path, "refusals")
+    assert refused["decision"] == met["decision"], "as of one that was met"
+    fetched = fate(tmp_path, shop.url("/open/2"))
+    assert "it might be fetched: line 2" in fetched["why"]
+    shop.set("/robots.txt", "User-agent: *\nDisallow: /open\n")
+    crawl(shop, tmp_path, "--refresh", url=None)
+    assert "it would be refused: line 2" in fate(tmp_path, shop.url("/open/2"))["why"], "the last one counts"
+    elsewhere = fate(tmp_path, "https://elsewhere.example/x")
+    assert "has no robots.txt of https://elsewhere.example" in elsewhere["why"]
+    assert elsewhere["decision"] is None
+    assert not {seen.path for seen in shop.seen[asked:]} & {"/secret/2", "/open/2"}
 
 
 def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: Site, tmp_path: Path) -> None:
