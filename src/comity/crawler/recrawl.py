@@ -41,7 +41,7 @@ class Refresh:
     last: int
     visits: Visits
     trusts_sitemaps: bool
-    in_full: bool
+    in_full: bool = False
 
     def before(self, entry: Entry) -> Visit | None:
         """The last visit of a page's URL."""
