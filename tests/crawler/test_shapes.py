@@ -16,7 +16,7 @@ from comity import ClientSettings, Crawler, Policy, Response
 from comity.crawler import Expanded
 from comity.crawler.sinks import CHANNELS
 from comity.crawler.sinks.columns import COLUMNS, ColumnType
-from comity.crawler.sinks.runner import make
+from comity.crawler.sinks.runner import FORMATS, make
 
 PAGE = (Path(__file__).parents[2] / "docs" / "output.md").read_text(encoding="utf-8")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")
@@ -158,6 +158,39 @@ def test_columns_hold_what_json_lines_hold(written: Path, tmp_path_factory: pyte
                 assert row["more"] is None, "every field has a column"
     types = {str(parquet.read_schema(outputs["parquet"] / "pages" / "00001.parquet").field("fetched_at").type)}
     assert types == {"timestamp[ms, tz=UTC]"}
+
+
+@pytest.mark.parametrize("form", list(FORMATS))
+def test_a_record_reads_the_same_from_every_format(form: str, site: Site, tmp_path: Path) -> None:
+    site.set("/", '<title>x</title><meta name="robots" content="noindex"><a href="/plain.txt">p</a><a href="/no">n</a>')
+    site.set("/plain.txt", "plain")
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\nContent-Usage: train-ai=n\n")
+    words = ("-q", "--delay", "0", "--purpose", "train-ai", "--headers", "etag", *ALLOW)
+    assert comity("crawl", site.url("/"), "-o", str(tmp_path), "--format", form, *words).returncode == 0
+    pages = [json.loads(line) for line in comity("pages", str(tmp_path)).stdout.splitlines()]
+    told = comity("why", str(tmp_path), *(site.url(path) for path in ("/", "/plain.txt", "/no")), "--json")
+    fates = [json.loads(line)["records"] for line in told.stdout.splitlines()]
+    assert [[record["channel"] for record in records] for records in fates] == [["pages"], ["pages"], ["refusals"]]
+    stated = {channel: dict(fields) for channel, fields in documented().items()}
+    bodies = {"body", "body_bytes"}
+    kinds: dict[str, tuple[type, ...]] = {
+        "text": (str,),
+        "time": (str,),
+        "integer": (int,),
+        "real": (int, float),
+        "boolean": (bool,),
+    }
+    for channel, record in [*(("pages", page) for page in pages), *((each.pop("channel"), each) for (each,) in fates)]:
+        assert set(record) - {"file"} == set(stated[channel]) - bodies
+        for name, kind in stated[channel].items():
+            value = record.get(name)
+            assert value is None or kind not in kinds or type(value) in kinds[kind], (name, value)
+            assert value is None or kind != "time" or TIME.fullmatch(value)
+        assert list(record["decision"]) == documented_decision()
+    page = pages[0]
+    assert (page["title"], page["encoding"], page["noindex"]) == ("x", "utf-8", True)
+    assert page["usage"]["train-ai"]["preference"] == "disallowed"
+    assert page["headers"] == {"etag": None}
 
 
 def test_a_decision_is_the_same_object_from_every_command(written: Path, site: Site) -> None:

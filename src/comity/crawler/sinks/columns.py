@@ -204,6 +204,8 @@ def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "json" and isinstance(record.get(name), str):
             with suppress(ValueError):
                 record[name] = json.loads(record[name])
+        elif kind == "boolean" and isinstance(record.get(name), int):  # as SQLite keeps it
+            record[name] = bool(record[name])
     if "verdict" in COLUMNS[channel]:
         record["decision"] = {key: row.get(key) for key in _DECISION}
     return record
