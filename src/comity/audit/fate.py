@@ -13,6 +13,7 @@ from comity import times, urls
 from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
 from comity.crawler import checkpoint
+from comity.crawler.admission import may_be_sitemap
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
@@ -199,13 +200,12 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
         )
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
-    why = "nothing that was read names it"
+    told = "no page that was read has a link to it that may be followed"
     if settings.max_depth is not None:
-        why += f", or only pages {settings.max_depth} links from the start do: links deeper than that were not taken up"
-    if not settings.follow_nofollow:
-        why += "; links marked nofollow are not followed"
+        told += f", but for pages {settings.max_depth} links from the start, of which no link is"
+    if may_be_sitemap(url):
+        told += "; a sitemap that was read leaves no record"
     decision = _by_stored_robots(folder, url)
-    told = f"{why}. Sitemaps that were read leave no record"
     if decision is None:
         return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}")
     read = times.written(decision.source.fetched_at) if decision.source is not None else None

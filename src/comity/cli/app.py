@@ -287,7 +287,8 @@ def crawl(
     as_json: bool,
     **options: Any,
 ) -> Exit:
-    """Crawl the sites of the given URLs, robots.txt first.
+    """Crawl the sites of the given URLs, robots.txt first. A SIZE is bytes or such as 50MB, a TIME seconds or such as
+    10m.
 
     Exit code 0: done, 2: some pages failed, 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
