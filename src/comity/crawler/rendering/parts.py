@@ -41,21 +41,21 @@ class Scripts:
         self._kept: OrderedDict[Key, Response] = OrderedDict()
         self._coming: dict[Key, asyncio.Task[Response]] = {}
 
-    def known(self, key: Key) -> bool:
-        """Whether `get` would send nothing."""
-        return key in self._kept or key in self._coming
-
-    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> Response:
-        """The answer for a key, by `fetch` where it is not here; errors are those of `fetch`."""
+    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> tuple[Response, bool]:
+        """The answer for a key, and whether it is one that another page got; errors are those of `fetch`."""
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
-            return kept
+            return kept, True
         task = self._coming.get(key)
         if task is None:
             task = self._coming[key] = asyncio.get_running_loop().create_task(fetch())
             task.add_done_callback(lambda task: self._arrived(key, task))
-        # The page that asked first may be closed while others wait.
-        return await asyncio.shield(task)
+            # The page that asked first may be closed while others wait.
+            return await asyncio.shield(task), False
+        response = await asyncio.shield(task)
+        if _may_be_kept(response):
+            return response, True
+        return await fetch(), False  # that one was for the page that asked, and for no other
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -320,10 +320,8 @@ class Parts:
         if request.resource_type not in KINDS or request.method != "GET":
             return await self._fetch(url, request.method, headers, credentials)
         key = url, asker, credentials
-        if not self._scripts.known(key):
-            return await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
-        response = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
-        self.counts["reused"] += 1
+        response, reused = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
+        self.counts["reused"] += reused
         return response
 
     def _is_own(self, request: "Request", url: str) -> bool:
