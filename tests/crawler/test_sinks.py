@@ -20,7 +20,7 @@ from aiohttp import web
 from conftest import missing
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from killing import finished, killed
+from killing import crawling, finished, killed, tree
 from outputs import READERS, answered
 from power_loss import Disk, PowerCut
 from sites import HANGS, Site
@@ -192,18 +192,7 @@ def cut_again_and_again(
 @pytest.mark.long
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
-    count = 240
-
-    async def page(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.01)
-        number = int(request.path[1:])
-        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
-        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
-
-    for number in range(count):
-        site.set(f"/{number}", page)
-    command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
-    command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
+    there, command = tree(site, 240), crawling(tmp_path / "out")
     moments = random.Random(form)
     kills = killed(
         command,
@@ -217,7 +206,7 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
     assert kills >= 3
     urls = READERS[form](tmp_path / "out").urls
     assert [url for url, times in Counter(urls).items() if times > 1] == []
-    assert set(urls) == {site.url(f"/{number}") for number in range(count)}
+    assert set(urls) == there
 
 
 @every_format

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from multidict import CIMultiDict
-from sites import HANGS, Site
+from sites import HANGS, Site, endless
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
@@ -664,14 +664,7 @@ def test_a_page_kept_while_the_clock_was_ahead_is_asked_for_when_it_is_set_back(
 
 @pytest.mark.parametrize("times", [{"timeout": 0.3}, {"timeout": 30, "connect_timeout": 5, "read_timeout": 0.3}])
 def test_a_stream_that_falls_silent_ends_with_an_error(site: Site, times: dict[str, Any]) -> None:
-    async def silent(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"abc")
-        await asyncio.sleep(60)
-        return response
-
-    site.set("/silent", silent)
+    site.set("/silent", endless(b"abc"))
     with Client(QUICK, ClientSettings(**times)) as client, client.stream(site.url("/silent")) as response:
         parts = response.chunks()
         assert next(parts) == b"abc"
@@ -891,14 +884,7 @@ def test_who_reads_a_stream_may_ask_for_what_it_names(site: Site) -> None:
 
 
 def test_a_body_that_is_given_up_leaves_the_turn_to_the_next(site: Site) -> None:
-    async def endless(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"part")
-        await asyncio.sleep(60)
-        return response
-
-    site.set("/endless", endless)
+    site.set("/endless", endless(b"part"))
     site.set("/other", "here")
 
     async def use() -> None:
