@@ -311,7 +311,7 @@ def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(sit
 def test_a_proxy_is_used(site: Site) -> None:
     site.set("/robots.txt", "")
     with Client(QUICK, ClientSettings(proxy=site.url("/"))) as client:
-        client.get("http://elsewhere.example/page")
+        assert client.get("http://elsewhere.example/page").address is None, "whom the proxy asked is not known"
     assert [seen.headers["Host"] for seen in site.seen] == ["elsewhere.example"] * 2
 
 
@@ -589,8 +589,9 @@ def test_what_was_meant_for_one_caller_is_kept_for_nobody(site: Site, tmp_path: 
         client.get(site.url("/me"))
     with Client(QUICK, ClientSettings(**cache)) as client:
         client.get(site.url("/me"), headers={"Cookie": "session=alice"})
-        assert client.get(site.url("/me")).body == b"for nobody"
-        assert client.get(site.url("/me")).from_cache
+        first, again = client.get(site.url("/me")), client.get(site.url("/me"))
+        assert (first.body, first.address) == (b"for nobody", "127.0.0.1")
+        assert (again.from_cache, again.address) == (True, None)
         client.get(site.url("/private"))
         assert not client.get(site.url("/private")).from_cache
 
