@@ -55,6 +55,8 @@ def surt(url: str) -> str:
 
 def _escaped(text: str) -> str:
     """Percent-encoded where it must be, and nowhere else."""
+    if "%" not in text:  # a URL in normal form has nothing else to change
+        return text
     octets = text.encode()
     while (plain := unquote_to_bytes(octets)) != octets:
         octets = plain
