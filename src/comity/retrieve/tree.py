@@ -124,7 +124,9 @@ class Tree:
 
     def text(self) -> str:
         """All text of the page but scripts and styles."""
-        return "".join(self._texts)
+        if len(self._texts) > 1:
+            self._texts = ["".join(self._texts)]
+        return self._texts[0] if self._texts else ""
 
     def first(self, name: str) -> Node | None:
         """The first element of a name."""
