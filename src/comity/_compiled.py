@@ -31,6 +31,7 @@ MODULES: tuple[str, ...] = (
     "bulk._judging",
     "frontier._words",
     "retrieve._forest",
+    "retrieve.bounds",
 )
 
 
