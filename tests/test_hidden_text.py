@@ -127,7 +127,17 @@ def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> 
 NAMES = ["display", "visibility", "font-size", "opacity", "color", "clip", "clip-path", "overflow", "height", "width"]
 NAMES += ["position", "left", "top", "text-indent", "margin-left", "transform"]
 VALUES = ["none", "hidden", "collapse", "clip", "0", ".0", "+0.5px", "0.01em", "0%", "transparent", "rect(0,0,0,0)"]
-VALUES += ["inset(50%)", "absolute", "-999px", "-62.5em", "-26.3cm", "-1e3px", "translateX(-1000px)", "scale( 0 )", "1px"]
+VALUES += [
+    "inset(50%)",
+    "absolute",
+    "-999px",
+    "-62.5em",
+    "-26.3cm",
+    "-1e3px",
+    "translateX(-1000px)",
+    "scale( 0 )",
+    "1px",
+]
 
 
 @given(

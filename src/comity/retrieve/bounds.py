@@ -40,9 +40,7 @@ _ALL_ATTRIBUTES = re.compile(rf"(?:[\s/]++|{_ATTRIBUTE})*+")
 _COMMENT_END = re.compile(r"-?-!?>")
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]*+>?", re.IGNORECASE)
-_FORMATTING = frozenset(
-    ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
-)
+_FORMATTING = frozenset(["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"])
 # Without content, or closed by the next of their kind: they are not open one in another.
 _NEVER_DEEP = frozenset(
     [
@@ -221,7 +219,7 @@ def _name_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cyth
     char: cython.Py_UCS4
     while at < size:
         char = text[at]
-        if char == ">" or char == "/" or char.isspace():  # noqa: PLR1714 (compared as numbers)
+        if char == ">" or char == "/" or char.isspace():
             break
         at += 1
     return at
@@ -246,7 +244,7 @@ def _attributes_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -
             continue
         while at < size:  # an attribute's name
             char = text[at]
-            if char == ">" or char == "/" or char == "=" or char.isspace():  # noqa: PLR1714
+            if char == ">" or char == "/" or char == "=" or char.isspace():
                 break
             at += 1
         ahead = at
@@ -260,7 +258,7 @@ def _attributes_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -
         if at == size:
             return at
         char = text[at]
-        if char == '"' or char == "'":  # noqa: PLR1714
+        if char == '"' or char == "'":
             close = text.find(char, at + 1)
             if close >= 0:
                 at = close + 1
