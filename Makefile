@@ -6,7 +6,8 @@ URL ?=
 ARGS ?=
 
 # What the installed package depends on: metadata, and the modules that are compiled.
-BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/comity/retrieve/*.pxd) \
+	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
 .PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
