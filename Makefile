@@ -79,6 +79,7 @@ PAGES ?= ../shared/corpus/pages
 bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages
 	$(BIN)/python benchmarks/extraction_model.py $(PAGES) --folds $(VENV)/extraction-folds
 	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py titles --corpus $(PAGES)
 	$(BIN)/python benchmarks/extraction.py documentation --pages 100
 	$(BIN)/python benchmarks/extraction.py hostile
 	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)
