@@ -105,8 +105,7 @@ class _Entry:
 
 
 _NO_FORM: Final = (0.0, 0.0, 0.0, 0.0)
-_OF_BLOCK: Final = 58
-"""Numbers of a block alone; after them come those of its names and landmarks, and those of the page."""
+_OF_BLOCK: Final = 58  # numbers of a block alone; then come its names and landmarks, and the page
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
 WIDE: Final = 0.9
