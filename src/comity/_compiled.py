@@ -28,7 +28,11 @@ MODULES: tuple[str, ...] = (
     "robots._packing",
     "robots._making",
     "robots._first",
-    "bulk._judging",
+    "bulk._origins",
+    "bulk._rules",
+    "bulk._programs",
+    "bulk._asking",
+    "bulk._writing",
     "frontier._words",
     "retrieve._forest",
 )
