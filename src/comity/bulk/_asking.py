@@ -20,6 +20,7 @@ _ODD = cython.declare(cython.int, ODD)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _CLOSER = cython.declare(cython.ulonglong, 1 << 60)  # see _marks in _rules.py
 _DOT = cython.declare(cython.ulonglong, 1 << 61)
+_FARTHEST = cython.declare(cython.Py_ssize_t, 40)  # rows ahead whose entries are asked for
 _FAR = cython.declare(cython.Py_ssize_t, 24)  # rows ahead whose programs are asked for
 _NEAR = cython.declare(cython.Py_ssize_t, 12)  # rows ahead whose buckets are
 
@@ -106,6 +107,11 @@ def _ask_ahead(self: Asking, asked: AskedAt, row: cython.Py_ssize_t) -> cython.v
     path: cython.p_const_char
     here: cython.Py_ssize_t
     capture: cython.Py_ssize_t
+    if row + _FARTHEST < asked.rows:
+        capture = asked.located[row + _FARTHEST]
+        if capture >= 0:
+            prefetch(asked.entries + capture * self._agents)
+            prefetch(asked.starts + capture)
     if row + _FAR >= asked.rows:
         return
     capture = asked.located[row + _FAR]

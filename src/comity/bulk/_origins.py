@@ -36,9 +36,10 @@ class Origins:
         self._data = cython.cast(cython.p_const_char, cython.cast(cython.size_t, data))
         self._offsets = cython.cast(Numbers, cython.cast(cython.size_t, offsets))
         self._mask = size - 1
-        self._slots = cython.cast(cython.p_ulonglong, calloc(size, 8))
+        self._slots = cython.cast(cython.p_ulonglong, large_room(8 * size))
         if self._slots == cython.NULL:
             raise MemoryError
+        memset(self._slots, 0, 8 * size)
         for i in range(count):
             length = self._offsets[i + 1] - self._offsets[i]
             if authority_end(self._data + self._offsets[i], length) != length:
@@ -135,13 +136,13 @@ def _look_up(
     """The origins of up to 64 URLs: first all hashes, so that memory is asked for early, then the comparisons."""
     hashes: Hashes
     lengths: Lengths
+    candidates: Candidates  # slots
     row: cython.Py_ssize_t
     size: cython.Py_ssize_t
     length: cython.Py_ssize_t = 0
     text: cython.p_const_char
     slash: cython.p_const_char
-    slot: cython.size_t
-    hashed: cython.ulonglong = 0
+    number: cython.Py_ssize_t
     candidate: cython.Py_ssize_t
     for row in range(count):
         text = data + offsets[row]
@@ -157,30 +158,45 @@ def _look_up(
         hashes[row] = _hash(text, length)
         prefetch(self._slots + (hashes[row] & self._mask))
     for row in range(count):
+        candidates[row] = -1
+        if lengths[row]:
+            candidates[row] = _next(self, hashes[row], hashes[row] & self._mask)
+            if candidates[row] >= 0:
+                prefetch(self._offsets + (self._slots[candidates[row]] & _LOW))
+    for row in range(count):
+        if candidates[row] >= 0:
+            prefetch(self._data + self._offsets[(self._slots[candidates[row]] & _LOW) - 1])
+    for row in range(count):
         length = lengths[row]
         out[row] = _ODD
         if length == 0:
             continue
         text = data + offsets[row]
-        hashed = hashes[row]
-        if row and length == lengths[row - 1] and hashed == hashes[row - 1] and out[row - 1] >= 0:
-            candidate = out[row - 1]  # often as the row before
-            if memcmp(self._data + self._offsets[candidate], text, length) == 0:
-                out[row] = cython.cast(cython.int, candidate)
-                continue
-        slot = hashed & self._mask
-        while self._slots[slot]:
-            if self._slots[slot] >> 32 == hashed >> 32:
-                candidate = cython.cast(cython.Py_ssize_t, self._slots[slot] & _LOW) - 1
-                if (
-                    self._offsets[candidate + 1] - self._offsets[candidate] == length
-                    and memcmp(self._data + self._offsets[candidate], text, length) == 0
-                ):
-                    out[row] = cython.cast(cython.int, candidate)
-                    break
-            slot = (slot + 1) & self._mask
-        if out[row] < 0 and authority_end(text, length + 1) == length:
+        candidate = candidates[row]
+        while candidate >= 0:
+            number = cython.cast(cython.Py_ssize_t, self._slots[candidate] & _LOW) - 1
+            if (
+                self._offsets[number + 1] - self._offsets[number] == length
+                and memcmp(self._data + self._offsets[number], text, length) == 0
+            ):
+                out[row] = cython.cast(cython.int, number)
+                break
+            candidate = _next(self, hashes[row], (candidate + 1) & self._mask)
+        if candidate < 0 and authority_end(text, length + 1) == length:
             out[row] = _UNKNOWN
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _next(self: Origins, hashed: cython.ulonglong, slot: cython.size_t) -> cython.Py_ssize_t:
+    """The first slot from one on that may have an origin with this hash; -1 where there is none."""
+    while self._slots[slot]:
+        if self._slots[slot] >> 32 == hashed >> 32:
+            return slot
+        slot = (slot + 1) & self._mask
+    return -1
 
 
 @cython.cfunc

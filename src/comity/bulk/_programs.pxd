@@ -1,7 +1,7 @@
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
-from comity.bulk._origins cimport Numbers, prefetch
+from comity.bulk._origins cimport Numbers, large_room, prefetch
 from comity.bulk._rules cimport Plan, Program, ProgramAt, Rule, Rules, laid_out, octets_of, ruled
 from comity.robots._first cimport choose_into, records_into
 from comity.robots._making cimport Reading, rank_records, reading_of

@@ -19,7 +19,7 @@ from comity.robots._making import _blank_for
 HAS_USAGE, UNREADABLE_DELAY = 1, 2
 _MANY = cython.declare(cython.Py_ssize_t, 48)  # rules tried for a path, above which a matcher may pay
 _PACKING = cython.declare(cython.Py_ssize_t, 150)  # rules that are tried in the time in which a matcher packs one
-_BLOCK = cython.declare(cython.Py_ssize_t, 1 << 20)
+_BLOCK = cython.declare(cython.Py_ssize_t, 1 << 21)
 _NEVER = cython.declare(cython.uint, 0xFFFFFFFF)
 _LONGEST = cython.declare(cython.Py_ssize_t, 0xFFFFFF)
 
@@ -419,20 +419,20 @@ def _have(self: Maker, size: cython.Py_ssize_t) -> cython.int:
     """See that there is memory for a program, at the beginning of a line of the cache."""
     grown: Blocks
     block: cython.p_char
-    room: cython.Py_ssize_t = _BLOCK if size <= _BLOCK else size
+    room: cython.Py_ssize_t = max(_BLOCK, min(cython.cast(cython.Py_ssize_t, self._octets), 16 * _BLOCK), size)
     if size <= self._left:
         return 0
     grown = cython.cast(Blocks, realloc(self._blocks, 8 * (self._block_count + 1)))
     if grown == cython.NULL:
         return _no_room()
     self._blocks = grown
-    block = cython.cast(cython.p_char, malloc(room + 64))
+    block = cython.cast(cython.p_char, large_room(room))
     if block == cython.NULL:
         return _no_room()
     self._blocks[self._block_count] = block
     self._block_count += 1
-    self._octets += room + 64
-    self._free = block + (64 - cython.cast(cython.size_t, block) % 64)
+    self._octets += room
+    self._free = block
     self._left = room
     return 0
 
@@ -477,8 +477,21 @@ def _cite(
         last = begin
         while begin > 0 and body[begin - 1] != 10 and body[begin - 1] != 13:
             begin -= 1
+        while begin < end and _is_blank(body[begin]):
+            begin += 1
+        while end > begin and _is_blank(body[end - 1]):
+            end -= 1
         _keep(told, body + begin, end - begin, line)
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_blank(char: cython.char) -> cython.bint:
+    """Whether `str.strip` takes it off."""
+    return char == 32 or 9 <= char <= 13 or 28 <= char <= 31
 
 
 @cython.cfunc

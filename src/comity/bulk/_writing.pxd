@@ -1,6 +1,4 @@
-from libc.string cimport memset
-
-from comity.bulk._origins cimport Numbers
+from comity.bulk._origins cimport Numbers, prefetch
 
 cdef struct Columns:
     signed char* verdict
@@ -9,7 +7,6 @@ cdef struct Columns:
     unsigned char* may_fetch
     unsigned char* decided
     int* line
-    int* rule
     unsigned char* cites
     double* delay
     unsigned char* delays

@@ -18,13 +18,14 @@ def write(
     """Write the columns of one agent.
 
     Args:
-        codes, cited, located: addresses, by row, of the outcome (16 bits), and of the rule and the capture (32 bits).
+        codes, cited, located: addresses, by row, of the outcome (16 bits), and of the rule and the capture (32 bits); the
+            rules' numbers become those of `numbers`.
         words: address, by outcome, of four 16-bit numbers: places of verdict, recommendation and reason among their
             words, and 1 where it may be fetched, 0 where not, -1 where nothing is decided.
         numbers: address, by rule, of its number among those that are cited, 32 bits; 0 where they have it already.
         lines: address, by rule that is cited, of its line (64 bits).
         delays: address, by capture, of its Crawl-delay, `step` floats from one to the next; 0 where none has any.
-        out: address of the ten addresses of Columns.
+        out: address of the addresses of Columns.
     """
     count: cython.Py_ssize_t = rows
     apart: cython.Py_ssize_t = step
@@ -47,6 +48,14 @@ def write(
     delayed: cython.uint = 0
     with cython.nogil:
         for row in range(count):
+            if row + 32 < count:  # tables are large, and rows ask for any place of them
+                if rule[row + 32] >= 0 and number != cython.NULL:
+                    prefetch(number + rule[row + 32])
+                if delay != cython.NULL and capture[row + 32] >= 0:
+                    prefetch(delay + capture[row + 32] * apart)
+                cites = rule[row + 16]
+                if cites >= 0:
+                    prefetch(line + (number[cites] if number != cython.NULL else cites))
             own = word + 4 * code[row]
             into.verdict[row] = cython.cast(cython.schar, own[0])
             into.recommendation[row] = cython.cast(cython.schar, own[1])
@@ -57,11 +66,11 @@ def write(
                 if own[3]:
                     yes |= bit
             cites = rule[row]
-            into.line[row] = into.rule[row] = 0
+            into.line[row] = rule[row] = 0
             if cites >= 0:
                 if number != cython.NULL:
                     cites = number[cites]
-                into.rule[row] = cites
+                rule[row] = cites
                 into.line[row] = cython.cast(cython.int, line[cites])
                 ruled |= bit
             if delay != cython.NULL:

@@ -13,7 +13,6 @@ from comity.usage.statements import PURPOSES
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in PURPOSES}
 """The purposes of the vocabulary, and the column that has what is stated of each."""
 PREFERENCES: Final = ("allowed", "disallowed", "unknown")
-ASCII_BLANKS: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 SHOWN: Final = 300  # characters of a rule, as a decision cites it
 
 
@@ -59,7 +58,7 @@ class Judged(NamedTuple):
 
 
 def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outcomes: Outcomes, usage: Any) -> Any:
-    """The table of an agent, by row.
+    """The table of an agent, by row. `cited` becomes a column of it.
 
     Args:
         codes, cited, located: by row, the outcome, the rule and the capture.
@@ -87,7 +86,7 @@ def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outc
         "may_fetch": np.empty(bits, np.uint8),
         "decided": np.empty(bits, np.uint8),
         "line": np.empty(rows, np.int32),
-        "rule": np.empty(rows, np.int32),
+        "rule": cited,
         "cites": np.empty(bits, np.uint8),
         "delay": np.empty(rows if delayed else 0),
         "delays": np.empty(bits if delayed else 0, np.uint8),
@@ -124,7 +123,7 @@ def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, del
 
     numbers = judged.numbers
     if COMPILED:
-        out = np.array([each.ctypes.data for each in found.values()], np.int64)
+        out = np.array([each.ctypes.data for name, each in found.items() if name != "rule"], np.int64)
         write(
             len(codes),
             codes.ctypes.data,
@@ -143,9 +142,9 @@ def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, del
     yes = words[codes, 3]
     found["may_fetch"][:] = np.packbits(yes == 1, bitorder="little")
     found["decided"][:] = np.packbits(yes >= 0, bitorder="little")
-    found["rule"][:] = cited
     found["line"][:] = np.append(judged.lines, 0)[cited]
     found["cites"][:] = np.packbits(cited >= 0, bitorder="little")
+    np.maximum(cited, 0, out=cited)
     if delays is not None:
         found["delay"][:] = np.where(located >= 0, delays[located], np.nan)
         found["delays"][:] = np.packbits(~np.isnan(found["delay"]), bitorder="little")
@@ -172,30 +171,22 @@ def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) 
 
 
 def rule_texts(octets: bytes, ends: Any) -> Any:
-    """Lines of files as `shown` gives them; those of plain ASCII, nearly all, at Arrow's speed."""
+    """Lines of files, without blanks around them, as `shown` gives them; those of plain ASCII, nearly all, as they are."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     offsets = np.append(0, ends).astype(np.int64)
-    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(octets))
-    trimmed = pc.utf8_trim(lines, characters=ASCII_BLANKS) if octets.isascii() else None
-    if trimmed is None:
-        plain = np.asarray(pc.string_is_ascii(lines))
-        odd = np.flatnonzero(~plain)
-        trimmed = pc.utf8_trim(
-            pc.if_else(pa.array(plain), lines, pa.scalar("", pa.large_string())), characters=ASCII_BLANKS
-        )
-    else:
-        odd = np.empty(0, np.int64)
-    long = np.flatnonzero(np.asarray(pc.binary_length(trimmed)) > SHOWN)
-    chosen = np.union1d(odd, long).astype(np.int64)
-    if len(chosen):
-        mask = np.zeros(len(ends), bool)
-        mask[chosen] = True
-        texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in chosen.tolist()]
-        trimmed = pc.replace_with_mask(trimmed, pa.array(mask), pa.array(texts, pa.large_string()))
-    return trimmed.cast(pa.string())
+    lines = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
+    )
+    odd = np.diff(offsets) > SHOWN
+    if not octets.isascii():
+        odd |= ~np.asarray(pc.string_is_ascii(lines.view(pa.large_string())))
+    if odd.any():
+        texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in np.flatnonzero(odd).tolist()]
+        lines = pc.replace_with_mask(lines, pa.array(odd), pa.array([text.encode() for text in texts], pa.large_binary()))
+    return lines.view(pa.large_string()).cast(pa.string())
 
 
 def shown(line: bytes) -> str:

@@ -218,20 +218,28 @@ class Rulings:
 
 
 def _values(column: Any, rows: Any) -> list[str | None]:
-    """Texts of a column; those that are no UTF-8 as None."""
+    """Texts of rows, which ascend; those that are no UTF-8 as None."""
+    import numpy as np
     import pyarrow as pa
 
-    chosen = column.take(pa.array(rows))
+    found: list[str | None] = []
+    start = 0
+    for chunk in column.chunks:  # one by one: taken from several, Arrow would copy them all
+        own = rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(chunk))] - start
+        start += len(chunk)
+        chosen = chunk.take(pa.array(own))
+        try:
+            found += chosen.to_pylist()
+        except UnicodeDecodeError:
+            found += map(_decoded, chosen.cast(pa.large_binary()).to_pylist())
+    return found
+
+
+def _decoded(octets: bytes | None) -> str | None:
     try:
-        return list(chosen.to_pylist())
+        return octets if octets is None else octets.decode()
     except UnicodeDecodeError:
-        found: list[str | None] = []
-        for each in chosen.cast(pa.large_binary()).to_pylist():
-            try:
-                found.append(each.decode())
-            except UnicodeDecodeError:
-                found.append(None)
-        return found
+        return None
 
 
 def _when(at: Any, rows: int) -> Any:
