@@ -68,7 +68,7 @@ class Asking:
             entries: address, by capture and agent, of a program's address, or of outcomes for all URLs: twice that of
                 robots.txt itself in the upper 32 bits, twice that of all others plus one in the lower.
             starts: address, by capture, of how many octets its origin has (32 bits).
-            codes, cited: addresses of 16-bit and 32-bit numbers, of the first agent; `stride` numbers lie between agents.
+            codes, cited: addresses of 16-bit and 32-bit numbers; from one agent's to the next's are `stride` numbers.
             used: address of an octet a rule, set to 1 where it decided.
             normal: whether all URLs are in normal form.
         """
@@ -151,7 +151,7 @@ def _marks_of(path: cython.p_const_char, size: cython.Py_ssize_t) -> u64:
 def _has_dot_segment(path: cython.p_const_char, size: cython.Py_ssize_t) -> cython.bint:
     """Whether a dot stands behind a slash: it may make a dot segment."""
     i: cython.Py_ssize_t
-    for i in range(size - 1):
+    for i in range(size - 1):  # noqa: SIM110 (a generator would be slow here)
         if path[i] == 47 and path[i + 1] == 46:
             return True
     return False
@@ -212,9 +212,7 @@ def _ask(self: Asking, asked: AskedAt) -> cython.int:
                                 if room == cython.NULL:
                                     with cython.gil:
                                         raise MemoryError
-                            size = normalise(
-                                cython.cast(cython.p_uchar, path), size, self._reading.form, False, room
-                            )
+                            size = normalise(cython.cast(cython.p_uchar, path), size, self._reading.form, False, room)
                             path = cython.cast(cython.p_const_char, room)
                         marks = _marks_of(path, size)
             if capture < 0:

@@ -1,6 +1,7 @@
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcmp
 
+from comity.bulk._delays cimport longest_delay
 from comity.bulk._origins cimport Numbers, large_room, prefetch
 from comity.bulk._rules cimport Plan, Program, ProgramAt, Rule, Rules, laid_out, octets_of, ruled
 from comity.robots._first cimport choose_into, records_into
@@ -37,15 +38,6 @@ cdef struct Work:
     unsigned int* limits
     long long unparsable
 ctypedef Work* WorkAt
-
-cdef struct Cited:
-    char* text
-    Py_ssize_t size
-    Py_ssize_t room
-    Numbers ends
-    Py_ssize_t count
-    Py_ssize_t most
-ctypedef Cited* CitedAt
 
 cdef class Maker:
     cdef object _dialect

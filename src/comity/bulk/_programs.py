@@ -129,33 +129,6 @@ class Maker:
         return number
 
 
-def cite(rules: int, programs: int, count: int, captures: int) -> tuple[bytes, bytes]:
-    """What rules say: their lines' octets one after the other, and pairs of 64 bits of where each ends, and which line
-    of its file it is.
-
-    Args:
-        rules, programs: addresses of 64 bits each, of `count` rules' numbers, ascending, and their programs' addresses.
-        captures: address of an array of Capture.
-    """
-    told: Cited
-    told.text = cython.NULL
-    told.ends = cython.NULL
-    told.size = told.room = told.count = told.most = 0
-    many: cython.Py_ssize_t = count
-    numbers: Numbers = cython.cast(Numbers, cython.cast(cython.size_t, rules))
-    owners: Programs = cython.cast(Programs, cython.cast(cython.size_t, programs))
-    files: CaptureAt = cython.cast(CaptureAt, cython.cast(cython.size_t, captures))
-    try:
-        with cython.nogil:
-            _cite(numbers, owners, many, files, cython.address(told))
-        if told.count == 0:
-            return b"", b""
-        return told.text[: told.size], cython.cast(cython.p_char, told.ends)[: 16 * told.count]
-    finally:
-        free(told.text)
-        free(told.ends)
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(-1)
@@ -212,6 +185,8 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
     seen: cython.uint = 0
     own: CalledAs
     found: cython.p_uint
+    most: cython.p_uint
+    count: cython.Py_ssize_t
     if stop > self._max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, cython.address(start), cython.address(stop))
     self._records.count = 0
@@ -255,7 +230,21 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
             cython.address(own.groups),
         )
         if seen & (1 << 5):
-            _delay(self, work, number, agent, self._room + self._agents * line)
+            most = self._room + self._agents * line
+            count = records_into(
+                capture.body,
+                records,
+                total,
+                5,
+                self._letters,
+                own.one,
+                own.one_size,
+                own.other,
+                own.other_size,
+                most,
+            )
+            if longest_delay(capture.body, records, most, count, work.delays + number * self._agents + agent):
+                work.flags[number] |= 2
         other = 0
         while other < agent and not (
             self._called[other].groups == own.groups
@@ -268,63 +257,6 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
         else:
             _lay_out(self, work, number, own, found, entries + agent)
     return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _delay(
-    self: Maker, work: WorkAt, number: cython.Py_ssize_t, agent: cython.Py_ssize_t, found: cython.p_uint
-) -> cython.void:
-    """The longest Crawl-delay that can be read; a value that is no plain number is left to Python."""
-    own: CalledAs = self._called + agent
-    body: cython.p_const_char = work.captures[number].body
-    count: cython.Py_ssize_t = records_into(
-        body,
-        self._records.records,
-        self._records.count,
-        5,
-        self._letters,
-        own.one,
-        own.one_size,
-        own.other,
-        own.other_size,
-        found,
-    )
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    digits: cython.Py_ssize_t
-    whole: cython.longlong
-    scale: cython.longlong
-    dots: cython.int
-    text: cython.p_const_char
-    value: cython.double
-    slot: cython.p_double = work.delays + number * self._agents + agent
-    for i in range(count):
-        text = body + cython.cast(cython.Py_ssize_t, self._records.records[found[i]] >> 32)
-        size = cython.cast(cython.Py_ssize_t, self._records.records[found[i]] >> 8 & 0xFFFFFF)
-        whole = 0
-        scale = 1
-        digits = 0
-        dots = 0
-        for at in range(size):
-            if 48 <= text[at] <= 57 and digits < 15:
-                whole = 10 * whole + (text[at] - 48)
-                digits += 1
-                if dots:
-                    scale *= 10
-            elif text[at] == 46 and dots == 0:
-                dots = 1
-            else:
-                digits = 0
-                break
-        if digits == 0:
-            work.flags[number] |= 2
-            continue
-        value = cython.cast(cython.double, whole) / cython.cast(cython.double, scale)
-        if not slot[0] >= value:
-            slot[0] = value
 
 
 @cython.cfunc
@@ -447,90 +379,4 @@ def _pack(self: Maker, program: ProgramAt) -> cython.int:
     self._matchers.append(matcher)
     self._octets += matcher._size
     program.matcher = cython.cast(cython.p_void, matcher)
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1)
-def _cite(
-    numbers: Numbers, owners: Programs, count: cython.Py_ssize_t, files: CaptureAt, told: CitedAt
-) -> cython.int:
-    i: cython.Py_ssize_t
-    begin: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    line: cython.Py_ssize_t = 1
-    last: cython.Py_ssize_t = 0
-    entry: u64
-    body: cython.p_const_char
-    for i in range(count):
-        if i + 8 < count:
-            prefetch(owners[i + 8])
-        if i == 0 or owners[i] != owners[i - 1]:
-            line = 1
-            last = 0
-        body = files[owners[i].capture].body
-        entry = owners[i].records[numbers[i] - owners[i].number]
-        begin = cython.cast(cython.Py_ssize_t, entry >> 32)
-        end = begin + cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
-        line += _line_ends(body, last, begin)
-        last = begin
-        while begin > 0 and body[begin - 1] != 10 and body[begin - 1] != 13:
-            begin -= 1
-        while begin < end and _is_blank(body[begin]):
-            begin += 1
-        while end > begin and _is_blank(body[end - 1]):
-            end -= 1
-        _keep(told, body + begin, end - begin, line)
-    return 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_blank(char: cython.char) -> cython.bint:
-    """Whether `str.strip` takes it off."""
-    return char == 32 or 9 <= char <= 13 or 28 <= char <= 31
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _line_ends(body: cython.p_const_char, begin: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """How many lines end in part of a file: CR, LF and CRLF each end one (as LineNumbers counts)."""
-    count: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    for i in range(begin, end):
-        count += body[i] == 10
-    if memchr(body + begin, 13, end - begin) != cython.NULL:
-        for i in range(begin, end):
-            count += (body[i] == 13) & (body[i + 1] != 10)
-    return count
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1)
-def _keep(told: CitedAt, text: cython.p_const_char, size: cython.Py_ssize_t, line: cython.Py_ssize_t) -> cython.int:
-    more: cython.p_void
-    if size > 4000:  # 300 characters will be shown
-        size = 4000
-    if told.size + size > told.room:
-        more = realloc(told.text, 2 * (told.size + size))
-        if more == cython.NULL:
-            return _no_room()
-        told.text = cython.cast(cython.p_char, more)
-        told.room = 2 * (told.size + size)
-    if told.count == told.most:
-        more = realloc(told.ends, 16 * (2 * told.most + 64))
-        if more == cython.NULL:
-            return _no_room()
-        told.ends = cython.cast(Numbers, more)
-        told.most = 2 * told.most + 64
-    memcpy(told.text + told.size, text, size)
-    told.size += size
-    told.ends[2 * told.count] = told.size
-    told.ends[2 * told.count + 1] = line
-    told.count += 1
     return 0

@@ -25,7 +25,7 @@ _SET = cython.declare(cython.ulonglong, (1 << 60) - 1)
 
 
 def _marks() -> list[int]:
-    """By octet: a bit of the set of a path's octets (0 to 59), bit 60 where the path needs a closer look, 61 for a dot."""
+    """By octet: a bit of the set of a path's octets (0 to 59); 60 where the path needs a closer look, 61 for a dot."""
     others = [code for code in range(33, 127) if not chr(code).isalnum()]
     found = []
     for code in range(256):
@@ -111,9 +111,7 @@ def ruled(found, count, records, wildcards, rules, entries, plan):
         if wildcards:
             while size and text[size - 1] == 42:  # a last asterisk changes nothing
                 size -= 1
-            if size and (
-                (text[size - 1] == 36 and size == found[i].size) or memchr(text, 42, size) != cython.NULL
-            ):
+            if size and ((text[size - 1] == 36 and size == found[i].size) or memchr(text, 42, size) != cython.NULL):
                 about = _WILD
         if size and text[0] != 47 and not (about and text[0] == 42):
             continue  # a path begins with a slash
@@ -145,9 +143,7 @@ def ruled(found, count, records, wildcards, rules, entries, plan):
         elif size > 9:
             plan.octets += size - 9
         rule.about = cython.cast(cython.uint, size) << 8 | cython.cast(cython.uint, lead) << 4 | about
-        rule.rank = (
-            found[i].rank >> 33 << 33 | (_LOW - cython.cast(u64, kept)) << 1 | (found[i].rank & 1)
-        )
+        rule.rank = found[i].rank >> 33 << 33 | (_LOW - cython.cast(u64, kept)) << 1 | (found[i].rank & 1)
         entries[kept] = entry
         found[kept] = found[i]
         found[kept].rank = rule.rank
@@ -281,9 +277,7 @@ def _best_among(
             if about & _WILD:
                 if matches_octets(program.text + rule.text, size, path, length):
                     best = rule
-            elif size <= length and (
-                not about & _LONG or memcmp(program.text + rule.text, path + 9, size - 9) == 0
-            ):
+            elif size <= length and (not about & _LONG or memcmp(program.text + rule.text, path + 9, size - 9) == 0):
                 best = rule
         rule += 1
     return best

@@ -13,13 +13,22 @@ COMPILED = cython.compiled
 
 
 def write(
-    rows: int, codes: int, cited: int, located: int, words: int, numbers: int, lines: int, delays: int, step: int, out: int
+    rows: int,
+    codes: int,
+    cited: int,
+    located: int,
+    words: int,
+    numbers: int,
+    lines: int,
+    delays: int,
+    step: int,
+    out: int,
 ) -> None:
     """Write the columns of one agent.
 
     Args:
-        codes, cited, located: addresses, by row, of the outcome (16 bits), and of the rule and the capture (32 bits); the
-            rules' numbers become those of `numbers`.
+        codes, cited, located: addresses, by row, of the outcome (16 bits), and of the rule and the capture (32 bits);
+            the rules' numbers become those of `numbers`.
         words: address, by outcome, of four 16-bit numbers: places of verdict, recommendation and reason among their
             words, and 1 where it may be fetched, 0 where not, -1 where nothing is decided.
         numbers: address, by rule, of its number among those that are cited, 32 bits; 0 where they have it already.

@@ -117,13 +117,13 @@ def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outc
     return pa.table({**made, "reason": of_words("reason", known[2], None)})
 
 
-def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, delays: Any, found: dict[str, Any]) -> None:
+def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, delays: Any, into: dict[str, Any]) -> None:
     """Fill the buffers of columns (see Columns in _writing.pxd)."""
     import numpy as np
 
     numbers = judged.numbers
     if COMPILED:
-        out = np.array([each.ctypes.data for name, each in found.items() if name != "rule"], np.int64)
+        out = np.array([each.ctypes.data for name, each in into.items() if name != "rule"], np.int64)
         write(
             len(codes),
             codes.ctypes.data,
@@ -138,16 +138,16 @@ def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, del
         )
         return
     for place, name in enumerate(("verdict", "recommendation", "reason")):
-        found[name][:] = words[codes, place]
+        into[name][:] = words[codes, place]
     yes = words[codes, 3]
-    found["may_fetch"][:] = np.packbits(yes == 1, bitorder="little")
-    found["decided"][:] = np.packbits(yes >= 0, bitorder="little")
-    found["line"][:] = np.append(judged.lines, 0)[cited]
-    found["cites"][:] = np.packbits(cited >= 0, bitorder="little")
+    into["may_fetch"][:] = np.packbits(yes == 1, bitorder="little")
+    into["decided"][:] = np.packbits(yes >= 0, bitorder="little")
+    into["line"][:] = np.append(judged.lines, 0)[cited]
+    into["cites"][:] = np.packbits(cited >= 0, bitorder="little")
     np.maximum(cited, 0, out=cited)
     if delays is not None:
-        found["delay"][:] = np.where(located >= 0, delays[located], np.nan)
-        found["delays"][:] = np.packbits(~np.isnan(found["delay"]), bitorder="little")
+        into["delay"][:] = np.where(located >= 0, delays[located], np.nan)
+        into["delays"][:] = np.packbits(~np.isnan(into["delay"]), bitorder="little")
 
 
 def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) -> Any:
@@ -171,7 +171,7 @@ def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) 
 
 
 def rule_texts(octets: bytes, ends: Any) -> Any:
-    """Lines of files, without blanks around them, as `shown` gives them; those of plain ASCII, nearly all, as they are."""
+    """Lines of files, without blanks around them, as `shown` gives them: nearly all as they are."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -185,7 +185,9 @@ def rule_texts(octets: bytes, ends: Any) -> Any:
         odd |= ~np.asarray(pc.string_is_ascii(lines.view(pa.large_string())))
     if odd.any():
         texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in np.flatnonzero(odd).tolist()]
-        lines = pc.replace_with_mask(lines, pa.array(odd), pa.array([text.encode() for text in texts], pa.large_binary()))
+        lines = pc.replace_with_mask(
+            lines, pa.array(odd), pa.array([text.encode() for text in texts], pa.large_binary())
+        )
     return lines.view(pa.large_string()).cast(pa.string())
 
 

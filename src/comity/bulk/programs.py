@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from comity.bulk import outcomes
 from comity.bulk._asking import Asking
+from comity.bulk._citing import cite
 from comity.bulk._origins import Origins
-from comity.bulk._programs import HAS_USAGE, UNREADABLE_DELAY, Maker, cite
+from comity.bulk._programs import HAS_USAGE, UNREADABLE_DELAY, Maker
 from comity.bulk.captures import NULL, Captures, offsets_of
 from comity.bulk.columns import Judged, rule_texts
 from comity.bulk.meanings import Meanings

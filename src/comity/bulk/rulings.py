@@ -179,7 +179,8 @@ class Rulings:
         if len(odd):
             texts, own = self._normalised(column, odd, when)
             asked = np.bincount(own[own >= 0], minlength=len(self.captures))
-            own_codes, own_cited = np.empty((len(codes), len(odd)), np.uint16), np.empty((len(cited), len(odd)), np.int32)
+            own_codes = np.empty((len(codes), len(odd)), np.uint16)
+            own_cited = np.empty((len(cited), len(odd)), np.int32)
             pieces = pieces_of([pa.array(texts, pa.large_string())], parts)
             more = programs.ask(pieces, own, asked, own_codes, own_cited, run, normal=True, parts=parts)
             more[: len(used)] |= used
@@ -196,7 +197,8 @@ class Rulings:
         codes[:] = self._states[-NULL]
         odd = np.flatnonzero(located == ODD)
         texts, located[odd] = self._normalised(column, odd, when)
-        return plain.judge(self._meanings, self._policies, self._outcomes, self._states, odd, texts, located, codes, cited)
+        known = self._meanings, self._policies, self._outcomes, self._states
+        return plain.judge(*known, odd, texts, located, codes, cited)
 
     def _normalised(self, column: Any, rows: Any, when: Any) -> tuple[list[str], Any]:
         """The normal forms of rows, and the capture of each or what stands for it."""
