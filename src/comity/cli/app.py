@@ -438,6 +438,11 @@ def mcp(
 @click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
 @click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
+@click.option(
+    "--engine", type=click.Choice(("local", "ray")), default="local", help="Where the URLs are judged.  [local]"
+)
+@click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
+@_json
 @click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
@@ -454,6 +459,9 @@ def audit(
     at: str | None,
     changes: bool,
     report: Path | None,
+    engine: str,
+    dialects: str | None,
+    as_json: bool,
     **options: Any,
 ) -> Exit:
     """May these agents fetch the URLs in files (Parquet, CSV, JSONL, text, a folder, a glob)?
@@ -473,6 +481,9 @@ def audit(
         at=at,
         changes=changes,
         report=report,
+        engine=engine,
+        dialects=[name.strip() for name in (dialects or "").split(",") if name.strip()],
+        as_json=as_json,
     )
 
 
