@@ -146,7 +146,7 @@ def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, del
     into["cites"][:] = np.packbits(cited >= 0, bitorder="little")
     np.maximum(cited, 0, out=cited)
     if delays is not None:
-        into["delay"][:] = np.where(located >= 0, delays[located], np.nan)
+        into["delay"][:] = np.where(located >= 0, delays[np.maximum(located, 0)], np.nan)
         into["delays"][:] = np.packbits(~np.isnan(into["delay"]), bitorder="little")
 
 

@@ -20,8 +20,8 @@ def bars(title: str, rows: list[tuple[str, list[float]]], legend: list[str]) -> 
     for number, name in enumerate(legend):
         x = 200 + 190 * number
         parts.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{COLOURS[number % 3]}"/>')
-        told = f"{name} (share at the right)" if number == 0 else name
-        parts.append(f'<text x="{x + 18}" y="41" font-size="13">{escape(told)}</text>')
+        parts.append(f'<text x="{x + 18}" y="41" font-size="13">{escape(name)}</text>')
+    parts.append(f'<text x="{WIDTH}" y="41" font-size="13" text-anchor="end">{escape(legend[0])}</text>')
     for place, (label, shares) in enumerate(rows):
         y = 54 + BAR * place
         at = 200.0
