@@ -260,7 +260,7 @@ def mcp(
     "--engine", type=click.Choice(("local", "ray")), default="local", help="Where the URLs are judged.  [local]"
 )
 @click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
-@_json
+@JSON
 @click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
