@@ -156,7 +156,7 @@ class Counting(parts.Judge):
         super().__init__(table, ["MyBot"], Policy(), None, [])
         self.left, self.judged = stop_after, 0
 
-    def __call__(self, batch: object, part: str) -> None:
+    def __call__(self, batch: object, part: Path) -> None:
         if not self.left:
             raise KeyboardInterrupt
         super().__call__(batch, part)
@@ -176,22 +176,6 @@ def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None
     table = pq.read_table(tmp_path / "out.parquet")
     assert table["url"].to_pylist() == [url for batch in batches for url in batch.to_pylist()]
     assert table["may_fetch"].to_pylist() == [False, True] * 4
-
-
-@pytest.mark.long
-def test_a_ray_cluster_judges_what_one_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray", reason="ray is not installed: make test-engines")
-    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
-    words = ("audit", "u.txt", "--robots", str(written(tmp_path)), "--agents", "MyBot,GPTBot", "-o")
-    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "600")  # against hanging only
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
-    try:
-        for name, more in (("here", ()), ("there", ("--engine", "ray"))):
-            run = comity(*words, f"{name}.parquet", *more, cwd=tmp_path)
-            assert run.returncode == 0, run.stderr
-    finally:
-        ray.shutdown()
-    assert pq.read_table(tmp_path / "there.parquet").equals(pq.read_table(tmp_path / "here.parquet"))
 
 
 def test_parts_of_another_audit_are_not_mixed_in(tmp_path: Path) -> None:

@@ -256,9 +256,6 @@ def mcp(
 @click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
 @click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
-@click.option(
-    "--engine", type=click.Choice(("local", "ray")), default="local", help="Where the URLs are judged.  [local]"
-)
 @click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
 @JSON
 @click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
@@ -277,7 +274,6 @@ def audit(
     at: str | None,
     changes: bool,
     report: Path | None,
-    engine: str,
     dialects: str | None,
     as_json: bool,
     **options: Any,
@@ -299,7 +295,6 @@ def audit(
         at=at,
         changes=changes,
         report=report,
-        engine=engine,
         dialects=[name.strip() for name in (dialects or "").split(",") if name.strip()],
         as_json=as_json,
     )

@@ -38,7 +38,6 @@ def audit(
     at: str | None,
     changes: bool,
     report: Path | None,
-    engine: str = "local",
     dialects: Sequence[str] = (),
     as_json: bool = False,
     rows: int = ROWS,
@@ -60,7 +59,7 @@ def audit(
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
     identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
     judge = parts.Judge(table, list(agents), configuration.policy, moment, list(dialects))
-    counts = _judged(judge, sources.batches(given, column, rows), output, identity, engine)
+    counts = _judged(judge, sources.batches(given, column, rows), output, identity)
     lines = summary.lines(counts, agents)
     if as_json:
         say(json.dumps(summary.nested(counts)))
@@ -73,9 +72,7 @@ def audit(
     return Exit.DONE
 
 
-def _judged(
-    judge: parts.Judge, batches: Iterator[Any], output: Path, identity: list[str], engine: str
-) -> summary.Counts:
+def _judged(judge: parts.Judge, batches: Iterator[Any], output: Path, identity: list[str]) -> summary.Counts:
     """Write the verdicts, part by part, so that a run that was stopped goes on; counts of what was written."""
     folder = output.with_name(output.name + ".parts")
     try:
@@ -86,7 +83,7 @@ def _judged(
         note.write_text(json.dumps(identity), "utf-8")
         counts: summary.Counts = Counter()
         started, names = time.monotonic(), []
-        for part, size in parts.written(judge, batches, folder, engine):
+        for part, size in parts.written(judge, batches, folder):
             names.append(part)
             counts.update(summary.counted(part))
             counts[("urls",)] += size
