@@ -37,6 +37,10 @@ MODULES: tuple[str, ...] = (
     "bulk._writing",
     "frontier._words",
     "retrieve._forest",
+    "retrieve.blocks",
+    "retrieve.bounds",
+    "retrieve.features",
+    "retrieve.tree",
 )
 
 
