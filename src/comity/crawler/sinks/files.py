@@ -142,7 +142,7 @@ def line(record: Mapping[str, Any], channel: Channel) -> bytes:
         head = line({name: value for name, value in record.items() if name != "body"}, channel)
         if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
             return line({**record, "body": body.decode("utf-8", "replace")}, channel)
-        return b"".join((head[:-2], b',"body":', json_string(body), b"}\n"))
+        return json_string(body, head[:-2] + b',"body":', b"}\n")
     if orjson is not None and channel != "records":  # a plug-in may hand in what orjson knows and JSON does not
         try:
             return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
