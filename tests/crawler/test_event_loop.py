@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sites import Site
 
 from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.signals.links import read_page
-from sites import Site
 
 GZIP = {"Content-Encoding": "gzip"}
 

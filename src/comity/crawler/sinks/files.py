@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
@@ -91,13 +91,26 @@ _escaped = json.JSONEncoder(separators=(",", ":")).encode
 _ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
 
 
+class Appended(Protocol):
+    """What JsonLines needs of a file: AppendedFile says what each member does."""
+
+    pending: int
+
+    def add(self, data: bytes) -> None: ...
+
+    def flush(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
 class JsonLines:
     """One file for each channel; the marker is the length of each."""
 
     in_utf8 = True
+    suffix: ClassVar[str] = ".jsonl"
 
     def __init__(self) -> None:
-        self._files: dict[Channel, AppendedFile] = {}
+        self._files: dict[Channel, Appended] = {}
         self._folder = Path()
 
     @property
@@ -108,13 +121,13 @@ class JsonLines:
         lengths: dict[str, int] = committed or {}
         self._folder = folder
         for channel in CHANNELS:
-            path = folder / f"{channel}.jsonl"
+            path = folder / f"{channel}{self.suffix}"
             if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
-                self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
+                self._files[channel] = self._file(path, lengths.get(channel, 0))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel not in self._files:
-            self._files[channel] = AppendedFile(self._folder / f"{channel}.jsonl")
+            self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
         self._files[channel].add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, int]:
@@ -124,11 +137,14 @@ class JsonLines:
         for file in self._files.values():
             file.close()
 
+    def _file(self, path: Path, committed: int) -> Appended:
+        return AppendedFile(path, committed)
 
-def read_jsonl(folder: Path) -> Iterator[Stored]:
+
+def read_jsonl(folder: Path, suffix: str = JsonLines.suffix) -> Iterator[Stored]:
     """What lies in the files."""
     for channel in CHECKED:
-        path = folder / f"{channel}.jsonl"
+        path = folder / f"{channel}{suffix}"
         if channel not in _ON_DEMAND or path.exists():
             yield from from_lines(path, channel)
 
