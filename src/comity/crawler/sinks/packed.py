@@ -27,6 +27,12 @@ except ImportError:  # not installed, or none for this processor
 ZSTD_LEVEL = 1  # half the time of 3, a tenth more bytes
 
 
+def gzipped(data: bytes | memoryview) -> bytes:
+    """The data as one member of gzip."""
+    packing = _deflating.compressobj(LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+    return bytes(packing.compress(data) + packing.flush())
+
+
 class PackedFile:
     """An AppendedFile that packs what it is given; `pending` counts bytes as they were given."""
 
