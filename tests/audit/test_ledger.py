@@ -988,7 +988,9 @@ def test_a_damaged_output_gives_findings_and_never_a_traceback(site: Site, tmp_p
             assert isinstance(prove(tmp_path / "crawl"), Proof)
         path.write_bytes(whole)
     assert prove(tmp_path / "crawl").holds
-    pages = {"parquet": "pages/00001.parquet", "warc": "crawl-*", "sqlite": "crawl.sqlite"}.get(name, f"pages.{name}")
+    pages = {"parquet": "pages/00001.parquet", "warc": "crawl-*.gz", "sqlite": "crawl.sqlite"}.get(
+        name, f"pages.{name}"
+    )
     next((tmp_path / "crawl").glob(pages)).write_bytes(b"gone")
     assert not prove(tmp_path / "crawl").holds
 

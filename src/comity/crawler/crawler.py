@@ -238,7 +238,11 @@ class Crawler:
         load_state, remember, settings = self._load_state, self._frontier.save_state, self.settings
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
-            self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
+            self._frontier,
+            begin=self._begins_refresh,
+            folder=self.folder,
+            trusts_sitemaps=trusts,
+            in_full=bool(settings.only_if),
         )
         begun: list[str] = load_state("seeds", [])
         new = [seed for seed in self.seeds if seed not in begun]
