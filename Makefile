@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -54,8 +54,8 @@ bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Prote
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
 	$(BIN)/python benchmarks/client.py
 
-bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, on nginx
-	$(BIN)/python benchmarks/crawl.py
+bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, and spider and Colly where cargo and go are, on nginx
+	$(BIN)/python benchmarks/crawl.py $(ARGS)
 
 HOSTS ?= 200
 COPIES ?= 2
@@ -96,7 +96,10 @@ test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each wa
 conformance: $(VENV)/tested ## the protocol's own suite on comity mcp; installs it and Node 22 into .conformance with npm
 	$(BIN)/python benchmarks/conformance.py
 
-SECONDS ?= 60
+soak: $(VENV)/installed ## many hosts, slow and failing ones among them: memory, descriptors, journal; SECONDS=3600
+	$(BIN)/python benchmarks/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+fuzz: SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour
 	@mkdir -p .fuzz && cp -n fuzz/corpus/* .fuzz/
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python fuzz/fuzz_robots.py .fuzz -max_total_time=$(SECONDS) -max_len=3000

@@ -1,13 +1,16 @@
-"""Crawling one site beside Scrapy and Crawlee: the same pages, robots.txt respected, links extracted, JSON Lines out.
+"""Crawling one site beside other crawlers: the same pages, robots.txt respected, links extracted, JSON Lines out.
 
 Run by `make bench-crawl`; needs nginx, which serves the site. Each crawler is a process of its own, and its pages are
-counted in its own output; pages per second are from its start to its end, without the time to start the interpreter.
+counted in its own output; pages per second are from its start to its end, without the time to start the interpreter,
+CPU a page is all that the process used. Beside Scrapy and Crawlee there are spider (Rust) and Colly (Go) where cargo
+and go are found (see peers/): they keep nothing that outlives them but their output, and spider's is URLs and lengths.
 """
 
 import argparse
 import asyncio
 import json
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -15,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 PORT = 8462
@@ -141,22 +145,51 @@ def by_crawlee(output: Path, most: int) -> float:
     return asyncio.run(run())
 
 
+PEERS = Path(__file__).parent / "peers"
+BUILT = Path(__file__).parents[1] / ".venv" / "peers"  # outlives a run: to build spider takes many minutes
+
+
+def spider() -> list[str]:
+    command = ["cargo", "build", "--release", "--quiet", "--target-dir", str(BUILT / "spider")]
+    subprocess.run(command, cwd=PEERS / "spider", check=True)
+    return [str(BUILT / "spider" / "release" / "bench-spider")]
+
+
+def colly() -> list[str]:
+    subprocess.run(["go", "build", "-o", str(BUILT / "colly"), "."], cwd=PEERS / "colly", check=True)
+    return [str(BUILT / "colly")]
+
+
+OTHERS: dict[str, tuple[str, Callable[[], list[str]]]] = {"spider": ("cargo", spider), "Colly": ("go", colly)}
 CRAWLERS: dict[str, Callable[[Path, int], float]] = {"comity": by_comity, "Scrapy": by_scrapy, "Crawlee": by_crawlee}
 
 
-def measured(name: str, most: int, folder: Path) -> float:
-    """Pages per second of one crawler in a process of its own."""
+@dataclass(frozen=True)
+class Figures:
+    speed: float  # pages a second
+    cpu: float  # seconds a page, from the start of the process to its end
+    forbidden: int  # URLs fetched that robots.txt disallows
+
+
+def measured(name: str, most: int, folder: Path, program: list[str]) -> Figures:
+    """What one crawler did in a process of its own; `program` is empty for those that are in Python."""
     output = folder / f"{name}-{time.monotonic_ns()}"
     output.mkdir()
     command = [sys.executable, __file__, "--one", name, "--pages", str(most), "--output", str(output)]
+    if program:
+        command = [*program, START, str(most), str(output / "pages.jsonl")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if ran.returncode:
         raise SystemExit(f"{name} failed:\n{ran.stderr[-3000:]}")
     with (output / "pages.jsonl").open("rb") as file:
         urls = {json.loads(line)["url"] for line in file}
     shutil.rmtree(output)
-    assert not any("/private/" in url or "print=" in url for url in urls), f"{name} fetched what is forbidden"
-    return len(urls) / float(ran.stdout.splitlines()[-1])
+    forbidden = sum("/private/" in url or "print=" in url for url in urls)
+    assert not forbidden or program, f"{name} fetched what is forbidden"
+    used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Figures(len(urls) / float(ran.stdout.splitlines()[-1]), used / len(urls), forbidden)
 
 
 def raw(pages: int) -> float:
@@ -203,31 +236,39 @@ def main() -> None:
     if options.one:
         print(CRAWLERS[options.one](options.output, options.pages))
         return
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    programs: dict[str, list[str]] = {"comity": [], "Scrapy": [], "Crawlee": []}
+    for name, (tool, build) in OTHERS.items():
+        if shutil.which(tool):
+            programs[name] = build()
+        else:
+            print(f"without {name}: there is no {tool} here")
+    most = {"Scrapy": 600, "Crawlee": 400}  # they are slow
+    rounds, bare = [], []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
         folder.chmod(0o755)
         make_site(folder / "site", options.pages)
         server = nginx(folder, folder / "site")
         try:
-            rounds = [
-                (
-                    measured("comity", options.pages, folder),
-                    measured("Scrapy", 600, folder),
-                    measured("Crawlee", 400, folder),
-                    raw(options.pages),
-                )
-                for _ in range(options.rounds)
-            ]
+            for _ in range(options.rounds):
+                ran = programs.items()
+                rounds.append({name: measured(name, most.get(name, options.pages), folder, it) for name, it in ran})
+                bare.append(raw(options.pages))
         finally:
             server.terminate()
             server.wait()
-    ours, scrapy, crawlee, bare = (statistics.median(column) for column in zip(*rounds, strict=True))
     print(f"one site, {options.pages:,} pages of 10 KB with {LINKS} links, medians of {options.rounds}")
-    print(f"comity   {ours:7.0f} pages/s")
-    for name, speed, column in (("Scrapy", scrapy, 1), ("Crawlee", crawlee, 2)):
-        ratio = statistics.median(each[0] / each[column] for each in rounds)
-        print(f"{name:8} {speed:7.0f} pages/s   comity is {ratio:.1f} times as fast")
-    print(f"raw      {bare:7.0f} pages/s   fetch, read links, join, in memory: comity reaches {ours / bare:.0%} of it")
+    for name in programs:
+        speed = statistics.median(each[name].speed for each in rounds)
+        cpu = statistics.median(each[name].cpu for each in rounds)
+        ratio = statistics.median(each["comity"].speed / each[name].speed for each in rounds)
+        beside = "" if name == "comity" else f"   comity is {ratio:.2f} times as fast"
+        if forbidden := max(each[name].forbidden for each in rounds):
+            beside += f"; it fetched {forbidden:,} URLs that robots.txt disallows"
+        print(f"{name:8} {speed:7.0f} pages/s {cpu * 1000:7.2f} ms CPU a page{beside}")
+    share = statistics.median(each["comity"].speed / alone for each, alone in zip(rounds, bare, strict=True))
+    fastest = statistics.median(bare)
+    print(f"raw      {fastest:7.0f} pages/s   fetch, read links, join, in memory: comity reaches {share:.0%}")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 each refusal's URL.
 """
 
+import gzip
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +51,24 @@ class Output:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return [json.loads(line) for line in _read(path).decode().splitlines()] if path.exists() else []
 
 
-def _jsonl(folder: Path) -> Output:
+def _read(path: Path) -> bytes:
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
+    if path.suffix == ".zst":
+        zstandard = pytest.importorskip("zstandard")
+        with path.open("rb") as file:
+            return bytes(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read())
+    return path.read_bytes()
+
+
+def _jsonl(folder: Path, suffix: str = ".jsonl") -> Output:
     def urls(channel: str) -> list[str]:
-        return [record["url"] for record in _lines(folder / f"{channel}.jsonl")]
+        return [record["url"] for record in _lines(folder / f"{channel}{suffix}")]
 
-    pages = [(record["url"], record["body"].encode()) for record in _lines(folder / "pages.jsonl")]
+    pages = [(record["url"], record["body"].encode()) for record in _lines(folder / f"pages{suffix}")]
     return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
@@ -137,6 +149,8 @@ def _warc(folder: Path) -> Output:
 
 READERS: dict[str, Callable[[Path], Output]] = {
     "jsonl": _jsonl,
+    "jsonl.gz": partial(_jsonl, suffix=".jsonl.gz"),
+    "jsonl.zst": partial(_jsonl, suffix=".jsonl.zst"),
     "warc": _warc,
     "parquet": _parquet,
     "sqlite": _sqlite,

@@ -58,3 +58,9 @@ def test_what_is_escaped_may_stand_anywhere(size: int, special: str) -> None:
     for place in range(size + 1):
         text = "x" * place + special + "y" * (size - place)
         assert json_string(text.encode()) == json.dumps(text, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("text", ["", '"' * 10, '"' * 100_000, "\x01" * 100_000, "plain " * 100_000, "é\n" * 50_000])
+def test_a_json_string_stands_between_what_it_is_given(text: str) -> None:
+    made = json_string(text.encode(), b'{"body":', b"}\n")
+    assert made == b'{"body":' + json.dumps(text, ensure_ascii=False).encode() + b"}\n"

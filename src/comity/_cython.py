@@ -13,7 +13,21 @@ def _decorator(*_args: Any, **_kwargs: Any) -> Any:
     return _unchanged
 
 
-cfunc = ccall = cclass = inline = final = nogil = with_gil = _unchanged
+class _NoGil:
+    """A decorator, and a block: `with cython.nogil`."""
+
+    def __call__(self, function: Any) -> Any:
+        return function
+
+    def __enter__(self) -> None:
+        """Nothing to let go of."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to take again."""
+
+
+nogil = _NoGil()
+cfunc = ccall = cclass = inline = final = with_gil = _unchanged
 returns = exceptval = boundscheck = wraparound = cdivision = initializedcheck = nonecheck = _decorator
 
 

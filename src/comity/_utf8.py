@@ -14,9 +14,12 @@ except ModuleNotFoundError:
     from comity import _cython as cython
 
 if cython.compiled:
-    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, _PyBytes_Resize
+    from cython.cimports.cpython.ref import Py_DECREF, Py_INCREF, PyObject
     from cython.cimports.libc.string import memcpy
 
+_LONG = cython.declare(cython.Py_ssize_t, 32 * 1024)  # bytes for which it is worth letting other threads run
+SLACK = cython.declare(cython.Py_ssize_t, 16)  # bytes beyond the text: up to eight are written at a time
 _LOWEST_FIRST = sys.byteorder == "little"  # eight bytes are looked at as one number
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -25,14 +28,25 @@ def is_utf8(data: bytes) -> bool:
     """Whether the bytes are well-formed UTF-8 (Unicode, table 3-7: no surrogates, no overlong forms)."""
     if not cython.compiled:
         return _decodes(data)
-    return _well_formed(data, len(data))
+    octets: cython.p_const_uchar = data
+    size: cython.Py_ssize_t = len(data)
+    found: cython.bint
+    if size < _LONG:
+        return _well_formed(octets, size)
+    with cython.nogil:
+        found = _well_formed(octets, size)
+    return found
 
 
-def json_string(data: bytes) -> bytes:
-    """The JSON string, quotes included, of text given in well-formed UTF-8, as orjson writes it (RFC 8259, 7)."""
+def json_string(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
+    """The JSON string, quotes included, of text given in well-formed UTF-8, as orjson writes it (RFC 8259, 7).
+
+    Args:
+        before, after: what is to stand on either side of it, so that a large string need not be copied.
+    """
     if not (cython.compiled and _LOWEST_FIRST):
-        return _encode(data.decode("utf-8")).encode("utf-8")
-    return _quoted(data, len(data))
+        return b"".join((before, _encode(data.decode("utf-8")).encode("utf-8"), after))
+    return _quoted(data, len(data), before, len(before), after, len(after))
 
 
 def _decodes(data: bytes) -> bool:
@@ -112,27 +126,65 @@ def _escaped(block: cython.ulonglong) -> cython.ulonglong:
 @cython.cfunc
 @cython.exceptval(check=False)
 @cython.nogil
-def _room(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """How many bytes the string takes at most."""
-    room: cython.Py_ssize_t = size + 16  # quotes, and eight bytes that are written at a time
+def _escaped_size(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """How many bytes the text takes in a JSON string, without the quotes."""
+    total: cython.Py_ssize_t = size
     at: cython.Py_ssize_t
     for at in range(size):
-        room += (data[at] == 0x22) + (data[at] == 0x5C) + 5 * (data[at] < 0x20)
-    return room
+        total += (data[at] == 0x22) + (data[at] == 0x5C) + 5 * (data[at] < 0x20)
+    return total
 
 
 @cython.cfunc
-def _quoted(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> bytes:
-    short: cython.p_const_uchar = b"btn?fr"  # the letters that stand for the bytes 8 to 13
+def _quoted(
+    data: cython.p_const_uchar,
+    size: cython.Py_ssize_t,
+    before: cython.p_const_uchar,
+    size_before: cython.Py_ssize_t,
+    after: cython.p_const_uchar,
+    size_after: cython.Py_ssize_t,
+) -> bytes:
+    room: cython.Py_ssize_t = size + size // 4  # enough for nearly all text: to count takes longer than to write
+    written: cython.Py_ssize_t = -1
+    made: object = None
+    out: cython.p_uchar = cython.NULL
+    while written < 0:
+        made = PyBytes_FromStringAndSize(cython.NULL, size_before + 1 + room + SLACK + size_after)
+        out = cython.cast(cython.p_uchar, PyBytes_AS_STRING(made)) + size_before
+        if size < _LONG:
+            written = _escape(data, size, out + 1, room)
+        else:
+            with cython.nogil:
+                written = _escape(data, size, out + 1, room)
+        room = _escaped_size(data, size) if written < 0 else room
+    memcpy(out - size_before, before, size_before)
+    out[0] = out[written + 1] = 0x22
+    memcpy(out + written + 2, after, size_after)
+    Py_INCREF(made)  # what is left of it once `made` lets go belongs to `raw`: to resize takes the only reference
+    raw: cython.pointer(PyObject) = cython.cast(cython.pointer(PyObject), made)  # type: ignore[valid-type]
+    made = None
+    _PyBytes_Resize(cython.address(raw), size_before + written + 2 + size_after)
+    made = cython.cast(object, raw)
+    Py_DECREF(made)
+    return cython.cast(bytes, made)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+@cython.nogil
+def _escape(
+    data: cython.p_const_uchar, size: cython.Py_ssize_t, out: cython.p_uchar, room: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """The bytes written; up to SLACK more than `room` may be overwritten. -1 where there was not room enough."""
+    short: cython.p_const_char = b"btn?fr"  # the letters that stand for the bytes 8 to 13
     block: cython.ulonglong = 0
     found: cython.ulonglong
     at: cython.Py_ssize_t = 0
-    to: cython.Py_ssize_t = 1
+    to: cython.Py_ssize_t = 0
     here: cython.uchar
-    made: bytes = PyBytes_FromStringAndSize(cython.NULL, _room(data, size))
-    out: cython.p_uchar = cython.cast(cython.p_uchar, cython.cast(cython.p_char, made))
-    out[0] = 0x22
     while at < size:
+        if to > room:
+            return -1
         if at + 8 <= size:
             memcpy(cython.address(block), data + at, 8)
             found = _escaped(block)
@@ -159,9 +211,9 @@ def _quoted(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> bytes:
             out[to + 1] = short[here - 8]
             to += 2
         else:
-            memcpy(out + to, cython.cast(cython.p_const_char, b"\\u00"), 4)
+            out[to + 1] = 0x75  # u
+            out[to + 2] = out[to + 3] = 0x30
             out[to + 4] = 0x30 + (here >> 4)
             out[to + 5] = 0x30 + (here & 15) if here & 15 < 10 else 0x57 + (here & 15)
             to += 6
-    out[to] = 0x22
-    return made[: to + 1]
+    return to

@@ -13,7 +13,7 @@ from comity import CrawlSettings
 from comity.crawler.stored import CHECKED
 from comity.errors import InvalidSetting
 
-FORMATS = ("jsonl", "sqlite", "parquet", "warc", "files")
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "sqlite", "parquet", "warc", "files")
 
 
 def crawl(site: Site, folder: Path, *words: str, url: str | None = "/") -> str:

@@ -903,7 +903,7 @@ def test_what_came_from_a_cache_is_counted_as_such(site: Site, tmp_path: Path) -
     assert "unproved  1 robots.txt and 1 page from a cache" in comity("prove", str(tmp_path / "two")).stdout
 
 
-@pytest.mark.parametrize("name", ["jsonl", "warc", "parquet", "sqlite", "files"])
+@pytest.mark.parametrize("name", ["jsonl", "jsonl.gz", "jsonl.zst", "warc", "parquet", "sqlite", "files"])
 def test_a_crawl_in_any_format_is_proved(site: Site, tmp_path: Path, name: str) -> None:
     if name == "parquet":
         pytest.importorskip("pyarrow")
@@ -935,12 +935,21 @@ def relabelled(folder: Path, name: str, old: bytes, new: bytes) -> None:
             members.append(gzip.compress(member.decompress(rest).replace(old, new)))
             rest = member.unused_data
         path.write_bytes(b"".join(members))
+    elif name == "jsonl.gz":
+        path = folder / "pages.jsonl.gz"
+        path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(old, new)))
+    elif name == "jsonl.zst":
+        zstandard = pytest.importorskip("zstandard")
+        path = folder / "pages.jsonl.zst"
+        with zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True) as frames:
+            text = frames.read()
+        path.write_bytes(zstandard.compress(text.replace(old, new)))
     else:
         for path in (folder / "files").rglob("*~*") if name == "files" else [folder / "pages.jsonl"]:
             path.write_bytes(path.read_bytes().replace(old, new))
 
 
-@pytest.mark.parametrize("name", ["jsonl", "warc", "parquet", "sqlite", "files"])
+@pytest.mark.parametrize("name", ["jsonl", "jsonl.gz", "jsonl.zst", "warc", "parquet", "sqlite", "files"])
 def test_a_page_changed_in_any_format_is_found(site: Site, tmp_path: Path, name: str) -> None:
     site.set("/", "<title>Harbour</title>The ferry leaves at nine.<a href='/b'>b</a>")
     site.set("/b", "caf\xe9".encode("latin-1"), content_type="text/html; charset=iso-8859-1")
@@ -964,13 +973,13 @@ def test_a_refusal_missing_in_any_format_is_found(site: Site, tmp_path: Path, na
     assert ": the ledger has no refusal that fits it, for " in finding
 
 
-@pytest.mark.parametrize("name", ["warc", "parquet", "sqlite"])
+@pytest.mark.parametrize("name", ["jsonl.gz", "jsonl.zst", "warc", "parquet", "sqlite"])
 def test_a_damaged_output_gives_findings_and_never_a_traceback(site: Site, tmp_path: Path, name: str) -> None:
     furnish(site)
     crawl(tmp_path / "crawl", site.url("/"), sink=name, retries=0)
     pick = random.Random(name)
     for path in sorted(tmp_path.glob("crawl/**/*")):
-        if not path.name.endswith((".gz", "1.parquet", "crawl.sqlite")):
+        if not path.name.endswith((".gz", ".zst", "1.parquet", "crawl.sqlite")) or not path.stat().st_size:
             continue
         whole = path.read_bytes()
         for _ in range(12):
@@ -979,7 +988,10 @@ def test_a_damaged_output_gives_findings_and_never_a_traceback(site: Site, tmp_p
             assert isinstance(prove(tmp_path / "crawl"), Proof)
         path.write_bytes(whole)
     assert prove(tmp_path / "crawl").holds
-    next(tmp_path.glob("crawl/pages/00001.parquet" if name == "parquet" else "crawl/crawl*[ez]")).write_bytes(b"gone")
+    pages = {"parquet": "pages/00001.parquet", "warc": "crawl-*.gz", "sqlite": "crawl.sqlite"}.get(
+        name, f"pages.{name}"
+    )
+    next((tmp_path / "crawl").glob(pages)).write_bytes(b"gone")
     assert not prove(tmp_path / "crawl").holds
 
 

@@ -249,7 +249,7 @@ def test_a_crawl_goes_on_in_the_format_it_was_begun_with(site: Site, tmp_path: P
         crawl(tmp_path, sink="jsonl")
     assert crawl(tmp_path, max_pages=None).format == "sqlite"
     assert len(READERS["sqlite"](tmp_path).pages) == 2
-    with pytest.raises(InvalidSetting, match="'csv' is neither one of jsonl, warc"):
+    with pytest.raises(InvalidSetting, match=r"'csv' is neither one of jsonl, .*warc"):
         crawl(tmp_path / "other", site.url("/"), sink="csv")
 
 
@@ -269,6 +269,8 @@ def test_a_crawl_stopped_before_its_first_commit_keeps_its_format(site: Site, tm
 
 FOREIGN = {
     "jsonl": ("pages.jsonl", "robots.jsonl", "changes.jsonl", "ledger.jsonl"),
+    "jsonl.gz": ("pages.jsonl.gz", "robots.jsonl.gz", "ledger.jsonl"),
+    "jsonl.zst": ("pages.jsonl.zst", "changes.jsonl.zst", "ledger.jsonl"),
     "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
     "parquet": ("pages/00001.parquet", "pages/00001.journal", "traps-2024.csv"),
     "sqlite": ("crawl.sqlite", "ledger.jsonl"),

@@ -36,8 +36,13 @@ from comity.cli.terminal import complain, say
     "--format",
     "form",
     metavar="F",
-    type=click.Choice(("jsonl", "warc", "parquet", "sqlite", "files")),
-    help="How the results are written: jsonl, warc, parquet, sqlite or files.  [jsonl]",
+    type=click.Choice(("jsonl", "jsonl.gz", "jsonl.zst", "warc", "parquet", "sqlite", "files")),
+    help="How the results are written: jsonl, jsonl.gz, jsonl.zst, warc, parquet, sqlite or files.  [jsonl]",
+)
+@click.option(
+    "--compress",
+    type=click.Choice(("gzip", "zstd")),
+    help="Write JSON Lines packed by gzip (.jsonl.gz) or Zstandard (.jsonl.zst).",
 )
 @click.option(
     "--urls", metavar="FILE", type=FILE, help="Also start from the URLs in FILE, one per line ('-': standard input)."
@@ -73,6 +78,7 @@ def crawl(
     url: tuple[str, ...],
     output: Path | None,
     form: str | None,
+    compress: str | None,
     urls: Path | None,
     sink: str | None,
     source: str | None,
@@ -98,6 +104,10 @@ def crawl(
 
     if sink is not None and form is not None:
         raise click.UsageError("--format and --sink exclude each other")
+    if compress is not None:
+        if sink is not None or form not in (None, "jsonl"):
+            raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
+        form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
     configuration = loaded(**options)

@@ -11,13 +11,14 @@ Deterministic: no random seed, no clock, the same answer in every run.
 """
 
 import base64
+import hashlib
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from typing import Any, Final
 
-from comity.crawler.records import Duplicate, digest
+from comity.crawler.records import Duplicate
 from comity.signals import _tags, encodings
 
 NEAR: Final = 3
@@ -171,19 +172,26 @@ class Duplicates:
                     self._table.add(fingerprint)
 
     def keep(
-        self, url: str, body: bytes, *, canonical: str | None = None, fingerprint: int | None = None
+        self,
+        url: str,
+        body: bytes,
+        *,
+        sha256: str | None = None,
+        canonical: str | None = None,
+        fingerprint: int | None = None,
     ) -> Duplicate | None:
         """Take note of a page that is kept, and say which page kept before it repeats.
 
         Args:
             url, canonical: in normal form; `canonical` is what the page says.
+            sha256: of the body, in hex, where it is known.
             fingerprint: that of its text (see simhash); None leaves it out of the near comparison.
         """
         found: Duplicate | None = None
         if canonical is not None and canonical != url and self._known(_page(canonical)):
             found = Duplicate("canonical", canonical)
         if body:
-            name = _content(digest(body))
+            name = _content(sha256 or hashlib.sha256(body).hexdigest())
             first = self._known(name)
             if not first:
                 self._unsaved[name] = url
@@ -241,7 +249,7 @@ def _content(sha256: str) -> str:
 
 
 def _page(url: str) -> str:
-    return f"page {sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+    return f"page {hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def _octets(fingerprints: "array[int]") -> bytes:

@@ -5,7 +5,6 @@ is the scheduler's to say; what a page or a sitemap means is the page processor'
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -46,8 +45,8 @@ class Host:
     """One host. `delay` None: its robots.txt has not been asked for yet, so nothing but that may be sent."""
 
     name: str
-    queue: deque[Entry] = field(default_factory=deque)
-    under_way: set[int] = field(default_factory=set)
+    queue: list[Entry] = field(default_factory=list)  # lists: a crawl meets many hosts, and empty ones are small
+    under_way: list[int] = field(default_factory=list)
     sitemaps: int = 0  # of those under way
     failing: bool = False  # the last request got no good answer
     delay: float | None = None

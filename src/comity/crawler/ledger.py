@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import times, urls
-from comity.crawler.records import digest, evidence
+from comity.crawler.records import evidence
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
@@ -130,7 +130,7 @@ class Ledger:
                 "end": self._wall(exchange.end),
                 "status": exchange.status,
                 "bytes": None if body is None else len(body),
-                "sha256": None if body is None else digest(body),
+                "sha256": exchange.sha256,
                 "error": exchange.error,
                 "retry_after": exchange.retry_after,
                 "interval": interval,
@@ -149,7 +149,7 @@ class Ledger:
                 "url": response.url,
                 "host": urls.host(response.url),
                 "status": response.status,
-                "sha256": digest(response.body),
+                "sha256": response.sha256,
                 **evidence(response.decision),
                 **_location(response.location),
             }

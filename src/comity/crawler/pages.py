@@ -69,6 +69,7 @@ class Stretch:
 
 
 LARGE = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
+HUGE = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 FEW = 8  # links taken up between two looks at the time
 MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
 
@@ -210,10 +211,12 @@ class PageProcessor:
         Raises:
             PluginError: the expander failed; nothing of the page is taken up.
         """
-        if len(response.body) >= LARGE:  # answers of many hosts may come at the same moment
+        size = len(response.body)
+        if LARGE <= size < HUGE:  # answers of many hosts may come at the same moment
             await self._long_work.turn()
         shown = response if rendered is None else rendered.shown(response)
-        read = read_response(response) if rendered is None else rendered.read(response)
+        read_it = partial(read_response, response) if rendered is None else partial(rendered.read, response)
+        read = read_it() if size < HUGE else await asyncio.get_running_loop().run_in_executor(self._beside, read_it)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         if (named := plugins.following(read, expanded, response.url)) is not None:
@@ -314,7 +317,11 @@ class PageProcessor:
             return None
         canonical = taken.read.canonical if taken.read is not None else None
         duplicate = self._duplicates.keep(
-            taken.shown.url, taken.shown.body, canonical=canonical, fingerprint=taken.fingerprint
+            taken.shown.url,
+            taken.shown.body,
+            sha256=taken.shown.sha256,
+            canonical=canonical,
+            fingerprint=taken.fingerprint,
         )
         self._buffer.stats.duplicates += duplicate is not None
         return duplicate

@@ -1,12 +1,8 @@
-"""What a crawl makes of an answer, as plain values: the page handed to a program, and the records written down.
-
-SHA-256 of a body is worked out once however many records name it.
-"""
+"""What a crawl makes of an answer, as plain values: the page handed to a program, and the records written down."""
 
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, Final, Literal, Self
 
 from comity import times
@@ -19,19 +15,6 @@ from comity.signals import encodings
 from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
-
-_last: tuple[bytes, str] = (b"", sha256(b"").hexdigest())
-
-
-def digest(body: bytes) -> str:
-    """SHA-256 in hex."""
-    global _last
-    known, value = _last
-    if body is not known:
-        value = sha256(body).hexdigest()
-        _last = (body, value)
-    return value
-
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 
@@ -170,7 +153,7 @@ def page(
         "depth": depth,
         "content_type": response.content_type,
         "bytes": len(response.body),
-        "sha256": digest(response.body),
+        "sha256": response.sha256,
         "title": read.title if read is not None else None,
         "canonical": read.canonical if read is not None else None,
         "link_count": len(read.links) if read is not None else 0,
@@ -305,7 +288,7 @@ def change(
     previous = before.digest if before is not None else None
     now = previous if change == "unchanged" else None
     if change in ("new", "changed") and response is not None:
-        now = digest(response.body)
+        now = response.sha256
     return {
         "url": entry.url,
         "found_on": entry.found_on,

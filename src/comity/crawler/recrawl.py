@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawler.records import digest
 from comity.errors import StorageError
 from comity.frontier import Entry, EntryKind, Frontier, Visit, Visits, has_begun
 from comity.net import Response
@@ -74,7 +73,7 @@ def visited(response: Response, *, depth: int, found_on: str | None = None) -> V
     """What is to be known of a page that is kept, should it be asked for again."""
     headers, fetched = response.headers, round(response.fetched_at, 3)
     etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
-    return Visit(response.url, depth, digest(response.body), fetched, fetched, etag, modified, found_on)
+    return Visit(response.url, depth, response.sha256, fetched, fetched, etag, modified, found_on)
 
 
 def confirmed(before: Visit, response: Response | None) -> Visit:
@@ -89,7 +88,7 @@ def confirmed(before: Visit, response: Response | None) -> Visit:
 
 def is_same(before: Visit | None, response: Response) -> bool:
     """Whether a page has the content that it had."""
-    return before is not None and before.digest == digest(response.body)
+    return before is not None and before.digest == response.sha256
 
 
 def _validator(value: str | None) -> str | None:

@@ -236,9 +236,9 @@ class Scheduler:
             return
         if self._is_shared and not self._takes_pace(host):
             return
-        entry = host.queue.popleft()
+        entry = host.queue.pop(0)
         known = self._fetcher.knows(host, entry)
-        host.under_way.add(entry.id)
+        host.under_way.append(entry.id)
         host.sitemaps += entry.kind is EntryKind.SITEMAP
         self._quota.started(host.name, now, lists=known and entry.kind is EntryKind.SITEMAP)
         work = self._fetcher.fetch if known else self._fetcher.learn
@@ -252,7 +252,7 @@ class Scheduler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = host.under_way | self._buffer.settled()
+        taken = self._buffer.settled().union(host.under_way)
         most = REFILL_PACED if _is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
@@ -319,7 +319,7 @@ class Scheduler:
     def _fetched(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
         self._quick.pop(task, None)
-        host.under_way.discard(entry.id)
+        host.under_way.remove(entry.id)
         host.sitemaps -= entry.kind is EntryKind.SITEMAP
         if (
             self._holders
@@ -337,7 +337,7 @@ class Scheduler:
             if left.attempts > entry.attempts:
                 host.queue.append(left)
             elif self._refresh is None:
-                host.queue.appendleft(left)
+                host.queue.insert(0, left)
             else:
                 host.drained = False  # it waits in the frontier, behind the sitemaps just found
         self.again(host)

@@ -7,18 +7,23 @@ read comes back as a problem in words.
 import base64
 import binascii
 import codecs
+import gzip
 import hashlib
+import io
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn, cast
 
+from comity._extras import need
 from comity.crawler.sinks import Channel
 from comity.errors import InputError
 
 LONGEST = 256 * 1024 * 1024  # bytes of one line
+_PACKED = 4 * 1024  # bytes unpacked at a time: they may become ten thousand times as many
 _LARGEST = 1e15  # of a number; times are Unix seconds
 
 JsonObject = dict[str, Any]
@@ -36,22 +41,74 @@ class JsonLine:
 
 
 def read_lines(path: Path) -> Iterator[JsonLine]:
-    """The lines of a file, one at a time.
+    """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked.
 
     Raises:
-        StorageError: the file cannot be read.
+        InputError: the file cannot be read.
+        MissingExtra: zstandard is needed and not installed.
     """
+    offset = number = 0
     try:
-        with path.open("rb") as file:
-            offset = 0
-            number = 0
+        with _unpacked(path) as file:
             while data := file.readline(LONGEST):
                 number += 1
                 record, problem = load(data)
                 yield JsonLine(number, offset, record, problem, data)
                 offset += len(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield JsonLine(number + 1, offset, {}, f"it cannot be unpacked: {error}")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _unpacked(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.open(path))
+    if path.suffix == ".zst":
+        return cast(BinaryIO, io.BufferedReader(_Zstd(path)))
+    return path.open("rb")
+
+
+class _Zstd(io.RawIOBase):
+    """The content of all frames of a file.
+
+    Raises:
+        EOFError: the last frame is cut short, or one is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        zstd = need("zstandard", "zstd", f"{path.name} is packed by Zstandard: to read it")
+        self._error = zstd.ZstdError
+        self._file = path.open("rb")
+        self._frames = zstd.ZstdDecompressor()
+        self._frame: Any = None  # the one that is being read
+        self._read = b""  # what was read of the file and not unpacked
+        self._made = memoryview(b"")  # what was unpacked and not handed out
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._made:
+            if not (data := self._read or self._file.read(_PACKED)):
+                if self._frame is not None:
+                    raise EOFError("it is cut short")
+                return 0
+            self._frame = self._frame or self._frames.decompressobj()
+            try:
+                self._made = memoryview(self._frame.decompress(data))
+            except self._error as error:
+                raise EOFError(str(error)) from None
+            self._read = b""
+            if self._frame.eof:
+                self._read, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._made))
+        buffer[:size], self._made = self._made[:size], self._made[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def load(data: bytes) -> tuple[JsonObject, str | None]:

@@ -95,6 +95,7 @@ def _lacking(path: Path, error: OSError) -> StorageError:
 
 
 MOST_HELD = 1024 * 1024  # bytes held in memory, about
+ALONE = 64 * 1024  # bytes that are written as they are: to join them to others costs more than one more write
 
 
 class AppendedFile:
@@ -162,8 +163,18 @@ class AppendedFile:
             self._file.close()
 
     def _write(self) -> None:
-        rest = memoryview(self._parts[0] if len(self._parts) == 1 else b"".join(self._parts))
-        self._parts.clear()
-        self._held = 0
+        parts, self._parts, self._held = self._parts, [], 0
+        small: list[bytes] = []
+        for part in parts:
+            if len(part) < ALONE:
+                small.append(part)
+                continue
+            self._put(b"".join(small))
+            small.clear()
+            self._put(part)
+        self._put(b"".join(small))
+
+    def _put(self, data: bytes) -> None:
+        rest = memoryview(data)
         while rest:
             rest = rest[self._file.write(rest) :]

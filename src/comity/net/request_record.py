@@ -1,5 +1,7 @@
 """RequestRecord: one request that was sent and what came of it, as evidence. It decides nothing."""
 
+import hashlib
+
 from comity.gate import FetchRobots, Go
 from comity.policy import Decision
 
@@ -16,12 +18,26 @@ class RequestRecord:
         head: when status and headers had arrived; None where they never did.
         end: when the last byte had arrived or the request was given up.
         body: the decoded body; None where it did not arrive whole, or was handed out in parts.
+        sha256: of the body, in hex.
         error: what went wrong, in words.
         location: where a redirect leads, as the server wrote it.
         retry_after: seconds that a 429 or 503 asked us to stay away.
     """
 
-    __slots__ = ("body", "cause", "end", "error", "head", "location", "method", "retry_after", "sent", "status", "url")
+    __slots__ = (
+        "_sha256",
+        "body",
+        "cause",
+        "end",
+        "error",
+        "head",
+        "location",
+        "method",
+        "retry_after",
+        "sent",
+        "status",
+        "url",
+    )
 
     def __init__(self, cause: Go | FetchRobots, method: str, url: str, sent: float) -> None:
         self.cause = cause
@@ -31,6 +47,7 @@ class RequestRecord:
         self.head: float | None = None
         self.status: int | None = None
         self.body: bytes | None = None
+        self._sha256: str | None = None
         self.error: str | None = None
         self.location: str | None = None
         self.retry_after: float | None = None
@@ -57,8 +74,21 @@ class RequestRecord:
         """Status and headers have arrived."""
         self.status, self.head = status, now
 
-    def finished(self, now: float, *, body: bytes | None = None, error: BaseException | None = None) -> None:
-        """The last byte has arrived, or nothing more will."""
-        self.end, self.body = now, body
+    @property
+    def sha256(self) -> str | None:
+        if self._sha256 is None and self.body is not None:
+            self._sha256 = hashlib.sha256(self.body).hexdigest()
+        return self._sha256
+
+    def finished(
+        self,
+        now: float,
+        *,
+        body: bytes | None = None,
+        sha256: str | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        """The last byte has arrived, or nothing more will. `sha256`: of the body, where it is known already."""
+        self.end, self.body, self._sha256 = now, body, sha256
         if error is not None:
             self.error = str(error) or "given up"

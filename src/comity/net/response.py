@@ -1,6 +1,7 @@
 """Responses as they came, with the decision that allowed them."""
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -123,6 +124,14 @@ class Response(Head):
     body: bytes
     elapsed: float
     from_cache: bool = False
+    _sha256: str | None = field(default=None, init=False, repr=False)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the body, in hex; worked out once."""
+        if self._sha256 is None:
+            self._sha256 = hashlib.sha256(self.body).hexdigest()
+        return self._sha256
 
     @property
     def content(self) -> bytes:

@@ -4,6 +4,7 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 """
 
 import asyncio
+import hashlib
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -252,6 +253,7 @@ class Session:
         settings = self.settings
         sent = self.clock.monotonic()
         record = None if self.on_request is None else RequestRecord(go, method, url, sent)
+        digest = None if record is None else hashlib.sha256()
         try:
             with within(settings.timeout):
                 to_come: Body | None = None if method == "HEAD" else "read"
@@ -259,7 +261,7 @@ class Session:
                 try:
                     if settings.content_types and not any_type:
                         answer.require_type(settings.content_types)
-                    body = b"" if method == "HEAD" else await answer.read(most, room=room)
+                    body = b"" if method == "HEAD" else await answer.read(most, room=room, digest=digest)
                 except BaseException:
                     answer.close()
                     raise
@@ -270,10 +272,12 @@ class Session:
         except BaseException as error:
             self._over(record, error=error)
             raise
-        if record is not None:
-            self._over(record, body=body)
+        sha256 = None if digest is None else digest.hexdigest()
+        self._over(record, body=body, sha256=sha256)
         elapsed = self.clock.monotonic() - sent
-        return Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
+        response = Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
+        response._sha256 = sha256
+        return response
 
     async def _head(
         self,
@@ -316,11 +320,16 @@ class Session:
         return None if self.on_request is None else RequestRecord(cause, "GET", url, self.clock.monotonic())
 
     def _over(
-        self, record: RequestRecord | None, *, body: bytes | None = None, error: BaseException | None = None
+        self,
+        record: RequestRecord | None,
+        *,
+        body: bytes | None = None,
+        sha256: str | None = None,
+        error: BaseException | None = None,
     ) -> None:
         """Tell who listens of a request that is over; not of one that was never sent."""
         if record is not None and self.on_request is not None and not isinstance(error, Postponed):
-            record.finished(self.clock.monotonic(), body=body, error=error)
+            record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 
     def _jitter(self) -> float:

@@ -5,6 +5,7 @@ that is the client's work. Every connection passes the address guard at the mome
 import re
 import ssl
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from io import BytesIO
 from typing import Final, Protocol
 
 import aiohttp
@@ -43,6 +44,14 @@ class Room(Protocol):
 
     async def more(self) -> None:
         """Come back when more may be read. The time that this takes is none of the site's."""
+        ...
+
+
+class Digest(Protocol):
+    """Such as those of hashlib."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take up more octets."""
         ...
 
 
@@ -103,12 +112,15 @@ class OpenAnswer:
                 content_type=kind,
             )
 
-    async def read(self, limit: int, *, cut: bool = False, room: Room | None = None) -> bytes:
+    async def read(
+        self, limit: int, *, cut: bool = False, room: Room | None = None, digest: "Digest | None" = None
+    ) -> bytes:
         """The whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
             room: is told of what arrives, and may have the rest wait, while time-outs stand still.
+            digest: is updated with what arrives; of a body that is cut it may be that of more.
 
         Raises:
             TooLarge, Timeout, FetchError
@@ -118,17 +130,21 @@ class OpenAnswer:
             most = limit if room is None else min(limit, AT_ONCE)
             if length is not None and length <= most and "Content-Encoding" not in self.headers:
                 body = await self._response.read()
+                if digest is not None:
+                    digest.update(body)
                 if room is not None:
                     room.took(len(body))
                 return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
-        parts: list[bytes] = []
+        whole = BytesIO()  # hands out what it holds without a copy, and lets go of each part at once
         left = limit
         try:
             async for part in self.chunks(limit, cut=cut):
-                parts.append(part)
+                whole.write(part)
                 left -= len(part)
+                if digest is not None:  # part by part: all of a large body would take milliseconds
+                    digest.update(part)
                 if cut and left <= 0:
                     self.cut = self.cut or left < 0 or not self._response.content.at_eof()
                     break
@@ -136,9 +152,9 @@ class OpenAnswer:
                     with paused():
                         await room.more()
         except BaseException:
-            parts.clear()  # the error holds this frame, and may be kept for long
+            whole.close()  # the error holds this frame, and may be kept for long
             raise
-        body = b"".join(parts)
+        body = whole.getvalue()
         return body if len(body) <= limit else body[:limit]
 
     async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:

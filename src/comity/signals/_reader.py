@@ -19,6 +19,7 @@ from comity.urls import Base
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
 MAX_LINKS = 20_000
+_AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
 MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _FOLLOWED = frozenset(("next", "prev", "previous"))
 _SPACE = "\t\n\f\r "
@@ -74,7 +75,11 @@ class Reader:
                 break
         self._join = Base(self.base).join
         self.truncated = len(found) >= MAX_TAGS
-        for name, attributes in found:
+        count: cython.Py_ssize_t
+        for count, (name, attributes) in enumerate(found):
+            if count % _AT_A_STRETCH == 0:
+                with cython.nogil:
+                    pass  # compiled code would keep other threads waiting to its end
             if name == "a" or name == "area":
                 href = attributes.get("href")
                 if href is None:

@@ -15,6 +15,9 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memchr
+
 # What a tag means here: its attributes are wanted, its content is text, or both.
 _WANTED = cython.declare(cython.int, 1)
 _RAW_TEXT = cython.declare(cython.int, 2)
@@ -62,6 +65,7 @@ _OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
+_AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 64 * 1024)  # octets read before other threads may run
 
 _REFERENCE = re.compile(r"&(?:#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?|([a-zA-Z][a-zA-Z0-9]{0,31};?))")
 _LONGEST_BARE = max(len(name) for name in html5 if not name.endswith(";"))
@@ -101,6 +105,8 @@ def unescape(text: str, attribute: bool) -> str:
     """The text with its character references replaced (13.2.5.72 to 13.2.5.80)."""
     if "&" not in text:
         return text
+    if text.count("&") == text.count("&amp;"):  # most of what has any
+        return text.replace("&amp;", "&")
 
     def replace(match: re.Match[str]) -> str:
         hexadecimal, decimal, name = match.groups()
@@ -197,7 +203,12 @@ class _Tokenizer:
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
+        due: cython.Py_ssize_t = _AT_A_STRETCH
         while i < self._size - 1 and len(self._found) < MAX_TAGS:
+            if i >= due:
+                due = i + _AT_A_STRETCH
+                with cython.nogil:
+                    pass  # compiled code would keep other threads waiting to its end
             if self._pieces is not None:
                 self._text_until(i)
                 if self._room <= 0:
@@ -235,9 +246,12 @@ class _Tokenizer:
         if not cython.compiled:
             i = self._text.find(code, i)
             return size if i < 0 else i
-        while i < size and data[i] != code:
-            i += 1
-        return i
+        if i >= size:
+            return size
+        found: cython.p_const_char = cython.cast(cython.p_const_char, memchr(data + i, code, size - i))
+        if found == cython.NULL:
+            return size
+        return found - cython.cast(cython.p_const_char, data)
 
     @cython.cfunc
     def _skip_past(self, mark: bytes, start: cython.Py_ssize_t) -> None:
@@ -286,7 +300,7 @@ class _Tokenizer:
             name = b"a"
             kind = _WANTED
         elif self._open or _may_matter(self._data[start], end - start):
-            name = self._text[start:end].lower()
+            name = self._data[start:end].lower()
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
         if kind & _WANTED and self._templates == 0 and self._pieces is None:
@@ -418,12 +432,12 @@ class _Tokenizer:
         if size == 4 and data[i] == 104 and data[i + 1] == 114 and data[i + 2] == 101 and data[i + 3] == 102:
             name = "href"
         else:
-            name = _ATTRIBUTES.get(self._text[start:end].lower())
+            name = _ATTRIBUTES.get(data[start:end].lower())
         if name is None or name in wanted:
             return
         for i in range(value, value_end):
             if data[i] == 38 or data[i] == 13 or data[i] == 0:  # & \r \0
-                octets: bytes = self._text[value:value_end]
+                octets: bytes = data[value:value_end]
                 octets = octets.replace(b"\0", b"\xef\xbf\xbd").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
                 wanted[name] = unescape(octets.decode("utf-8", "replace"), True)
                 return
@@ -433,7 +447,7 @@ class _Tokenizer:
     def _closes(self, i: cython.Py_ssize_t, name: bytes) -> cython.bint:
         """Whether `name` stands at `i`, in any case, and ends there."""
         end: cython.Py_ssize_t = i + len(name)
-        if end >= self._size or self._text[i:end].lower() != name:
+        if end >= self._size or self._data[i:end].lower() != name:
             return False
         code: cython.int = self._data[end]
         return code == 62 or code == 47 or _is_space(code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 _TOKEN = re.compile(r"[^\s=;,<>\"]+")
@@ -16,6 +17,7 @@ _BARE = re.compile(r"[^;,]*")
 _WORD = re.compile(r"[^\t\n\f\r ]+")
 _SPACE = re.compile(r"[ \t]*")
 MAX_HEADER_LINKS = 1000
+LONGEST_USUAL = 64  # characters of a `rel` that is worth remembering
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,14 @@ def parse_link_headers(fields: Iterable[str]) -> tuple[HeaderLink, ...]:
 
 def relation_types(rel: str) -> tuple[str, ...]:
     """The relation types in a `rel`, lower-cased, each once; ASCII white space alone separates them (HTML, 2.3.7)."""
+    return _usual(rel) if len(rel) <= LONGEST_USUAL else _words(rel)
+
+
+def _words(rel: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORD.findall(rel.lower())))
+
+
+_usual = lru_cache(1024)(_words)  # a few are on every page
 
 
 def _skip(field: str, position: int) -> int:

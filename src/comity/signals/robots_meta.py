@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, Literal
 
 from comity.robots.agents import choose, token
@@ -32,6 +33,7 @@ _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
 _RFC9309: Final = DIALECTS["rfc9309"]
 _EVERYBODY: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
+LONGEST_USUAL: Final = 64  # characters of a meta's name that is worth remembering
 _CRAWLER_NAME: Final = re.compile(r"bot|spider|crawl|slurp|archiver")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
 _SEPARATORS: Final = re.compile(r"[,;]")
@@ -180,12 +182,25 @@ def _addressed(
     found: list[tuple[str, str | None, Source, int]] = []
     for index, value in enumerate(headers):
         found.append((value, None, "header", index))
-    scopes = [_scope(name) for name, _ in metas]
-    us = _of_us(set(scopes) - _EVERYBODY, agent) if metas else ()
-    for index, (scope, (_, content)) in enumerate(zip(scopes, metas, strict=True)):
-        if scope in _EVERYBODY or scope in us or _CRAWLER_NAME.search(scope):
-            found.append((content, None if scope in _EVERYBODY else scope, "meta", index))
+    for index, (name, content) in enumerate(metas):
+        scope = _usual(name, agent) if len(name) <= LONGEST_USUAL else _addressed_by(name, agent)
+        if scope is not None:
+            found.append((content, scope or None, "meta", index))
     return found
+
+
+def _addressed_by(name: str, agent: str) -> str | None:
+    """Whom a meta of this name addresses: our agent or another crawler, "" for everybody; None: it is no robots meta.
+
+    By RFC 9309, 2.2.1 that does not depend on the names of the other metas.
+    """
+    scope = _scope(name)
+    if scope in _EVERYBODY:
+        return ""
+    return scope if _CRAWLER_NAME.search(scope) or _of_us((scope,), agent) else None
+
+
+_usual = lru_cache(4096)(_addressed_by)  # viewport, description: of tens on a page nearly all are known from others
 
 
 def _split(value: str, agent: str | None, source: Source, index: int) -> Iterator[Directive]:

@@ -42,8 +42,8 @@ def kept_counts(folder: Path) -> Stats | None:
 
 def failure_reasons(folder: Path) -> Counter[str] | None:
     """URLs given up, by reason; None where the output is not JSON Lines."""
-    path = folder / "failures.jsonl"
-    if not path.exists():
+    path = next((path for end in ("", ".gz", ".zst") if (path := folder / f"failures.jsonl{end}").exists()), None)
+    if path is None:
         return None
     found: Counter[str] = Counter()
     for line in read_lines(path):

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
@@ -100,13 +100,26 @@ _escaped = json.JSONEncoder(separators=(",", ":")).encode
 _ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
 
 
+class Appended(Protocol):
+    """What JsonLines needs of a file: AppendedFile says what each member does."""
+
+    pending: int
+
+    def add(self, data: bytes) -> None: ...
+
+    def flush(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
 class JsonLines:
     """One file for each channel; the marker is the length of each."""
 
     in_utf8 = True
+    suffix: ClassVar[str] = ".jsonl"
 
     def __init__(self) -> None:
-        self._files: dict[Channel, AppendedFile] = {}
+        self._files: dict[Channel, Appended] = {}
         self._folder = Path()
 
     @property
@@ -117,13 +130,13 @@ class JsonLines:
         lengths: dict[str, int] = committed or {}
         self._folder = folder
         for channel in CHANNELS:
-            path = folder / f"{channel}.jsonl"
+            path = folder / f"{channel}{self.suffix}"
             if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
-                self._files[channel] = AppendedFile(path, lengths.get(channel, 0))
+                self._files[channel] = self._file(path, lengths.get(channel, 0))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel not in self._files:
-            self._files[channel] = AppendedFile(self._folder / f"{channel}.jsonl")
+            self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
         self._files[channel].add(line(record, channel))
 
     def flush(self, *, final: bool) -> dict[str, int]:
@@ -133,11 +146,14 @@ class JsonLines:
         for file in self._files.values():
             file.close()
 
+    def _file(self, path: Path, committed: int) -> Appended:
+        return AppendedFile(path, committed)
 
-def read_jsonl(folder: Path) -> Iterator[Stored]:
+
+def read_jsonl(folder: Path, suffix: str = JsonLines.suffix) -> Iterator[Stored]:
     """What lies in the files."""
     for channel in CHECKED:
-        path = folder / f"{channel}.jsonl"
+        path = folder / f"{channel}{suffix}"
         if channel not in _ON_DEMAND or path.exists():
             yield from from_lines(path, channel)
 
@@ -151,7 +167,7 @@ def line(record: Mapping[str, Any], channel: Channel) -> bytes:
         head = line({name: value for name, value in record.items() if name != "body"}, channel)
         if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
             return line({**record, "body": body.decode("utf-8", "replace")}, channel)
-        return b"".join((head[:-2], b',"body":', json_string(body), b"}\n"))
+        return json_string(body, head[:-2] + b',"body":', b"}\n")
     if orjson is not None and channel != "records":  # a plug-in may hand in what orjson knows and JSON does not
         try:
             return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)

@@ -42,6 +42,8 @@ class Format:
 
 FORMATS = {
     "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl"),
+    "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip"),
+    "jsonl.zst": Format("comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd"),
     "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),

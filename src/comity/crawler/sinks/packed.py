@@ -1,0 +1,114 @@
+"""JSON Lines packed by gzip or Zstandard: `pages.jsonl.gz`, `pages.jsonl.zst` and so on.
+
+What one commit adds to a file is a member (RFC 1952, 2.2) or frame (RFC 8878, 3.1) of its own, so that a file that is
+cut back to a commit is whole, and any tool that reads such files reads it. After a crash what was written since the
+last commit may stand at the end, cut off anywhere, until the crawl is resumed.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from comity._extras import need
+from comity.crawler.sinks.files import JsonLines, read_jsonl
+from comity.crawler.stored import Stored
+from comity.frontier.durable import AppendedFile
+
+_deflating: Any
+try:
+    from isal import isal_zlib as _deflating
+
+    LEVEL = 2  # a tenth of the time of zlib's 6, a fifth more bytes
+except ImportError:  # not installed, or none for this processor
+    _deflating = zlib
+    LEVEL = 4
+ZSTD_LEVEL = 1  # half the time of 3, a tenth more bytes
+
+
+def gzipped(data: bytes | memoryview) -> bytes:
+    """The data as one member of gzip."""
+    packing = _deflating.compressobj(LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+    return bytes(packing.compress(data) + packing.flush())
+
+
+class PackedFile:
+    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given."""
+
+    def __init__(self, path: Path, committed: int, packer: Callable[[], Any]) -> None:
+        self._file = AppendedFile(path, committed)
+        self._packer = packer
+        self._packing: Any = None  # since the first line after a commit
+        self.pending = 0
+
+    def add(self, data: bytes) -> None:
+        """As of AppendedFile."""
+        if self._packing is None:
+            self._packing = self._packer()
+        self.pending += len(data)
+        if packed := self._packing.compress(data):
+            self._file.add(packed)
+
+    def flush(self) -> int:
+        """As of AppendedFile: the length of the file, not of what is packed in it."""
+        if self._packing is not None:
+            self._file.add(self._packing.flush())
+            self._packing = None
+        length = self._file.flush()
+        self.pending = 0
+        return length
+
+    def close(self) -> None:
+        """As of AppendedFile."""
+        self._file.close()
+
+
+class _Packed(JsonLines):
+    def _file(self, path: Path, committed: int) -> PackedFile:
+        return PackedFile(path, committed, self._packer())
+
+    def _packer(self) -> Callable[[], Any]:
+        """What makes the packer of one member of one file after another."""
+        raise NotImplementedError
+
+
+class GzipLines(_Packed):
+    """The marker is the length of each file."""
+
+    suffix: ClassVar[str] = ".jsonl.gz"
+
+    def _packer(self) -> Callable[[], Any]:
+        return partial(_deflating.compressobj, LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+
+
+class ZstdLines(_Packed):
+    """The marker is the length of each file.
+
+    Raises:
+        MissingExtra: zstandard is not installed.
+    """
+
+    suffix: ClassVar[str] = ".jsonl.zst"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._zstandard = need("zstandard", "zstd", "--compress zstd")
+
+    def _packer(self) -> Callable[[], Any]:
+        packer: Callable[[], Any] = self._zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj  # one at a time
+        return packer
+
+
+def read_gzip(folder: Path) -> Iterator[Stored]:
+    """What lies in the files."""
+    return read_jsonl(folder, GzipLines.suffix)
+
+
+def read_zstd(folder: Path) -> Iterator[Stored]:
+    """What lies in the files.
+
+    Raises:
+        MissingExtra: zstandard is not installed.
+    """
+    return read_jsonl(folder, ZstdLines.suffix)
