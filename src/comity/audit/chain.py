@@ -133,6 +133,14 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     },
     "copy": {"at": _TIME, "url": _TEXT, "host": _TEXT, "status": _COUNT, "sha256": _TEXT, **_EVIDENCE},
     "refusal": {"at": _TIME, "url": _TEXT, "host": _TEXT, **_EVIDENCE},
+    "order": {
+        "at": _TIME,
+        "given_at": _TIME,
+        "host": _TEXT,
+        "pace": _TEXT,
+        "order": _TEXT,
+        "seconds": _TIME_OR_NONE,
+    },
     "unsent": {"at": _TIME, "url": _TEXT, "why": _TEXT},
     "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
 }

@@ -100,6 +100,10 @@ class _Walk:
             problems.extend(self._evidence.arrived(line, self._policy))
             self._proof.cached = self._evidence.cached
             return problems
+        if kind == "order":
+            if (wrong := self._paces.orders.add(record)) is not None:
+                problems.append(wrong)
+            return problems
         if kind == "unsent":
             self._asked.add(number, record)
             return problems
@@ -131,6 +135,7 @@ class _Walk:
 
     def _begin(self, record: JsonObject) -> list[str]:
         self._proof.runs += 1
+        self._paces.orders = evidence.Orders()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         sink, self.sink = self.sink, record.get("sink", self.sink)

@@ -322,7 +322,59 @@ def crawl(
     )
 
 
-@app.command()
+class _FrontierGroup(click.Group):
+    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(context, args)
+
+    def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for words in ("[OPTIONS] DIR", "slow DIR HOST SECONDS", "stop DIR HOST", "go DIR HOST"):
+            formatter.write_usage(context.command_path, words)
+
+
+@app.group(cls=_FrontierGroup)
+def frontier() -> None:
+    """Show the queue of a crawl, or have the crawl ask one of its hosts more slowly, or not at all.
+
+    An order holds within a second while the crawl runs, and in later runs, until another one about the host.
+    """
+
+
+@frontier.command(name="slow")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+@click.argument("seconds", metavar="SECONDS", type=float)
+def slow_host(folder: Path, host: str, seconds: float) -> Exit:
+    """Leave at least SECONDS between two requests to HOST, whatever its robots.txt says."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "slow", seconds)
+
+
+@frontier.command(name="stop")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+def stop_host(folder: Path, host: str) -> Exit:
+    """Send nothing more to HOST; its URLs stay in the queue."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "stop")
+
+
+@frontier.command(name="go")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+def go_on_with_host(folder: Path, host: str) -> Exit:
+    """Lift what was ordered about HOST."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "go")
+
+
+@frontier.command(name="show")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--host", metavar="H", help="The queue of this host only.")
 @click.option(
@@ -333,7 +385,7 @@ def crawl(
     help="Maximum number of hosts, or of URLs with --host.  [10]",
 )
 @_json
-def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
+def show_frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
     """Show the queue of a crawl: URLs by state, the hosts with the longest queues, and the next URLs.
 
     Reads only; the crawl may be running.
@@ -489,8 +541,11 @@ def main() -> None:
         code = Exit.USAGE
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
-        command = context.info_name if context is not None and context.parent is not None else None
-        complain(f"{error.format_message()} (try: comity {f'{command} ' if command else ''}--help)")
+        names = []
+        while context is not None and context.parent is not None:
+            names.insert(0, str(context.info_name))
+            context = context.parent
+        complain(f"{error.format_message()} (try: {' '.join(('comity', *names, '--help'))})")
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED

@@ -1,4 +1,4 @@
-"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it."""
+"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about single hosts."""
 
 import json
 from collections.abc import Sequence
@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from comity.cli.exits import Exit
-from comity.cli.terminal import say
-from comity.errors import InvalidSetting
-from comity.frontier import Entry, HostCounts, State, View
+from comity.cli.terminal import complain, say
+from comity.crawler import orders
+from comity.crawler.orders import Kind
+from comity.errors import InputError, InvalidSetting
+from comity.frontier import Entry, HostCounts, State, View, has_begun
+from comity.frontier.database import is_running
 
 
 def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
@@ -48,6 +51,25 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
         say("next" if host else "next of each")
         for _, entry in following:
             say(f"  {entry.url}{_remarks(entry)}")
+    return Exit.DONE
+
+
+def order(folder: Path, host: str, kind: Kind, seconds: float | None = None) -> Exit:
+    """Give an order about a host to the crawl in a folder."""
+    if not has_begun(folder / "frontier.sqlite"):
+        raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
+    given = orders.give(folder, host, kind, seconds)
+    with View(folder / "frontier.sqlite") as view:
+        known = view.host(given.host) is not None
+    words = {
+        "slow": f"at least {given.seconds or 0:g} s between two requests to {given.host}",
+        "stop": f"no more requests to {given.host}",
+        "go": f"{given.host} is crawled as policy and site say",
+    }[kind]
+    when = "now: the crawl is running" if is_running(folder) else "from the next run on: the crawl is not running"
+    say(f"{words}, {when}")
+    if not known:
+        complain(f"the crawl has met no URL of {given.host} so far; the order holds if it does")
     return Exit.DONE
 
 

@@ -5,6 +5,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing, nullcontext
@@ -23,6 +24,7 @@ from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
+from comity.crawler.orders import Order, Orders
 from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
@@ -110,6 +112,7 @@ class Crawler:
         self._begins_refresh = refresh
         self._ended: str | None = None
         self._plugins = Plugins(source, expander)
+        self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._on_their_way: dict[str, Any] = {}  # state that the commit under way is to remember
@@ -205,6 +208,7 @@ class Crawler:
                 self._begin()
                 if self.on_begin is not None:
                     self.on_begin()
+                following = asyncio.get_running_loop().create_task(self._follow_orders())
                 try:
                     await self._loop()
                     now = self._clock.monotonic()
@@ -214,7 +218,7 @@ class Crawler:
                 finally:
                     self.trouble, self.passing = self._buffer.trouble, not self._buffer.lasting
                     self.refusal = self._buffer.refusal
-                    under_way = [*self._scheduler.tasks, *([self._feeding] if self._feeding else ())]
+                    under_way = [following, *self._scheduler.tasks, *([self._feeding] if self._feeding else ())]
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
@@ -296,8 +300,24 @@ class Crawler:
         self._scheduler.began(
             self._frontier, self._client, self._fetcher, self._quota, self._buffer, self.stats, refresh
         )
+        for order in self._orders.new():
+            self._heed(order)
         for seed in self.seeds:
             self._filter.discover(seed, depth=0, given=True)
+
+    def _heed(self, order: Order) -> None:
+        """Carry out what the operator orders of a host."""
+        pace = self._scheduler.order(order)
+        self._ledger.order(order, pace)
+        seconds = "" if order.seconds is None else f" {order.seconds:g} s"
+        self._collector.ordered(order.host, f"{order.order}{seconds}")
+
+    async def _follow_orders(self) -> None:
+        try:
+            await self._orders.follow(self._heed)
+        except Exception as error:  # a crawl that heeds no order must not go on
+            self._scheduler.broken = self._scheduler.broken or error
+            self._wake.set()
 
     def _begin(self) -> None:
         if self._plugins.source is not None or self._refresh is not None:
@@ -335,7 +355,7 @@ class Crawler:
             if self._committing is None and (self._buffer.waiting or self._scheduler.tasks):
                 times.append(next_commit)
             ready = self._scheduler.hosts.next_time()
-            if ready is not None and not self._full():
+            if ready is not None and ready < math.inf and not self._full():
                 times.append(ready)
             if (deadline := self._quota.deadline()) is not None and not self._enough():
                 times.append(deadline)

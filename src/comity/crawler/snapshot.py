@@ -5,6 +5,7 @@ first.
 """
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,12 +30,19 @@ class HostState(StrEnum):
     BACK_OFF = "back_off"
     CIRCUIT_OPEN = "circuit_open"
     VISITING_HOURS = "visiting_hours"
+    STOPPED = "stopped"  # the operator ordered so
     LIMIT = "limit"  # a limit for each host is reached: what waits is for a later run
     UNREACHABLE = "unreachable"  # its robots.txt could not be reached, so nothing is asked of it
     DRAINED = "drained"  # nothing is left
 
 
-TROUBLE = (HostState.RETRY_AFTER, HostState.BACK_OFF, HostState.CIRCUIT_OPEN, HostState.VISITING_HOURS)
+TROUBLE = (
+    HostState.RETRY_AFTER,
+    HostState.BACK_OFF,
+    HostState.CIRCUIT_OPEN,
+    HostState.VISITING_HOURS,
+    HostState.STOPPED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class HostNow:
     """One host.
 
     Attributes:
-        wait: seconds until it may be asked next; 0 where it may be at once, or is being asked.
+        wait: seconds until it may be asked next; 0 where it may be at once, is being asked, or was stopped.
         interval: seconds between two requests that policy and site ask for; no back-off is in it.
         queued: its URLs in memory; `more` wait in the frontier.
         under_way: its requests under way.
@@ -171,5 +179,7 @@ def _seen(host: Host, collector: StatsCollector, now: float) -> HostNow:
         state, wait = HostState.LIMIT, 0.0
     elif not wait:
         state = HostState.READY
-    interval = pause.interval if host.delay is None else host.delay
+    interval = pause.interval if host.delay is None else max(host.delay, pause.ordered)
+    if math.isinf(wait):
+        state, wait = HostState.STOPPED, 0.0
     return HostNow(host.name, state, wait, interval, queued, more, busy)

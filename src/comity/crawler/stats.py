@@ -6,6 +6,7 @@ through `shown`, so that nothing a site sends can end a line or begin one. Nothi
 """
 
 import logging
+import math
 import unicodedata
 from bisect import bisect_left
 from collections import Counter, deque
@@ -183,6 +184,7 @@ WAITS: Final = {
     "back_off": "back-off",
     "circuit_open": "circuit open",
     "visiting_hours": "visiting hours",
+    "stopped": "stopped",
 }
 
 UNREACHABLE: Final = "unreachable "
@@ -291,7 +293,13 @@ class StatsCollector:
 
     def postponed(self, host: str, why: str, seconds: float) -> None:
         """Nothing is sent to a host for a while, though its turn had come."""
+        if math.isinf(seconds):
+            return  # the operator stopped it, which was told
         log.warning("%s: left alone for %.1f s (%s)", shown(host), seconds, WAITS[why])
+
+    def ordered(self, host: str, words: str) -> None:
+        """The operator ordered something of a host."""
+        log.warning("%s: the operator orders: %s", shown(host), words)
 
     def committed(self, seconds: float) -> None:
         """What was found is durable; it took so long to make it so."""
