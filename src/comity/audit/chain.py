@@ -5,7 +5,7 @@ Also what a proof finds, as plain values.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,21 @@ class Proof:
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes."""
         return {"holds": self.holds, **asdict(self)}
+
+
+def together(proofs: Mapping[str, Proof]) -> Proof:
+    """The proof of a crawl from those of its parts, by the names of their folders."""
+    total = Proof()
+    for name, proof in proofs.items():
+        for finding in proof.findings:
+            total.add(f"{name}/{finding.file}".rstrip("/"), finding.record, finding.what)
+        total.found += proof.found - len(proof.findings)
+        total.runs = max(total.runs, proof.runs)
+        total.unenforced |= proof.unenforced
+        total.unchecked += [f"{name}/{what}" for what in proof.unchecked]
+        for count in ("records", "requests", "refusals", "robots", "hosts", "cached", "copies", "unread", "disallowed"):
+            setattr(total, count, getattr(total, count) + getattr(proof, count))
+    return total
 
 
 FILE = "ledger.jsonl"

@@ -264,6 +264,19 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--ok-if-some-failed", is_flag=True, help="Exit with 0 though some pages failed.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Processes that share the crawl, each with hosts of its own.  [1]",
+)
+@click.option(
+    "--shards",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="Parts that a new crawl is cut into for good, at least as many as workers.  [4 for each worker]",
+)
 @WATCHING
 @_config
 @_json
@@ -280,6 +293,8 @@ def crawl(
     report: Path | None,
     ok_if_some_failed: bool,
     demo: bool,
+    workers: int,
+    shards: int | None,
     quiet: bool,
     verbose: int,
     log: Path | None,
@@ -319,7 +334,19 @@ def crawl(
         log=log,
         metrics=metrics,
         ok_if_some_failed=ok_if_some_failed,
+        workers=workers,
+        shards=shards,
     )
+
+
+@app.command(hidden=True)
+@click.option("-v", "--verbose", count=True)
+@click.option("--log", metavar="FILE", type=click.Path(path_type=Path))
+def worker(verbose: int, log: Path | None) -> int:
+    """One process of a crawl with several; `comity crawl --workers` starts it."""
+    from comity.cli import worker as command
+
+    return command.work(verbose=verbose, log=log)
 
 
 class _FrontierGroup(click.Group):
@@ -541,7 +568,7 @@ def main() -> None:
         code = Exit.USAGE
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
-        names = []
+        names: list[str] = []
         while context is not None and context.parent is not None:
             names.insert(0, str(context.info_name))
             context = context.parent

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from comity.crawler import Crawler, HostNow, HostState, Snapshot
 from comity.crawler.stats import WAITS, RefusingRule, shown
+from comity.crawler.workers import ShardedCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal
@@ -49,7 +50,7 @@ _LOOKS = {
 }
 
 
-async def watch(crawler: Crawler, console: Console) -> None:
+async def watch(crawler: Crawler | ShardedCrawl, console: Console) -> None:
     """Show how a crawl goes until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:
@@ -62,7 +63,7 @@ async def watch(crawler: Crawler, console: Console) -> None:
             await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
 
 
-def _now(crawler: Crawler, console: Console) -> Text:
+def _now(crawler: Crawler | ShardedCrawl, console: Console) -> Text:
     room = max(console.height - 1, 1)
     return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, room)
 

@@ -31,6 +31,7 @@ from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
 from comity.crawler.scheduler import Alarm, Scheduler
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Place
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
@@ -112,6 +113,8 @@ class Crawler:
         self._begins_refresh = refresh
         self._ended: str | None = None
         self._plugins = Plugins(source, expander)
+        self._place: Place | None = None  # which shard of a crawl this is
+        self._rest = COMMIT_EVERY  # seconds between two looks where nothing is to be done
         self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
@@ -267,7 +270,13 @@ class Crawler:
         self._quota = Quota(settings.budget, settings.host_budget, load_state)
         self._duplicates = Duplicates(load_state, near=settings.duplicates == "near")
         self._filter = URLFilter(
-            settings, new, self._buffer, today=today, load_state=load_state, ruling=self._ruling_at_once
+            settings,
+            new,
+            self._buffer,
+            today=today,
+            load_state=load_state,
+            ruling=self._ruling_at_once,
+            place=self._place,
         )
         pages = PageProcessor(
             settings,
@@ -302,7 +311,7 @@ class Crawler:
         )
         for order in self._orders.new():
             self._heed(order)
-        for seed in self.seeds:
+        for seed in self.seeds if self._place is None else self._place.own(self.seeds):
             self._filter.discover(seed, depth=0, given=True)
 
     def _heed(self, order: Order) -> None:
@@ -361,7 +370,7 @@ class Crawler:
                 times.append(deadline)
             if asked_again is not None:
                 times.append(now + asked_again)
-            await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
+            await self._wake.sleep(min(times, default=now + self._rest) - now)
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""

@@ -1,7 +1,7 @@
 """What its operator orders of single hosts while a crawl runs, or between two runs: slower, stop, go on.
 
-Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and writes
-into its ledger from when on it holds. The last order about a host is the one in force, in later runs too.
+Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and
+writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too.
 """
 
 import asyncio

@@ -162,6 +162,8 @@ class Scheduler:
         self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self.beside: list[Scheduler] = []  # others that share the requests there may be at once
+        self._held_up = False  # by them
         self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
         self._clock = clock
@@ -206,8 +208,13 @@ class Scheduler:
         resting = self._fetcher.resting
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
+        quick, tasks = len(self._quick) - resting, len(self.tasks) - resting
+        for other in self.beside:
+            quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
         most = max(self._settings.concurrency, self._client.settings.connections)
-        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
+        full = quick >= self._settings.concurrency or tasks >= most
+        self._held_up = full and bool(self.beside) and (self.hosts.next_time() or math.inf) <= now
+        return full
 
     def is_idle(self, now: float) -> bool:
         """Whether no host comes up in this run: none has work, or all are to be left alone for longer than it waits."""
@@ -365,6 +372,10 @@ class Scheduler:
         ):
             self._release(pace)
         self._wake()
+        for other in self.beside:
+            if other._held_up:
+                other._held_up = False
+                other._wake()
         if task.cancelled():
             return
         if (error := task.exception()) is not None:

@@ -65,6 +65,47 @@ class HostNow:
     under_way: int
 
 
+ShardState = Literal["starting", "working", "turn", "robots", "pages", "resting", "stopped", "down"]
+"""What a shard does, or waits for: it fetches or commits; the turn of a host; the robots.txt of sites that could not be
+reached; more pages of the limit; nothing is left; its worker died and is started again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardNow:
+    """How one shard stands.
+
+    Attributes:
+        worker: the process that has it.
+        until: seconds to wait until a host has its turn; `host` is the one, and `why` what it waits for.
+        granted: pages that it may keep, over all runs; None without a limit.
+        spare: of them, those that no request under way may take.
+        sent, taken: the last parcel for each other shard, and of each, as committed.
+        kept, bytes, seconds: taken of the limits, over all runs.
+        stats: its counts over all runs.
+    """
+
+    number: int
+    worker: int = 0
+    state: ShardState = "starting"
+    until: float = 0.0
+    host: str | None = None
+    why: str | None = None
+    granted: int | None = None
+    spare: int = 0
+    sent: Mapping[int, int] = field(default_factory=dict)
+    taken: Mapping[int, int] = field(default_factory=dict)
+    kept: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    stats: Stats = field(default_factory=Stats)
+
+    @property
+    def rests(self) -> bool:
+        """Whether it does nothing before something comes from outside, or is to be left for a later run."""
+        return self.state in ("pages", "resting", "robots")
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A crawl at one moment.
@@ -81,6 +122,7 @@ class Snapshot:
         requests: by purpose and answer; `refused`: URLs by verdict. Both over all runs.
         urls: how many URLs are in each state, as last committed.
         commits: how many commits of this run took how long (see stats.COMMIT_BOUNDS), and their seconds in all.
+        shards: how each stands, where the crawl has several.
     """
 
     phase: Phase
@@ -98,6 +140,7 @@ class Snapshot:
     urls: Mapping[State, int] = field(default_factory=dict)
     commits: tuple[int, ...] = ()
     commit_seconds: float = 0.0
+    shards: tuple[ShardNow, ...] = ()
 
 
 def take(
@@ -152,6 +195,57 @@ def take(
         urls=collector.urls,
         commits=tuple(collector.commits.counts),
         commit_seconds=collector.commits.seconds,
+    )
+
+
+def merged(
+    parts: Sequence[Snapshot],
+    *,
+    phase: Phase,
+    stats: Stats,
+    seconds: float,
+    earlier: int,
+    shards: tuple[ShardNow, ...],
+    most_hosts: int,
+    most_rules: int,
+) -> Snapshot:
+    """The picture of a crawl of several shards, from those of its shards.
+
+    Args:
+        stats: the counts of all, which may be newer.
+        seconds: since this run began.
+        earlier: pages that were kept before this run.
+    """
+    rules: Counter[RefusingRule] = Counter()
+    requests: Counter[tuple[str, str]] = Counter()
+    refused: Counter[str] = Counter()
+    states: Counter[HostState] = Counter()
+    known: Counter[State] = Counter()
+    for part in parts:
+        rules.update(dict(part.rules))
+        requests.update(part.requests)
+        refused.update(part.refused)
+        states.update(part.states)
+        known.update(part.urls)
+    shown = heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))
+    hosts = [host for part in parts for host in part.hosts]
+    return Snapshot(
+        phase=phase,
+        stats=stats,
+        seconds=seconds,
+        pages_per_second=sum(part.pages_per_second for part in parts),
+        overall=(stats.pages - earlier) / max(seconds, 0.001),
+        under_way=sum(part.under_way for part in parts),
+        states=states,
+        hosts=tuple(heapq.nsmallest(most_hosts, hosts, key=_place)),
+        rules=tuple(shown),
+        other_rules=sum(part.other_rules for part in parts) + rules.total() - sum(count for _, count in shown),
+        requests=requests,
+        refused=refused,
+        urls=known,
+        commits=tuple(map(sum, zip(*(part.commits for part in parts if part.commits), strict=True))),
+        commit_seconds=sum(part.commit_seconds for part in parts),
+        shards=shards,
     )
 
 

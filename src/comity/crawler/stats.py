@@ -10,7 +10,7 @@ import math
 import unicodedata
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,6 +71,15 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def summed(parts: Iterable[Stats]) -> Stats:
+    """The counts of several shards together."""
+    total = Stats()
+    for part in parts:
+        for name, count in part.to_dict().items():
+            setattr(total, name, getattr(total, name) + count)
+    return total
 
 
 MOST_SHOWN = 200  # characters

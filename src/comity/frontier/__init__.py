@@ -3,7 +3,7 @@
 from comity.frontier.database import HostCounts, Standing, View, has_begun
 from comity.frontier.later import Judged, Visits
 from comity.frontier.queue import Frontier
-from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
+from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
 
 __all__ = [
     "Batch",
@@ -13,6 +13,7 @@ __all__ = [
     "Frontier",
     "HostCounts",
     "Judged",
+    "Message",
     "Standing",
     "State",
     "View",
