@@ -208,12 +208,20 @@ class Scheduler:
         resting = self._fetcher.resting
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
-        quick, tasks = len(self._quick) - resting, len(self.tasks) - resting
-        for other in self.beside:
-            quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
         most = max(self._settings.concurrency, self._client.settings.connections)
-        full = quick >= self._settings.concurrency or tasks >= most
-        self._held_up = full and bool(self.beside) and (self.hosts.next_time() or math.inf) <= now
+        if self.beside:
+            return self._is_full_beside(now, most)
+        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
+
+    def _is_full_beside(self, now: float, most: int) -> bool:
+        """The same where others share what there may be: each that is at work has as large a part."""
+        quick, tasks, at_work = len(self._quick), len(self.tasks), 1
+        for other in self.beside:
+            quick, tasks, at_work = quick + len(other._quick), tasks + len(other.tasks), at_work + bool(other.tasks)
+        share = -(-self._settings.concurrency // at_work)
+        full = quick >= self._settings.concurrency or tasks >= most or len(self._quick) >= share
+        # One that has fetches of its own looks again when they end; another one has to be woken.
+        self._held_up = full and not self.tasks and (self.hosts.next_time() or math.inf) <= now
         return full
 
     def is_idle(self, now: float) -> bool:

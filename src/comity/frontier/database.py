@@ -153,6 +153,8 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     if version == FORMAT:
         return
     if version or db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if not version and db.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return  # another process has just made it
         raise StorageError(
             f"{path} was created by another version of comity or on an incompatible machine",
             hint="go on with that one, or start anew in another folder",
