@@ -199,6 +199,48 @@ def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[
     assert prove(folder).findings == []
 
 
+def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_one_gives(tmp_path: Path) -> None:
+    with Site("127.0.0.1") as one, Site("127.0.0.2") as other:
+        for site in (one, other):
+            for page in range(6):
+                site.link(f"/{page}", f"/{page + 1}", "/private/x")
+            site.link("/6")
+        assert shard_of("127.0.0.1", 3) != shard_of("127.0.0.2", 3)
+        other.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+        one.set("/robots.txt", status=301, headers={"Location": other.url("/robots-of-one.txt")})
+        other.set("/robots-of-one.txt", "User-agent: *\nDisallow: /private/\nDisallow: /6\n")
+        crawl = ShardedCrawl(
+            [one.url("/0"), other.url("/0")],
+            tmp_path,
+            shards=3,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=0.3),
+            settings={"sitemaps": False},
+        )
+        asyncio.run(crawl.run())
+        assert sorted(one.paths()) == ["/0", "/1", "/2", "/3", "/4", "/5", "/robots.txt"]
+        assert sorted(other.paths()) == [*(f"/{page}" for page in range(7)), "/robots-of-one.txt", "/robots.txt"]
+        assert min(other.intervals()) >= 0.3
+        assert crawl.stats.refused == 3
+    assert prove(tmp_path).findings == []
+
+
+def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    assert process(*words(sites, folder, "--workers", "2", "--max-pages", "5")).returncode == 0
+    said = comity("frontier", "stop", str(folder), sites[1].url("/"))
+    assert said.stdout == "no more requests to 127.0.0.2, from the next run on: the crawl is not running\n"
+    before = len(sites[1].seen)
+    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
+    assert len(sites[1].seen) == before
+    assert told["left"] > 0
+    assert told["ended"] == "127.0.0.2 was stopped by the operator, and so was all else with work"
+    assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
+    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--json").stdout)
+    assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
+    assert prove(folder).findings == []
+
+
 def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"

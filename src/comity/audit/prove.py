@@ -145,7 +145,8 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
-        if self._place is not None and (other := self._place.elsewhere(record["host"])) is not None:
+        other = None if self._place is None or _is_hop(record) else self._place.elsewhere(record["host"])
+        if other is not None:
             problems.append(f"{record['host'][:200]} belongs to {part(other)}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
@@ -199,6 +200,12 @@ class _Walk:
 def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
     now = (wrote or {}).get(name)
     return type(now) is not int or type(count) is not int or now < count
+
+
+def _is_hop(record: JsonObject) -> bool:
+    """Whether a request follows the redirect of a robots.txt to another host, in a turn that its shard has given."""
+    origin = record["origin"]
+    return origin is not None and urls.is_http(origin) and urls.host(f"{origin}/") != record["host"]
 
 
 def _wrong_address(record: JsonObject) -> list[str]:

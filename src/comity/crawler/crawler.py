@@ -114,7 +114,7 @@ class Crawler:
         self._ended: str | None = None
         self._plugins = Plugins(source, expander)
         self._place: Place | None = None  # which shard of a crawl this is
-        self._rest = COMMIT_EVERY  # seconds between two looks where nothing is to be done
+        self._commit_every = self._rest = COMMIT_EVERY  # seconds between two looks where nothing is to be done
         self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
@@ -334,7 +334,7 @@ class Crawler:
         self._scheduler.go_on()
 
     async def _loop(self) -> None:
-        next_commit = self._clock.monotonic() + COMMIT_EVERY
+        next_commit = self._clock.monotonic() + self._commit_every
         while True:
             if self._scheduler.broken is not None:
                 raise self._scheduler.broken
@@ -356,7 +356,7 @@ class Crawler:
                 if now >= next_commit or self._is_much():
                     self._committing = asyncio.get_running_loop().create_task(self._commit())
                     self._committing.add_done_callback(lambda _: self._wake.set())
-                    next_commit = now + COMMIT_EVERY
+                    next_commit = now + self._commit_every
             if self._committing is not None and self._is_over():
                 await asyncio.wait([self._committing])
                 continue

@@ -4,6 +4,8 @@ It does not end when nothing is left to do, for another shard may find something
 how many pages it may keep, is for who holds all shards to say (workers.py).
 """
 
+import asyncio
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +16,16 @@ from comity.crawler.orders import Order, Orders
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Place, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
+from comity.errors import Postponed
 from comity.frontier import View, has_begun
 from comity.frontier.exchange import Parcel
 from comity.net import ClientSettings, Clock
 from comity.policy import Policy
 
+Borrow = Callable[[int, str], tuple["asyncio.Future[bool]", Callable[[], None]]]
+"""Asks a shard for the turn of one of its hosts: what it comes to, and what is to be called when it is over."""
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
+COMMIT_EVERY: Final = 1.0  # seconds: there are several to a process; one that has nothing to do commits at once
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
 
@@ -74,11 +80,12 @@ class ShardCrawler(Crawler):
             refresh=refresh > _refreshed(own),
         )
         self._place = place
-        self._rest = IDLE_REST
+        self._rest, self._commit_every = IDLE_REST, COMMIT_EVERY
         self._orders = Orders(folder)
         self._ending = False
         self._grant: int | None = None
         self.on_sent: Callable[[], None] | None = None  # told when something for other shards was committed
+        self.borrow: Borrow | None = None
         self._sent_before: Mapping[int, int] = {}
         self._taken: dict[int, int] = {}  # taken up, committed or not
         self._delivered: dict[int, int] = {}  # what others are known to have taken
@@ -140,7 +147,41 @@ class ShardCrawler(Crawler):
     def end(self) -> None:
         """Start nothing new, since all shards are at rest or a limit is reached."""
         self._ending = True
+        if self._begun:
+            self._fetcher.give_up()
         self._wake.set()
+
+    async def lend(self, host: str) -> bool:
+        """Wait for the turn of a host of ours and give it to another shard; whether it has it, until it is `returned`.
+
+        A request to a host is made by its own shard. Only where a robots.txt redirects to a host of another does the
+        one that asked for it follow, with the turn that the other gives it.
+        """
+        while (again := self._client.driver.gate.lend(host, self._clock.monotonic())) is not None:
+            if again == math.inf:
+                return False
+            await self._clock.sleep(max(again - self._clock.monotonic(), 0.0))
+        return True
+
+    def returned(self, host: str) -> None:
+        """The turn that was lent is over."""
+        gate = self._client.driver.gate
+        gate.returned(host, self._clock.monotonic())
+        self._client.driver.report(gate.pace_of(host) or host)
+
+    async def _borrow(self, host: str) -> Callable[[], None] | None:
+        shard = self.place.elsewhere(host)
+        if shard is None or self.borrow is None or not self.policy.robots_fetch_counts:
+            return None
+        turn, give_back = self.borrow(shard, host)
+        try:
+            lent = await self._client.driver.wait_for(turn)
+        except BaseException:
+            give_back()
+            raise
+        if not lent:
+            raise Postponed(f"{host} is not asked: the operator stopped it", url=f"http://{host}/", seconds=math.inf)
+        return give_back
 
     def now(self, worker: int) -> ShardNow:
         """How it stands; everything it says is committed where it does nothing."""
@@ -196,6 +237,7 @@ class ShardCrawler(Crawler):
         return "turn", max(at - now, 0.0), first.name if first is not None else None
 
     def _begin(self) -> None:
+        self._client.borrow = self._borrow
         self._taken = dict(self._frontier.taken)
         self._sent_before = self._frontier.sent
         self._quota.granted = self._grant

@@ -32,8 +32,10 @@ Word = tuple[Any, ...]
 """What the processes say to each other: a name, and what belongs to it.
 
 To a worker: `grant` {shard: pages}, `give back` shard, `mail`, `picture`, `stop`, `end`. From it: `begun`, `report`
-[ShardNow], `gave` shard, pages; `mail`, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed` error.
+[ShardNow], `gave` shard, pages; `mail`, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed` error. From one to
+another: `turn` key, shard, host, answered by `lent` key, whether; and `returned` key once it is over.
 """
+Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,10 @@ class Worker:
             for number in job.shards
         }
         self._mail = asyncio.Event()
+        self._asked = 0
+        self._turns: dict[Key, asyncio.Future[bool]] = {}  # of hosts of other shards
+        self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
+        self._lent: dict[Key, tuple[int, str]] = {}  # of ours
 
     async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None:
         """Work until all shards have come to their end.
@@ -214,7 +220,7 @@ class Worker:
         for number, crawler in crawlers.items():
             if self._job.granted is not None:
                 crawler.grant(self._job.granted[number])
-            crawler.on_sent = self._sent
+            crawler.on_sent, crawler.borrow = self._sent, self._borrow
             crawler.share(list(crawlers.values()))
         begun = [self._begin(crawler) for crawler in crawlers.values()]
         running = [task for task, _ in begun]
@@ -267,6 +273,37 @@ class Worker:
                 continue
             await asyncio.sleep(TICK / 10)  # what is sent at the same time comes along
 
+    def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[bool]", Callable[[], None]]:
+        """Ask for the turn of a host that another shard has, perhaps in another process."""
+        self._asked += 1
+        key = (self._job.shards[0], self._asked)
+        turn = self._turns[key] = asyncio.get_running_loop().create_future()
+        self._say("turn", key, shard, host)
+
+        def give_back() -> None:
+            self._turns.pop(key, None)
+            self._say("returned", key)
+
+        return turn, give_back
+
+    async def _lend(self, key: Key, shard: int, host: str) -> None:
+        lent = False
+        try:
+            lent = await self._crawlers[shard].lend(host)
+            self._say("lent", key, lent)
+        finally:
+            self._lending.pop(key, None)
+            if lent:
+                self._lent[key] = shard, host
+
+    def _returned(self, key: Key) -> None:
+        """A turn of ours is over, or not wanted any more."""
+        if key in self._lent:
+            shard, host = self._lent.pop(key)
+            self._crawlers[shard].returned(host)
+        elif key in self._lending:
+            self._lending.pop(key).cancel()
+
     def _sent(self) -> None:
         """One of ours has something for others."""
         self._mail.set()
@@ -283,6 +320,13 @@ class Worker:
                 self._say("gave", number, crawlers[number].give_back())
             case ("mail",):
                 self._mail.set()
+            case ("turn", key, shard, host) if key not in self._lending and key not in self._lent:
+                self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host))
+            case ("lent", key, lent):
+                if key in self._turns and not self._turns[key].done():
+                    self._turns[key].set_result(lent)
+            case ("returned", key):
+                self._returned(key)
             case ("picture", hosts, rules):
                 pictures = {number: each.snapshot(hosts=hosts, rules=rules) for number, each in crawlers.items()}
                 self._say("pictures", pictures)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from comity.crawler.shard import ShardEnd
 from comity.crawler.shards import FOR_EACH_WORKER, LOCK, MOST, Manifest, manifest_of, part, placed_by
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import WAITS, Stats, summed
-from comity.crawler.worker import Job, Word, pack
+from comity.crawler.worker import Job, Key, Word, pack
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import State, View, database, has_begun
 from comity.frontier.database import explained, lock
@@ -146,6 +146,7 @@ class ShardedCrawl:
         self._ends: dict[int, ShardEnd] = {}
         self._grants: _Grants | None = None
         self._stopping = self._ending = False
+        self._turns: dict[Key, tuple[_Process, int, Word | None]] = {}  # who asked for it, whose it is, the question
         self._error: Exception | None = None
         self._seconds: dict[int, float] = {}  # of each shard when this run began
         self._earlier = 0  # pages
@@ -325,6 +326,9 @@ class ShardedCrawl:
             case ("begun",):
                 worker.begun = True
                 self._tell_end(worker)
+                for _, shard, asked in self._turns.values():
+                    if asked is not None and shard in worker.shards:
+                        self._say(worker, asked)
             case ("report", stands):
                 self._now.update({now.number: now for now in stands})
                 self._wake.set()
@@ -334,6 +338,16 @@ class ShardedCrawl:
                         self._say(other, word)
             case ("pictures", pictures):
                 self._pictures.update(pictures)
+            case ("turn", key, shard, _):
+                self._turns[key] = worker, shard, word
+                self._tell_shard(shard, word)
+            case ("lent", key, _) if key in self._turns:
+                asked_by, shard, _ = self._turns[key]
+                self._turns[key] = asked_by, shard, None
+                self._say(asked_by, word)
+            case ("returned", key) if key in self._turns:
+                _, shard, _ = self._turns.pop(key)
+                self._tell_shard(shard, word)
             case ("gave", number, granted) if self._grants is not None:
                 self._grants.pool += self._grants.granted[number] - granted
                 self._grants.granted[number] = granted
@@ -366,6 +380,8 @@ class ShardedCrawl:
                 hint="what was written is safe; see what it says on standard error, then continue with --resume",
             )
             return
+        for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
+            self._heard(worker, ("returned", key))
         for number in worker.shards:
             self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
             if self._grants is not None:
@@ -507,11 +523,7 @@ class ShardedCrawl:
             for worker in self._processes:
                 if worker.begun:
                     self._say(worker, ("picture", *self._shown))
-        rows = [
-            {name: value for name, value in asdict(now).items() if name not in ("stats", "sent", "taken")}
-            | {"pages": now.stats.pages, "words": in_words(now)}
-            for now in self._now.values()
-        ]
+        rows = [{"number": number, "worker": now.worker, "words": in_words(now)} for number, now in self._now.items()]
         path = self.folder / STATUS
         with suppress(OSError):
             new = path.with_suffix(".new")

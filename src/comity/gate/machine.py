@@ -34,6 +34,7 @@ from comity.http import BUSY
 from comity.http import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
+LENDING: Final = 0.05  # seconds until it is asked again for the turn of a host that has a request under way
 SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
 
 End = Literal["done", "failed", "timed_out", "abandoned", "withdrawn"]
@@ -319,6 +320,26 @@ class Gate:
             elif not again:
                 throttle.circuit.finished(now, good=end == "done" and (go.status or 500) < 500)
         return again
+
+    # Turns for another gate, which has a request to a host of ours: one that a robots.txt redirects to
+
+    def lend(self, host: str, now: float) -> float | None:
+        """Give another gate the turn of a host: the time to ask again, infinite for never; None where it is given.
+
+        It is to be `returned` once the request is over.
+        """
+        if host in self.stopped:
+            return inf
+        throttle = self._throttle(self.pace_of(host) or host)
+        ready = throttle.ready_at(max(self.policy.min_interval, throttle.interval))
+        if ready is None or ready > now:
+            return now + LENDING if ready is None else ready
+        throttle.started(now)
+        return None
+
+    def returned(self, host: str, now: float) -> None:
+        """The request for which a turn was lent is over, if it was sent at all."""
+        self._throttle(self.pace_of(host) or host).answered(now)
 
     # State
 

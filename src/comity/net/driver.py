@@ -277,6 +277,11 @@ class AsyncDriver(GateDriver):
         for task in self._waiting:
             task.cancel()
 
+    async def wait_for(self, turn: "asyncio.Future[Any]") -> Any:
+        """What a turn that somebody else gives comes to; `give_up_waiting` ends it too."""
+        with self._waits():
+            return await turn
+
     async def find_pace(self, host: str) -> None:
         """Find out what shares its pace with a host, where that depends on its address."""
         if self.gate.pace_of(host) is None:
