@@ -1,8 +1,8 @@
 """One process beside several: the same pages on many hosts, in pages a second and pages a second of processor time.
 
-Run by `make bench-workers`; needs nginx, and for `--real` ../shared/corpus. Small pages are those of benchmarks/crawl.py,
-on HOSTS names, with links to other hosts; real ones those of benchmarks/broad.py, over TLS. Each crawl is a process of
-its own with its workers, in turn in the same run. On a busy machine believe the processor time: what a second of it
+Run by `make bench-workers`; needs nginx, and for `--real` ../shared/corpus. Small pages are those of
+benchmarks/crawl.py, on many names, with links to other hosts; real ones those of benchmarks/broad.py, over TLS. Each
+crawl is a process of its own with its workers, in turn in the same run. On a busy machine believe the processor time: what a second of it
 yields with two workers, beside one, is what two free processors would gain.
 """
 
