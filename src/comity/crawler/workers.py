@@ -38,6 +38,8 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
+STARTING: Final = 10  # times as long may it take to begin
+LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
 LARGEST_GRANT: Final = 500  # pages
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
 COMMAND: Final = (sys.executable, "-m", "comity", "worker")
@@ -53,10 +55,11 @@ class _Process:
     shards: tuple[int, ...]
     process: asyncio.subprocess.Process | None = None
     listening: "asyncio.Task[None] | None" = None
+    started: float = 0.0
     silent: float = 0.0  # seconds
     begun: bool = False
     ended: bool = False
-    deaths: int = 0  # since a page was kept
+    deaths: int = 0  # since a page was kept, or for long
     pages: int = 0  # kept when it died last
 
 
@@ -298,7 +301,7 @@ class ShardedCrawl:
             stdout=asyncio.subprocess.PIPE,
             limit=_LARGEST_WORD,
         )
-        worker.silent, worker.begun, worker.ended = 0.0, False, False
+        worker.silent, worker.begun, worker.ended, worker.started = 0.0, False, False, time.monotonic()
         self._say(worker, job)
         worker.listening = asyncio.ensure_future(self._listen(worker, worker.process))
 
@@ -370,7 +373,8 @@ class ShardedCrawl:
         assert worker.process is not None
         code = worker.process.returncode
         pages = sum(self._now[number].stats.pages for number in worker.shards)
-        worker.deaths = worker.deaths + 1 if pages == worker.pages else 1
+        in_vain = pages == worker.pages and time.monotonic() - worker.started < LONG_AGO
+        worker.deaths = worker.deaths + 1 if in_vain else 1
         worker.pages = pages
         if self._error is not None:
             return
@@ -441,7 +445,8 @@ class ShardedCrawl:
         assert process is not None
         if process.returncode is None:
             worker.silent += passed
-            if worker.silent > self._stalled:  # one that wakes up later must find itself dead
+            longest = self._stalled if worker.begun else STARTING * self._stalled  # until then it sends nothing
+            if worker.silent > longest:  # one that wakes up later must find itself dead
                 worker.silent = 0.0
                 with suppress(ProcessLookupError):
                     process.kill()
