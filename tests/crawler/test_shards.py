@@ -19,8 +19,11 @@ from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
+from comity.cli.progress import picture
 from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
+from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.workers import ShardedCrawl, in_words
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
 from comity.frontier.exchange import Neighbour, pending
@@ -235,6 +238,9 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert len(sites[1].seen) == before
     assert told["left"] > 0
     assert told["ended"] == "127.0.0.2 was stopped by the operator, and so was all else with work"
+    alone = comity("crawl", "-o", str(folder / "shard-000"), "--resume", *ALLOW)
+    assert alone.returncode == 73
+    assert "holds one shard of a crawl (name the folder above it)" in complaint(alone)
     assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
     told = json.loads(process("crawl", "-o", str(folder), "--resume", "--json").stdout)
     assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
@@ -315,6 +321,39 @@ def test_a_host_belongs_to_one_shard_for_good() -> None:
     assert place.elsewhere("example.com") is None
     assert place.elsewhere("example.org") == 5
     assert place.own(["http://example.com/", "http://example.org/"]) == ["http://example.com/"]
+
+
+def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() -> None:
+    def part(name: str, queued: int) -> Snapshot:
+        host = HostNow(name, HostState.INTERVAL, 1.0, 2.0, queued, False, 0)
+        rule = RefusingRule(name, 3, "Disallow: /")
+        return Snapshot(
+            "running", Stats(pages=1), 5.0, 2.0, 0.2, 1, {HostState.INTERVAL: 1}, (host,), ((rule, queued),), 1
+        )
+
+    shards = (
+        ShardNow(0, state="working"),
+        ShardNow(1, state="turn", until=42.4, host="b.example", why="retry_after"),
+        ShardNow(2, state="resting"),
+        ShardNow(3, state="working"),
+    )
+    now = merged(
+        [part("a.example", 3), part("b.example", 9)],
+        phase="running",
+        stats=Stats(pages=7),
+        seconds=9.0,
+        earlier=2,
+        shards=shards,
+        most_hosts=8,
+        most_rules=1,
+    )
+    assert (now.pages_per_second, now.under_way, now.other_rules) == (4.0, 2, 5)
+    assert [host.name for host in now.hosts] == ["b.example", "a.example"]
+    lines = picture(now, 120).plain.splitlines()
+    assert lines[0].startswith("9 s  7 pages 4.0/s")
+    assert "4 shards: 2 fetching, 1 waiting for a turn, 1 with nothing left (longest 42 s, for b.example)" in lines
+    assert in_words(shards[1]) == "waits 42 s for b.example (Retry-After)"
+    assert len(picture(now, 120, height=6).plain.splitlines()) <= 6
 
 
 def message(number: int, **more: Any) -> tuple[int, Message]:

@@ -107,4 +107,7 @@ def _conclude(crawler: Crawler | ShardedCrawl, stats: Stats, *, resumable: bool)
 
 def _where(crawler: Crawler | ShardedCrawl, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
-    return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format
+    if crawler.format not in FORMATS:
+        return crawler.format
+    parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""
+    return parts + FORMATS[crawler.format].where.format(channel)

@@ -25,5 +25,6 @@ def work(*, verbose: int, log: Path | None) -> int:
     sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
     tune()
     level = logging.DEBUG if verbose > 1 else logging.INFO
-    with logging_to(log, Console(stderr=True) if verbose else None, level=level):
+    with logging_to(log, Console(stderr=True) if verbose else None, level=level), suppress(EOFError):
         return serve(pipe, pipe.job(), loop_factory())
+    return 1  # who started us is gone already

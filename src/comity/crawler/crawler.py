@@ -44,6 +44,7 @@ from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
+PLACE = "place"  # the fact that says which shard of a crawl this is
 FEED_AT_ONCE = 64  # pages visited before that are taken up before others have their turn
 
 
@@ -243,6 +244,8 @@ class Crawler:
 
     def _start(self) -> None:
         load_state, remember, settings = self._load_state, self._frontier.save_state, self.settings
+        if self._place is None and load_state(PLACE) is not None:
+            raise StorageError(f"{self.folder} holds one shard of a crawl", hint="name the folder above it")
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
             self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts

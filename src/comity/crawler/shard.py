@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawler.crawler import Crawler
+from comity.crawler.crawler import PLACE, Crawler
 from comity.crawler.orders import Order, Orders
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Place, part
@@ -235,6 +235,9 @@ class ShardCrawler(Crawler):
             return "pages", 0.0, None
         first, at = self._scheduler.hosts.first(), self._scheduler.hosts.next_time() or now
         return "turn", max(at - now, 0.0), first.name if first is not None else None
+
+    def _state_to_save(self) -> dict[str, Any]:
+        return super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}
 
     def _begin(self) -> None:
         self._client.borrow = self._borrow
