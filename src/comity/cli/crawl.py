@@ -26,9 +26,9 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
-from comity.crawler.shards import manifest_of
+from comity.crawler.shards import is_sharded, manifest_of
 from comity.crawler.stats import shown
-from comity.crawler.workers import COMMAND, ShardedCrawl, is_sharded
+from comity.crawler.workers import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
 from comity.policy import Policy

@@ -274,3 +274,22 @@ def _refreshed(folder: Path) -> int:
         return 0
     with View(path) as view:
         return int((view.load_state("refresh") or {"number": 0})["number"])
+
+
+def all_at_rest(shards: Mapping[int, ShardNow], granted: Mapping[int, int] | None) -> bool:
+    """Whether no shard does anything, and none has sent what another has not taken.
+
+    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
+    somebody had sent before it said how it stood; and then these numbers would not agree.
+
+    Args:
+        granted: by shard the pages that it may keep, over all runs, where they are limited: what one says that does not
+            know them yet does not count.
+    """
+    if not all(now.rests and (granted is None or now.granted == granted[number]) for number, now in shards.items()):
+        return False
+    return all(
+        shards[receiver].taken.get(sender, 0) == number
+        for sender, now in shards.items()
+        for receiver, number in now.sent.items()
+    )

@@ -170,6 +170,22 @@ def combined(hashes: Iterable[str]) -> str:
     return hashlib.sha256("".join(f"{each}\n" for each in hashes).encode("ascii", "replace")).hexdigest()
 
 
+def checked(name: str, number: int, *, least: int = 1) -> int:
+    """A number of shards or workers.
+
+    Raises:
+        InvalidSetting: it is not allowed.
+    """
+    if not least <= number <= MOST:
+        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MOST}")
+    return number
+
+
+def shards_for(workers: int) -> int:
+    """How many shards a new crawl has where nobody says it."""
+    return min(FOR_EACH_WORKER * workers, MOST)
+
+
 def placed_by(pace_by: str) -> PlacedBy:
     """What hosts are placed by under a policy.
 
@@ -183,3 +199,25 @@ def placed_by(pace_by: str) -> PlacedBy:
             hint="pace by host or domain, or crawl with --shards 1",
         )
     return "domain" if pace_by == "domain" else "host"
+
+
+def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:
+    """Whether a crawl is to be one of several shards.
+
+    Raises:
+        InvalidSetting: it was begun as one that cannot have several workers, or has not so many shards.
+    """
+    manifest = manifest_of(folder)
+    if manifest is None:
+        wanted = (shards or 1) > 1 or (workers > 1 and shards is None)
+        if workers > 1 and shards is not None and shards < workers:
+            raise InvalidSetting(f"shards: {shards} are too few for {workers} workers")
+        if wanted and database.has_begun(folder / "frontier.sqlite"):
+            raise InvalidSetting(
+                f"workers: the crawl in {folder} was begun without shards, so it has one",
+                hint="begin another with --workers",
+            )
+        return wanted
+    if workers > manifest.shards:
+        raise InvalidSetting(f"workers: the crawl in {folder} has {manifest.shards} shards, so no more can work on it")
+    return True

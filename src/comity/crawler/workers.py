@@ -6,31 +6,31 @@ process only when the one that had it is known to be dead.
 """
 
 import asyncio
-import json
-import os
-import pickle
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
 from comity.crawler import checkpoint
 from comity.crawler.checkpoint import settings_in_force, settings_to_dict
+from comity.crawler.grants import Grants, spent_by
 from comity.crawler.ledger import policy_to_dict
 from comity.crawler.limits import Spent
+from comity.crawler.processes import Turns, WorkerProcess
 from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shard import ShardEnd
-from comity.crawler.shards import FOR_EACH_WORKER, LOCK, MOST, Manifest, manifest_of, part, placed_by
+from comity.crawler.shard import ShardEnd, all_at_rest
+from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.stats import WAITS, Stats, summed
-from comity.crawler.worker import Job, Key, Word, pack
+from comity.crawler.standing import leave_word, take_back
+from comity.crawler.stats import Stats, summed
+from comity.crawler.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier import State, View, database, has_begun
+from comity.frontier import View
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
 from comity.frontier.exchange import pending
@@ -38,38 +38,8 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
-STARTING: Final = 10  # times as long may it take to begin
-LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
-LARGEST_GRANT: Final = 500  # pages
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
 COMMAND: Final = (sys.executable, "-m", "comity", "worker")
-STATUS: Final = "status.json"
-_LARGEST_WORD: Final = 256 * 1024 * 1024  # bytes
-
-
-@dataclass(slots=True)
-class _Process:
-    """One worker, as the one that started it knows it."""
-
-    number: int
-    shards: tuple[int, ...]
-    process: asyncio.subprocess.Process | None = None
-    listening: "asyncio.Task[None] | None" = None
-    started: float = 0.0
-    silent: float = 0.0  # seconds
-    begun: bool = False
-    ended: bool = False
-    deaths: int = 0  # since a page was kept, or for long
-    pages: int = 0  # kept when it died last
-
-
-@dataclass(slots=True)
-class _Grants:
-    """The limit on pages, shared out: what no shard may keep yet, and up to how many each may, over all runs."""
-
-    pool: int
-    granted: dict[int, int]
-    asked_back: set[int] = field(default_factory=set)
 
 
 class ShardedCrawl:
@@ -108,7 +78,7 @@ class ShardedCrawl:
         self.folder = Path(folder)
         before = manifest_of(self.folder)
         count = shards if before is None else before.shards
-        self._manifest = before or Manifest(_checked("shards", count or _shards_for(workers), least=2))
+        self._manifest = before or Manifest(checked("shards", count or shards_for(workers), least=2))
         if shards is not None and shards != self._manifest.shards:
             raise InvalidSetting(f"shards: the crawl in {folder} was begun with {count}, which cannot be changed")
         if sink is not None and before is not None and sink != before.sink:
@@ -116,7 +86,7 @@ class ShardedCrawl:
                 f"{folder} holds a crawl written as {before.sink}, not as {sink}",
                 hint=f"go on with {before.sink}, or choose another folder",
             )
-        _checked("workers", workers)
+        checked("workers", workers)
         self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
         self.settings = settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
         if self.settings.render:
@@ -138,18 +108,19 @@ class ShardedCrawl:
         self.on_begin: Callable[[], None] | None = None
         self._client_settings = client_settings or ClientSettings()
         self._begins_refresh = refresh
-        self._command, self._stalled = tuple(command), stalled
+        self._stalled = stalled
         count = self._manifest.shards
         self._processes = [
-            _Process(number, tuple(range(number, count, workers))) for number in range(min(workers, count))
+            WorkerProcess(number, tuple(range(number, count, workers)), command, self._heard, self._wake_up)
+            for number in range(min(workers, count))
         ]
         self._now = {number: ShardNow(number) for number in range(count)}
         self._pictures: dict[int, Snapshot] = {}
         self._shown = 0, 0  # hosts and rules that a picture is to have
         self._ends: dict[int, ShardEnd] = {}
-        self._grants: _Grants | None = None
+        self._grants: Grants | None = None
         self._stopping = self._ending = False
-        self._turns: dict[Key, tuple[_Process, int, Word | None]] = {}  # who asked for it, whose it is, the question
+        self._turns = Turns(self._processes)
         self._error: Exception | None = None
         self._seconds: dict[int, float] = {}  # of each shard when this run began
         self._earlier = 0  # pages
@@ -197,6 +168,9 @@ class ShardedCrawl:
         self._stopping = True
         self._wake.set()
 
+    def _wake_up(self) -> None:
+        self._wake.set()
+
     async def run(self) -> Stats:
         """Crawl until nothing is left in any shard, a limit is reached or `stop` was called.
 
@@ -241,11 +215,7 @@ class ShardedCrawl:
         manifest.seconds = max(manifest.seconds, *self._seconds.values())
         self._earlier = sum(each.pages for each in spent.values())
         if (most := self.settings.max_pages) is not None:
-            self._grants = _Grants(most - self._earlier, {number: each.pages for number, each in spent.items()})
-            first = max(self._grants.pool, 0) // (2 * manifest.shards)
-            self._grants.pool -= first * manifest.shards
-            for number in self._grants.granted:
-                self._grants.granted[number] += first
+            self._grants = Grants(most, {number: each.pages for number, each in spent.items()})
         manifest.ended = None
         manifest.write(self.folder)
 
@@ -264,25 +234,18 @@ class ShardedCrawl:
             self.limit_reached = self.put_off
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.write(self.folder)
-        with suppress(OSError):
-            (self.folder / STATUS).unlink()
+        take_back(self.folder)
 
     def _spent(self, number: int) -> Spent:
         """What a shard has taken of the limits; its worker, if it had one, is dead."""
-        path = self._database(number)
-        if not has_begun(path):
-            return Spent()
-        with View(path) as view:
-            refreshed = (view.load_state("refresh") or {"number": 0})["number"]
-            values = view.load_state("spent")
-        return Spent(*values) if values and refreshed == self._manifest.refresh else Spent()
+        return spent_by(self._database(number), refresh=self._manifest.refresh)
 
     def _database(self, number: int) -> Path:
         return self.folder / part(number) / "frontier.sqlite"
 
     # Processes
 
-    async def _start(self, worker: _Process) -> None:
+    async def _start(self, worker: WorkerProcess) -> None:
         concurrency = -(-self.settings.concurrency // len(self._processes))
         connections = -(-self._client_settings.connections // len(self._processes))
         granted = None if self._grants is None else {s: self._grants.granted[s] for s in worker.shards}
@@ -295,66 +258,27 @@ class ShardedCrawl:
             replace(self._client_settings, connections=max(concurrency, connections)),
             granted,
         )
-        worker.process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=_LARGEST_WORD,
-        )
-        worker.silent, worker.begun, worker.ended, worker.started = 0.0, False, False, time.monotonic()
-        self._say(worker, job)
-        worker.listening = asyncio.ensure_future(self._listen(worker, worker.process))
+        await worker.start(job)
 
-    async def _listen(self, worker: _Process, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        try:
-            while True:
-                head = await process.stdout.readexactly(4)
-                data = await process.stdout.readexactly(int.from_bytes(head, "big"))
-                worker.silent = 0.0
-                self._heard(worker, pickle.loads(data))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            await process.wait()
-        finally:
-            self._wake.set()
-
-    def _say(self, worker: _Process, word: Any) -> None:
-        process = worker.process
-        if process is not None and process.returncode is None and process.stdin is not None:
-            with suppress(OSError, RuntimeError):  # it is dead, which is found out soon
-                process.stdin.write(pack(word))
-
-    def _heard(self, worker: _Process, word: Word) -> None:
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
             case ("begun",):
                 worker.begun = True
                 self._tell_end(worker)
-                for _, shard, asked in self._turns.values():
-                    if asked is not None and shard in worker.shards:
-                        self._say(worker, asked)
+                self._turns.begun(worker)
             case ("report", stands):
                 self._now.update({now.number: now for now in stands})
                 self._wake.set()
             case ("mail",):
                 for other in self._processes:
                     if other is not worker:
-                        self._say(other, word)
+                        other.say(word)
             case ("pictures", pictures):
                 self._pictures.update(pictures)
-            case ("turn", key, shard, _):
-                self._turns[key] = worker, shard, word
-                self._tell_shard(shard, word)
-            case ("lent", key, _) if key in self._turns:
-                asked_by, shard, _ = self._turns[key]
-                self._turns[key] = asked_by, shard, None
-                self._say(asked_by, word)
-            case ("returned", key) if key in self._turns:
-                _, shard, _ = self._turns.pop(key)
-                self._tell_shard(shard, word)
+            case ("turn" | "lent" | "returned", *_):
+                self._turns.heard(worker, word)
             case ("gave", number, granted) if self._grants is not None:
-                self._grants.pool += self._grants.granted[number] - granted
-                self._grants.granted[number] = granted
-                self._grants.asked_back.discard(number)
+                self._grants.gave(number, granted)
             case ("ended", ends):
                 worker.ended = True
                 self._ends.update({end.now.number: end for end in ends})
@@ -362,20 +286,17 @@ class ShardedCrawl:
                 self._error = self._error or error
                 self._wake.set()
 
-    def _tell_end(self, worker: _Process) -> None:
+    def _tell_end(self, worker: WorkerProcess) -> None:
         if self._stopping or self._error is not None:
-            self._say(worker, ("stop",))
+            worker.say(("stop",))
         elif self._ending:
-            self._say(worker, ("end",))
+            worker.say(("end",))
 
-    async def _died(self, worker: _Process) -> None:
+    async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
         code = worker.process.returncode
-        pages = sum(self._now[number].stats.pages for number in worker.shards)
-        in_vain = pages == worker.pages and time.monotonic() - worker.started < LONG_AGO
-        worker.deaths = worker.deaths + 1 if in_vain else 1
-        worker.pages = pages
+        worker.died(sum(self._now[number].stats.pages for number in worker.shards))
         if self._error is not None:
             return
         if worker.deaths >= MOST_DEATHS:
@@ -384,27 +305,18 @@ class ShardedCrawl:
                 hint="what was written is safe; see what it says on standard error, then continue with --resume",
             )
             return
-        for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
-            self._heard(worker, ("returned", key))
+        self._turns.died(worker)
         for number in worker.shards:
             self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
             if self._grants is not None:
-                kept = self._spent(number).pages
-                self._grants.pool += self._grants.granted[number] - kept
-                self._grants.granted[number] = kept
-                self._grants.asked_back.discard(number)
+                self._grants.gave(number, self._spent(number).pages)
         await self._start(worker)
 
     async def _kill_all(self) -> None:
         for worker in self._processes:
-            if worker.process is not None and worker.process.returncode is None:
-                with suppress(ProcessLookupError):
-                    worker.process.kill()
+            worker.kill()
         for worker in self._processes:
-            if worker.process is not None:
-                await worker.process.wait()
-            if worker.listening is not None:
-                await asyncio.gather(worker.listening, return_exceptions=True)
+            await worker.wait()
 
     # While it runs
 
@@ -436,54 +348,24 @@ class ShardedCrawl:
                 async with asyncio.timeout(0.25):
                     await self._wake.wait()
 
-    def _is_over(self, worker: _Process) -> bool:
-        gone = worker.process is None or worker.process.returncode is not None
-        return gone and (worker.ended or self._error is not None)
+    def _is_over(self, worker: WorkerProcess) -> bool:
+        return worker.is_dead and (worker.ended or self._error is not None)
 
-    async def _look_after(self, worker: _Process, passed: float) -> None:
-        process = worker.process
-        assert process is not None
-        if process.returncode is None:
-            worker.silent += passed
-            longest = self._stalled if worker.begun else STARTING * self._stalled  # until then it sends nothing
-            if worker.silent > longest:  # one that wakes up later must find itself dead
-                worker.silent = 0.0
-                with suppress(ProcessLookupError):
-                    process.kill()
-        elif not worker.ended and worker.listening is not None and worker.listening.done():
+    async def _look_after(self, worker: WorkerProcess, passed: float) -> None:
+        if not worker.is_dead:
+            worker.watch(passed, self._stalled)
+        elif not worker.ended:
             await self._died(worker)
 
     def _share_out(self) -> None:
-        """Grant pages to the shards that need some; where none are left, ask those back that are not needed."""
-        grants = self._grants
-        if grants is None:
-            return
-        needy = [
-            now
-            for number, now in self._now.items()
-            if now.granted == grants.granted[number] and number not in grants.asked_back and self._needs(now)
-        ]
-        for now in needy:
-            if grants.pool <= 0:
-                break
-            pages = max(1, min(grants.pool // (2 * self._manifest.shards), LARGEST_GRANT))
-            grants.pool -= pages
-            grants.granted[now.number] += pages
-            self._tell_shard(now.number, ("grant", {now.number: grants.granted[now.number]}))
-        if grants.pool <= 0 and not grants.asked_back and any(now.state == "pages" for now in needy):
-            richest = max(self._now.values(), key=lambda now: (now.state != "pages", now.spare))
-            if richest.spare > 0 and richest.state not in ("pages", "down"):
-                grants.asked_back.add(richest.number)
-                self._tell_shard(richest.number, ("give back", richest.number))
-
-    def _needs(self, now: ShardNow) -> bool:
-        few = min(self.settings.concurrency, LARGEST_GRANT // 4)
-        return now.state == "pages" or (now.state == "working" and now.spare < few)
+        if self._grants is not None:
+            for number, word in self._grants.share_out(self._now, few=self.settings.concurrency):
+                self._tell_shard(number, word)
 
     def _end_if_over(self) -> None:
         """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
         over = self.settings.budget.used_up(self._taken(), 0.0)
-        if over is None and not self._at_rest():
+        if over is None and not all_at_rest(self._now, None if self._grants is None else self._grants.granted):
             return
         if over is None and any(now.state == "pages" for now in self._now.values()):
             assert self._grants is not None
@@ -491,21 +373,7 @@ class ShardedCrawl:
                 return  # they are on their way
         self.limit_reached = over
         self._ending = True
-        for worker in self._processes:
-            if worker.begun:
-                self._say(worker, ("end",))
-
-    def _at_rest(self) -> bool:
-        """Whether no shard does anything, and none has sent what another has not taken.
-
-        What each says was so at one moment of its own. If it did anything later, it had taken something later, which
-        somebody had sent before it said how it stood; and then these numbers would not agree.
-        """
-        grants = None if self._grants is None else self._grants.granted
-        if not all(now.rests and (grants is None or now.granted == grants[n]) for n, now in self._now.items()):
-            return False
-        sent = {(n, other): number for n, now in self._now.items() for other, number in now.sent.items()}
-        return all(self._now[other].taken.get(n, 0) == number for (n, other), number in sent.items())
+        self._tell_begun(("end",))
 
     def _taken(self) -> Spent:
         """What was taken of the limits by all shards."""
@@ -517,123 +385,18 @@ class ShardedCrawl:
         )
         return spent
 
+    def _tell_begun(self, word: Word) -> None:
+        for worker in self._processes:
+            if worker.begun:
+                worker.say(word)
+
     def _tell_shard(self, number: int, word: Word) -> None:
         for worker in self._processes:
             if number in worker.shards:
-                self._say(worker, word)
+                worker.say(word)
 
     def _show(self) -> None:
         """Have a picture of each worker, and leave word of how the shards stand for `comity frontier`."""
         if self._shown != (0, 0):
-            for worker in self._processes:
-                if worker.begun:
-                    self._say(worker, ("picture", *self._shown))
-        rows = [{"number": number, "worker": now.worker, "words": in_words(now)} for number, now in self._now.items()]
-        path = self.folder / STATUS
-        with suppress(OSError):
-            new = path.with_suffix(".new")
-            new.write_text(json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows}), encoding="ascii")
-            new.replace(path)
-
-
-def _checked(name: str, number: int, *, least: int = 1) -> int:
-    if not least <= number <= MOST:
-        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MOST}")
-    return number
-
-
-def _shards_for(workers: int) -> int:
-    return min(FOR_EACH_WORKER * workers, MOST)
-
-
-def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:
-    """Whether a crawl is to be one of several shards.
-
-    Raises:
-        InvalidSetting: it was begun as one that cannot have several workers, or has not so many shards.
-    """
-    manifest = manifest_of(folder)
-    if manifest is None:
-        wanted = (shards or 1) > 1 or (workers > 1 and shards is None)
-        if workers > 1 and shards is not None and shards < workers:
-            raise InvalidSetting(f"shards: {shards} are too few for {workers} workers")
-        if wanted and has_begun(folder / "frontier.sqlite"):
-            raise InvalidSetting(
-                f"workers: the crawl in {folder} was begun without shards, so it has one",
-                hint="begin another with --workers",
-            )
-        return wanted
-    if workers > manifest.shards:
-        raise InvalidSetting(f"workers: the crawl in {folder} has {manifest.shards} shards, so no more can work on it")
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How one shard of a crawl stands, running or not.
-
-    Attributes:
-        shard: the name of its folder.
-        waiting: URLs in its queue.
-        to_others: messages that other shards have not taken yet.
-        state: what it does or waits for, in words.
-    """
-
-    shard: str
-    pages: int
-    waiting: int
-    to_others: int
-    state: str
-
-
-def standing(folder: Path) -> list[Standing]:
-    """How the shards of a crawl stand; none where it has no shards. Reads only.
-
-    Raises:
-        StorageError: a shard cannot be read.
-    """
-    manifest = manifest_of(folder)
-    if manifest is None:
-        return []
-    now = _told(folder) if database.is_running(folder, LOCK) else {}
-    found = []
-    for number, name in enumerate(manifest.parts):
-        path = folder / name / "frontier.sqlite"
-        if not has_begun(path):
-            found.append(Standing(name, 0, 0, 0, "not begun"))
-            continue
-        with View(path) as view:
-            counts, stats = view.counts(), view.load_state("stats") or {}
-            ended = view.load_state(ENDED) or "cut off"
-        waiting = counts[State.UNASKED] + counts[State.QUEUED]
-        to_others = sum(pending(path).values())
-        found.append(Standing(name, stats.get("pages", 0), waiting, to_others, now.get(number, ended)))
-    return found
-
-
-def in_words(now: ShardNow) -> str:
-    """What a shard does or waits for."""
-    match now.state:
-        case "turn":
-            return f"waits {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"
-        case "working":
-            return "fetches"
-        case "starting" | "down":
-            return "its worker is being started" + " again" * (now.state == "down")
-        case "pages":
-            return "waits for pages of the limit"
-        case "robots":
-            return "waits for robots.txt files that could not be reached"
-        case "resting":
-            return "nothing is left; waits for what others find"
-        case "stopped":
-            return "stopped"
-
-
-def _told(folder: Path) -> dict[int, str]:
-    """What the process that runs a crawl left word of."""
-    try:
-        kept = json.loads((folder / STATUS).read_text(encoding="ascii"))
-        return {int(row["number"]): str(row["words"]) for row in kept["shards"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+            self._tell_begun(("picture", *self._shown))
+        leave_word(self.folder, self._now.values())
