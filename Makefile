@@ -35,7 +35,7 @@ test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pan
 	$(BIN)/pytest tests/test_bulk_engines.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature
-	$(PYTEST) -m long $(ARGS)
+	$(PYTEST) -m long -o faulthandler_timeout=3600 $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

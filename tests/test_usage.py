@@ -2,10 +2,12 @@
 
 import doctest
 import json
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -77,6 +79,17 @@ def test_a_date_beyond_the_calendar_is_valid_syntax_and_spoils_nothing(before: s
 def test_a_date_that_is_no_integer_makes_the_whole_value_unknown(value: str) -> None:
     found = usage.from_headers([("Content-Usage", f"{value}, train-ai=n")])
     assert [each.purpose for each in found.statements] == [""]
+
+
+@given(
+    st.text(alphabet='yn=, \tatr-ischz*_.1;"', max_size=40),
+    st.sampled_from(["", "train-ai=n", " train-ai=y,search=n "]),
+)
+def test_what_is_read_without_the_library_is_read_as_the_library_does(text: str, known: str) -> None:
+    value = f"{known}{text}"
+    with patch.object(aipref, "_PLAIN", re.compile("(?!)")):
+        by_library = aipref.read(value)
+    assert aipref.read(value) == by_library
 
 
 def test_a_date_inside_a_string_is_left_alone() -> None:

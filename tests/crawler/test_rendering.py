@@ -24,7 +24,8 @@ from sites import HANGS, Handler, Site
 import comity
 from comity.audit.prove import prove
 from comity.crawler import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
-from comity.crawler.rendering.parts import to_be_asked_about
+from comity.crawler.rendering.cors import to_be_asked_about
+from comity.crawler.rendering.parts import Scripts
 
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)
@@ -524,6 +525,25 @@ def test_scripts_are_fetched_once_and_data_each_time(shop: Site, tmp_path: Path)
     crawl(shop, tmp_path / "again")
     assert shop.paths().count("/app.js") == 2
     assert shop.paths().count("/api/a") == 2
+
+
+@pytest.mark.parametrize(("stated", "sent"), [("max-age=60", 1), ("no-store", 2), ("", 1)])
+def test_pages_that_wait_for_one_script_share_its_answer_unless_it_may_not_be_kept(
+    site: Site, stated: str, sent: int
+) -> None:
+    site.set("/robots.txt", "")
+    site.set("/app.js", "1", content_type=JS, headers={"Cache-Control": stated})
+    key = site.url("/app.js"), "", False
+
+    async def two_at_a_time() -> list[tuple[comity.Response, bool]]:
+        scripts = Scripts()
+        async with comity.AsyncClient(POLICY) as client:
+            return await asyncio.gather(*(scripts.get(key, lambda: client.get(key[0])) for _ in range(2)))
+
+    answers = asyncio.run(two_at_a_time())
+    assert [answer.body for answer, _ in answers] == [b"1", b"1"]
+    assert [reused for _, reused in answers] == [False, sent == 1]
+    assert site.paths().count("/app.js") == sent
 
 
 def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site, other: Site, tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ class Crashes(RuleBasedStateMachine):
         self.patch.setattr(seen, "MOST_FRESH", 10)
         self.patch.setattr(seen, "BLOCK", 4)
         self.patch.setattr(seen, "SLICE", 1)
-        self.patch.setattr(queue, "token_hex", lambda size: "00" * size)  # the same fingerprints each time
+        self.patch.setattr(queue.os, "urandom", bytes)  # the same fingerprints each time
         self.root = memory_folder()
         self.copies = 0
         self.folder = self.root / "0"

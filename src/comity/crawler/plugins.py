@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 from comity import urls
 from comity.crawler.sinks import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError
-from comity.signals.links import Link, Page
 
 if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
     from comity.net import Response
+    from comity.signals.links import Page
 
 
 @runtime_checkable
@@ -242,9 +242,11 @@ def name_of(plugin: object) -> str:
     return f"{type(plugin).__module__}:{type(plugin).__qualname__}"
 
 
-def following(read: Page | None, expanded: Expanded, url: str) -> Page | None:
+def following(read: "Page | None", expanded: Expanded, url: str) -> "Page | None":
     """The page with what is to be followed: what it names itself, or what the expander chose and nothing else."""
     if expanded.urls is None:
         return read
+    from comity.signals.links import Link, Page
+
     links = tuple(Link(target) for reference in expanded.urls if (target := urls.join(url, reference)) is not None)
     return Page(url=url, links=links)

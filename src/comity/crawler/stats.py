@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity import urls
-from comity.frontier import Frontier, State
-from comity.gate.throttle import Pause
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.frontier import Frontier, State
+    from comity.gate.throttle import Pause
     from comity.net import Clock
     from comity.net.request_record import RequestRecord
     from comity.policy import RobotsResult
@@ -223,7 +223,7 @@ class StatsCollector:
         self.stats = Stats()
         self.tally = Tally()
         self.commits = Commits()
-        self.pause: Callable[[str], Pause] = lambda _: Pause()
+        self.pause: Callable[[str], Pause] = _unpaused
         self.unreachable: dict[str, Mapping[str, float]] = {}
         self.how = ""
         self.limit: str | None = None
@@ -232,7 +232,7 @@ class StatsCollector:
         self._slow = SLOW
 
     @property
-    def urls(self) -> dict[State, int]:
+    def urls(self) -> "dict[State, int]":
         """How many URLs are in each state, as last committed."""
         return {} if self._frontier is None else self._frontier.totals
 
@@ -251,7 +251,7 @@ class StatsCollector:
         finally:
             self.ended = self.clock.monotonic()
 
-    def began(self, frontier: Frontier, pause: Callable[[str], Pause]) -> None:
+    def began(self, frontier: "Frontier", pause: "Callable[[str], Pause]") -> None:
         """The counts of earlier runs, if there were any, go on."""
         self._frontier, self.pause = frontier, pause
         self.stats = Stats(**frontier.load_state("stats", {}))
@@ -342,6 +342,12 @@ class StatsCollector:
         if why == "interval" and (exchange.interval or 0.0) <= FIRST:
             why = "back_off"  # no longer than the interval, but the failure is what holds it
         log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[why])
+
+
+def _unpaused(_: str) -> "Pause":
+    from comity.gate.throttle import Pause
+
+    return Pause()
 
 
 def _counts(stats: Stats) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from comity.errors import InvalidSetting
 from comity.signals import usage
-from comity.signals.links import Page
 from comity.usage.statements import Usage, purpose_named
 
 if TYPE_CHECKING:  # who reads settings needs no HTTP
     from comity.net import Response
+    from comity.signals.links import Page
 
 _WANTED: Final = {"allowed": ("allowed",), "not-disallowed": ("allowed", "unknown")}
 
@@ -54,7 +54,7 @@ class Uses:
         self._purposes = tuple(dict.fromkeys((*purposes, *self._terms)))
         self._agent = agent
 
-    def stated(self, response: "Response", read: Page | None) -> Usage | None:
+    def stated(self, response: "Response", read: "Page | None") -> Usage | None:
         """What robots.txt, headers and metas say together; None where no purpose is asked about."""
         if not self._purposes:
             return None

@@ -1,9 +1,14 @@
 """The frontier: every URL the crawl knows, and what became of it. Durable, whatever happens to the process."""
 
-from comity.frontier.database import HostCounts, Standing, View, has_begun
-from comity.frontier.later import Judged, Visits
-from comity.frontier.queue import Frontier
-from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
+from typing import TYPE_CHECKING
+
+from comity._late import late
+
+if TYPE_CHECKING:
+    from comity.frontier.database import HostCounts, Standing, View, has_begun
+    from comity.frontier.later import Judged, Visits
+    from comity.frontier.queue import Frontier
+    from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
 
 __all__ = [
     "Batch",
@@ -21,3 +26,23 @@ __all__ = [
     "Visits",
     "has_begun",
 ]
+
+__getattr__ = late(  # what reads a finished crawl has no use for most of it
+    __name__,
+    {
+        "Batch": "comity.frontier.values",
+        "Entry": "comity.frontier.values",
+        "EntryKind": "comity.frontier.values",
+        "Found": "comity.frontier.values",
+        "Frontier": "comity.frontier.queue",
+        "HostCounts": "comity.frontier.database",
+        "Judged": "comity.frontier.later",
+        "Message": "comity.frontier.values",
+        "Standing": "comity.frontier.database",
+        "State": "comity.frontier.values",
+        "View": "comity.frontier.database",
+        "Visit": "comity.frontier.values",
+        "Visits": "comity.frontier.later",
+        "has_begun": "comity.frontier.database",
+    },
+)

@@ -9,12 +9,12 @@ crawl, where a statement for each row would have the two threads stop each other
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Self
 
 from comity.frontier import database, exchange, later
@@ -65,7 +65,7 @@ class Frontier:
             self._reader = stack.enter_context(closing(open_for_reading(path)))
             key = self.load_state(_KEY)
             if key is None:
-                key = token_hex(16)
+                key = os.urandom(16).hex()
                 self._save_state({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.load_state(_NEXT_ID, 1)

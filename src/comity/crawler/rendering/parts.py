@@ -4,18 +4,17 @@ The document is the response at hand. Scripts, style sheets, frames and what scr
 crawl's client: robots.txt, pace, address guard and ledger are the crawl's own. All else is left out.
 
 Scripts and style sheets that were fetched in this run are kept, so that a site's pages do not ask for them again and
-again: a browser's cache for one sitting. What a page may send to another origin and be answered with is CORS (Fetch
-standard), as far as a browser leaves that to whoever answers in the network's place.
+again: a browser's cache for one run.
 """
 
 import asyncio
-import re
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import urls
+from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_asked_about
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
 from comity.net import Response, Session
 from comity.net.settings import OURS, SHARED
@@ -41,21 +40,21 @@ class Scripts:
         self._kept: OrderedDict[Key, Response] = OrderedDict()
         self._coming: dict[Key, asyncio.Task[Response]] = {}
 
-    def known(self, key: Key) -> bool:
-        """Whether `get` would send nothing."""
-        return key in self._kept or key in self._coming
-
-    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> Response:
-        """The answer for a key, by `fetch` where it is not here; errors are those of `fetch`."""
+    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> tuple[Response, bool]:
+        """The answer for a key, and whether it is one that another page got; errors are those of `fetch`."""
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
-            return kept
+            return kept, True
         task = self._coming.get(key)
         if task is None:
             task = self._coming[key] = asyncio.get_running_loop().create_task(fetch())
             task.add_done_callback(lambda task: self._arrived(key, task))
-        # The page that asked first may be closed while others wait.
-        return await asyncio.shield(task)
+            # The page that asked first may be closed while others wait.
+            return await asyncio.shield(task), False
+        response = await asyncio.shield(task)
+        if _may_be_kept(response):
+            return response, True
+        return await fetch(), False  # that one was for the page that asked, and for no other
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -77,67 +76,6 @@ class Scripts:
 def _may_be_kept(response: Response) -> bool:
     stated = ",".join(response.header_values("Cache-Control")).lower()
     return response.status == 200 and "no-store" not in stated and "*" not in response.header_values("Vary")
-
-
-_UNSAFE_BYTE: Final = re.compile(r'[\x00-\x08\x0a-\x1f\x7f"():<>?@\[\\\]{}]')
-_LANGUAGES: Final = re.compile(r"[0-9A-Za-z *,\-.;=]*")
-_RANGE: Final = re.compile(r"bytes=[0-9]+-[0-9]*")
-_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-_LONGEST: Final = 128
-NOT_ASKED_ABOUT: Final = frozenset(("cache-control", "origin", "pragma"))
-"""Sent by the browser itself, of its own accord or for the cache mode of a `fetch`."""
-
-
-def to_be_asked_about(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the headers that another origin must agree to before they are sent (Fetch standard, 2.2.2).
-
-    Args:
-        headers: of a request that a script makes, names in lower case.
-    """
-    return tuple(
-        sorted(name for name, value in headers.items() if name not in NOT_ASKED_ABOUT and not _is_safe(name, value))
-    )
-
-
-def _is_safe(name: str, value: str) -> bool:
-    """Whether it is a CORS-safelisted request-header."""
-    if len(value.encode("utf-8", "replace")) > _LONGEST:
-        return False
-    match name:
-        case "accept":
-            return _UNSAFE_BYTE.search(value) is None
-        case "accept-language" | "content-language":
-            return _LANGUAGES.fullmatch(value) is not None
-        case "content-type":
-            return _UNSAFE_BYTE.search(value) is None and value.partition(";")[0].strip().lower() in _FORMS
-        case "range":
-            return _RANGE.fullmatch(value) is not None
-    return False
-
-
-def question(asker: str, method: str, names: tuple[str, ...]) -> dict[str, str]:
-    """The headers of a preflight (Fetch standard, 4.8)."""
-    return {
-        "Origin": asker,
-        "Access-Control-Request-Method": method,
-        "Access-Control-Request-Headers": ",".join(names),
-    }
-
-
-def agreed(answer: Response, asker: str, names: tuple[str, ...]) -> bool:
-    """Whether the answer to a preflight permits these headers; `*` stands for all but Authorization."""
-    stated = ",".join(answer.header_values("Access-Control-Allow-Headers")).lower()
-    allowed = {name.strip() for name in stated.split(",")}
-    return (
-        answer.ok
-        and is_shared(answer, asker)
-        and all(name in allowed or ("*" in allowed and name != "authorization") for name in names)
-    )
-
-
-def is_shared(answer: Response, asker: str) -> bool:
-    """Whether scripts of an origin may read an answer that was asked for without credentials."""
-    return answer.header_values("Access-Control-Allow-Origin") in (["*"], [asker])
 
 
 WANTED: Final = frozenset((*KINDS, "document", "xhr", "fetch", "other"))
@@ -320,10 +258,8 @@ class Parts:
         if request.resource_type not in KINDS or request.method != "GET":
             return await self._fetch(url, request.method, headers, credentials)
         key = url, asker, credentials
-        if not self._scripts.known(key):
-            return await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
-        response = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
-        self.counts["reused"] += 1
+        response, reused = await self._scripts.get(key, lambda: self._fetch(url, "GET", headers, credentials))
+        self.counts["reused"] += reused
         return response
 
     def _is_own(self, request: "Request", url: str) -> bool:

@@ -16,20 +16,22 @@ every file's name has one `~`, followed by a hash of the URL, and no folder's ha
 import base64
 import hashlib
 import json
-import mimetypes
 import os
 import re
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.stored import CHECKED, Stored, from_lines
 from comity.frontier.durable import AppendedFile, sync_folder
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
 
 LONGEST = 180  # characters of the whole name; Windows allows 260 with the folder before it
 _LONGEST_PART = 48
@@ -39,8 +41,15 @@ _HASH = 24  # hex digits: 96 bits
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|clock|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,8}")
-_TYPES = mimetypes.MimeTypes()  # Python's own table: the system's differ
 _PREFERRED = {"text/html": ".html", "application/xhtml+xml": ".xhtml", "text/plain": ".txt", "image/jpeg": ".jpg"}
+
+
+@cache
+def _types() -> "MimeTypes":
+    """Python's own table: the system's differ. Made late, for to make it reads the system's too."""
+    from mimetypes import MimeTypes
+
+    return MimeTypes()
 
 
 def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
@@ -76,7 +85,7 @@ def _safe(text: str, longest: int) -> str:
 
 
 def _extension(content_type: str) -> str:
-    found = _PREFERRED.get(content_type) or _TYPES.guess_extension(content_type) or ".bin"
+    found = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ".bin"
     return found if _EXTENSION.fullmatch(found) else ".bin"
 
 
@@ -202,6 +211,8 @@ class Files:
         for name in self._bodies:
             folder = (self._root / name).parent
             folders |= {folder, *_make_folders(folder, self._root.parent)}
+        from concurrent.futures import ThreadPoolExecutor  # late: it costs those time who only read
+
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             for _ in pool.map(self._write, self._bodies.items()):
                 pass

@@ -5,19 +5,21 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from comity.crawler import plugins
 from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
 from comity.crawler.stored import Stored
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier import Frontier
 from comity.frontier.durable import disk_error
+
+if TYPE_CHECKING:  # what reads a finished crawl has no use for them
+    from concurrent.futures import Executor
+
+    from comity.frontier import Frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def named(given: Sink | str) -> Named:
     """
     if isinstance(given, str):
         return Named(given, make(given))
+    from comity.crawler import plugins  # late, here and below: what reads a finished crawl makes no sink
+
     name = plugins.name_of(given)
     return Named(name, plugins.checked(given, "sink", name))
 
@@ -76,6 +80,8 @@ def make(name: str) -> Sink:
         InvalidSetting: there is none, or a library that it needs is not installed.
     """
     if ":" in name:
+        from comity.crawler import plugins
+
         plugin: Sink = plugins.load(name, "sink")
         return plugin
     if name not in FORMATS:
@@ -115,7 +121,7 @@ class SinkRunner:
         in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
     """
 
-    def __init__(self, given: Named | str | None, folder: Path, frontier: Frontier) -> None:
+    def __init__(self, given: Named | str | None, folder: Path, frontier: "Frontier") -> None:
         stored = frontier.load_state("sink", {})
         begun = stored.get("name")
         if given is None:
@@ -135,7 +141,7 @@ class SinkRunner:
         self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
 
     @contextmanager
-    def opened(self, thread: Executor) -> Iterator[Self]:
+    def opened(self, thread: "Executor") -> Iterator[Self]:
         """While it is open; `thread` has one thread, in which everything else is to be called too.
 
         Raises:
