@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler import checkpoint
+from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
 from comity.crawler.checkpoint import Unreachable, Waits, judge_again
 from comity.crawler.commit import CommitBuffer
@@ -326,7 +326,10 @@ class Crawler:
 
     async def _follow_orders(self) -> None:
         try:
-            await self._orders.follow(self._heed)
+            while True:
+                await asyncio.sleep(orders.EVERY)  # the time of the operator
+                for order in self._orders.new():
+                    self._heed(order)
         except Exception as error:  # a crawl that heeds no order must not go on
             self._scheduler.broken = self._scheduler.broken or error
             self._wake.set()

@@ -4,11 +4,10 @@ Orders are lines of a file in the crawl's folder: whoever gives one appends to i
 writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too.
 """
 
-import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -105,13 +104,6 @@ class Orders:
             self._read += len(line) + 1
             if (order := _order(line)) is not None:
                 yield order
-
-    async def follow(self, heed: Callable[[Order], None]) -> None:
-        """Have each order heeded as it comes, in the time of the operator, until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY)
-            for order in self.new():
-                heed(order)
 
 
 def _order(line: bytes) -> Order | None:
