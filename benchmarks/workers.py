@@ -158,7 +158,7 @@ def main() -> None:
             (folder / "site").mkdir()
             site = broad.make_site(folder / "site", options.hosts, 1, delay=False)
             urls, ca = site.urls, str(folder / "ca.pem")
-            server = broad.nginx(folder, site)
+            server = broad.nginx(folder, folder / "site")
         else:
             urls, ca = small(folder, options.hosts, options.pages), None
             crawl.PORT = PORT

@@ -275,7 +275,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     "--shards",
     metavar="N",
     type=click.IntRange(1, 256),
-    help="Parts that a new crawl is cut into for good, at least as many as workers.  [4 for each worker]",
+    help="Parts that a new crawl is cut into for good, at least as many as workers.  [2 for each worker]",
 )
 @WATCHING
 @_config

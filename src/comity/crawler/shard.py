@@ -97,6 +97,11 @@ class ShardCrawler(Crawler):
         return self._place
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether it has requests under way."""
+        return bool(self._scheduler.tasks)
+
+    @property
     def has_room(self) -> bool:
         """Whether more may be taken in now."""
         return self._buffer.size < MOST_TAKEN

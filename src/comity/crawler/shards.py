@@ -23,8 +23,8 @@ from comity.frontier.durable import explained_files, sync_folder
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
 MOST: Final = 256
-FOR_EACH_WORKER: Final = 4
-"""Shards for each worker where nobody says how many: so a later run may have up to four times as many workers."""
+FOR_EACH_WORKER: Final = 2
+"""Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
 _FORMAT: Final = 1
 
 PlacedBy = Literal["host", "domain"]

@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 
 TICK: Final = 0.2  # seconds between two reports
+ACKNOWLEDGED_EVERY: Final = 2.0  # seconds: nothing waits for it but room on the disk
 AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
 LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
 _HEAD: Final = struct.Struct("!I")
@@ -131,6 +133,7 @@ class Courier:
         self._count = count
         self._crawlers = crawlers
         self._neighbours: dict[int, Neighbour] = {}
+        self._acknowledge_at = 0.0
         self._read = {
             sender: min(crawler.taken(sender) for crawler in crawlers.values()) for sender in range(count)
         }  # the last parcel that none of ours needs any more
@@ -153,7 +156,9 @@ class Courier:
                 self._crawlers[parcel.shard].take_in(sender, parcel)
                 self._read[sender] = parcel.number
             more = more or len(parcels) == AT_ONCE
-        self._acknowledge()
+        if time.monotonic() >= self._acknowledge_at:
+            self._acknowledge()
+            self._acknowledge_at = time.monotonic() + ACKNOWLEDGED_EVERY
         return more
 
     def _acknowledge(self) -> None:
@@ -271,7 +276,8 @@ class Worker:
                     await self._mail.wait()
             except TimeoutError:
                 continue
-            await asyncio.sleep(TICK / 10)  # what is sent at the same time comes along
+            busy = all(crawler.is_at_work for crawler in self._crawlers.values())
+            await asyncio.sleep(TICK if busy else TICK / 10)  # what is sent at the same time comes along
 
     def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[bool]", Callable[[], None]]:
         """Ask for the turn of a host that another shard has, perhaps in another process."""

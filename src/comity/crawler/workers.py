@@ -48,7 +48,7 @@ class ShardedCrawl:
     Args:
         seeds, policy, settings, client_settings, refresh: as of Crawler.
         folder: where the manifest and the shards' folders lie.
-        shards: how many; None for as many as there are, or where the crawl is new, four for each worker.
+        shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
         workers: processes; there are no more than shards.
         sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
         command: the program that is a worker, and its arguments.
