@@ -364,8 +364,9 @@ def message(number: int, **more: Any) -> tuple[int, Message]:
 def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
-    path = tmp_path / "a" / "frontier.sqlite"
-    with Frontier(path) as sender, Frontier(tmp_path / "b" / "frontier.sqlite") as receiver:
+    paths = {number: tmp_path / name / "frontier.sqlite" for number, name in enumerate("ab")}
+    path = paths[0]
+    with Frontier(path) as sender, Frontier(paths[1]) as receiver:
 
         def full(_new: int, _refusals: object) -> dict[str, Any]:
             raise OSError(28, "No space left on device")
@@ -376,12 +377,13 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         batch = Batch(messages=[message(1), message(2), message(1)])
         with pytest.raises(OSError, match="No space"):
             sender.commit(batch, full)
-        assert pending(path) == {}
+        assert pending(paths) == {0: 0, 1: 0}
         sender.commit(batch, fine)
         sender.commit(Batch(messages=[message(2), message(3)]), fine)  # 2 was sent before
         sender.commit(Batch(messages=[message(3)]), fine)
         neighbour = Neighbour(path)
         parcels = neighbour.parcels([1], after=0, most=10)
+        assert pending(paths) == {0: 3, 1: 0}
         assert [[each.url[-1] for each in parcel.messages] for parcel in parcels[:2]] == [["1", "2"], ["3"]]
         assert parcels[0].messages[0] == message(1)[1]
         assert neighbour.parcels([0, 2], after=0, most=10) == []
@@ -399,9 +401,10 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         receiver.commit(taking, fine)  # again, as after a crash at the worst moment
         assert receiver.taken == {0: parcels[-1].number} == {0: sender.sent[1]}
         assert receiver.counts()[State.UNASKED] == 3
+        assert pending(paths) == {0: 0, 1: 0}, "what was taken is not pending, though it is not forgotten yet"
 
         sender.commit(Batch(delivered={1: receiver.taken[0]}), fine)
-        assert pending(path) == {}
+        assert neighbour.parcels([1], after=0, most=10) == []
         sender.commit(Batch(messages=[message(4)]), fine)
         (last,) = neighbour.parcels([1], after=receiver.taken[0], most=10)
         assert last.number > parcels[-1].number

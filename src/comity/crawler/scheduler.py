@@ -22,7 +22,7 @@ from comity.crawler.limits import Quota
 from comity.crawler.orders import Order
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.stats import Stats
+from comity.crawler.stats import Stats, span
 from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import Clock, Session
 
@@ -398,11 +398,3 @@ class Scheduler:
             else:
                 host.drained = False  # it waits in the frontier, behind the sitemaps just found
         self.again(host)
-
-
-def span(seconds: float) -> str:
-    """A time in words, such as `90 minutes`."""
-    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
-    return f"{seconds:.0f} s"

@@ -69,8 +69,10 @@ def standing(folder: Path) -> list[Standing]:
         return []
     now = _told(folder) if database.is_running(folder, LOCK) else {}
     found = []
+    paths = {number: folder / name / "frontier.sqlite" for number, name in enumerate(manifest.parts)}
+    to_others = pending({number: path for number, path in paths.items() if has_begun(path)})
     for number, name in enumerate(manifest.parts):
-        path = folder / name / "frontier.sqlite"
+        path = paths[number]
         if not has_begun(path):
             found.append(Standing(name, 0, 0, 0, "not begun"))
             continue
@@ -78,8 +80,7 @@ def standing(folder: Path) -> list[Standing]:
             counts, stats = view.counts(), view.load_state("stats") or {}
             ended = view.load_state(_ENDED) or "cut off"
         waiting = counts[State.UNASKED] + counts[State.QUEUED]
-        to_others = sum(pending(path).values())
-        found.append(Standing(name, stats.get("pages", 0), waiting, to_others, now.get(number, ended)))
+        found.append(Standing(name, stats.get("pages", 0), waiting, to_others[number], now.get(number, ended)))
     return found
 
 

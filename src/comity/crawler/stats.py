@@ -73,6 +73,14 @@ class Stats:
         return asdict(self)
 
 
+def span(seconds: float) -> str:
+    """A time in words, such as `90 minutes`."""
+    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
+    return f"{seconds:.0f} s"
+
+
 def summed(parts: Iterable[Stats]) -> Stats:
     """The counts of several shards together."""
     total = Stats()

@@ -110,8 +110,9 @@ class ShardedCrawl:
         self._begins_refresh = refresh
         self._stalled = stalled
         count = self._manifest.shards
+        self._wake = asyncio.Event()
         self._processes = [
-            WorkerProcess(number, tuple(range(number, count, workers)), command, self._heard, self._wake_up)
+            WorkerProcess(number, tuple(range(number, count, workers)), command, self._heard, self._wake.set)
             for number in range(min(workers, count))
         ]
         self._now = {number: ShardNow(number) for number in range(count)}
@@ -124,7 +125,6 @@ class ShardedCrawl:
         self._error: Exception | None = None
         self._seconds: dict[int, float] = {}  # of each shard when this run began
         self._earlier = 0  # pages
-        self._wake = asyncio.Event()
         self._started = time.monotonic()
 
     @property
@@ -166,9 +166,6 @@ class ShardedCrawl:
     def stop(self) -> None:
         """Start nothing new; what is under way is finished and written."""
         self._stopping = True
-        self._wake.set()
-
-    def _wake_up(self) -> None:
         self._wake.set()
 
     async def run(self) -> Stats:
@@ -226,8 +223,8 @@ class ShardedCrawl:
         self.trouble = next((end.trouble for end in ends if end.trouble), None)
         self.passing = all(end.passing for end in ends)
         self.refusal = next((end.refusal for end in ends if end.refusal), None)
-        in_parcels = sum(sum(pending(self._database(number)).values()) for number in range(self._manifest.shards))
-        self.left = sum(end.left for end in ends) + in_parcels
+        untaken = pending({number: self._database(number) for number in self._now})
+        self.left = sum(end.left for end in ends) + sum(untaken.values())
         self.unasked = sum(end.unasked for end in ends)
         if not self._stopping and self.limit_reached is None:
             self.put_off = next((end.put_off for end in ends if end.put_off), None)

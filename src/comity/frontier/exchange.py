@@ -98,16 +98,25 @@ def numbers(kept: Mapping[str, int] | None) -> dict[int, int]:
     return {int(shard): number for shard, number in (kept or {}).items()}
 
 
-def pending(path: Path) -> dict[int, int]:
-    """How many messages of a shard wait for each other one.
+def pending(paths: Mapping[int, Path]) -> dict[int, int]:
+    """How many messages each shard has sent that have not been taken.
+
+    Args:
+        paths: by shard, its database.
 
     Raises:
-        StorageError: its database cannot be read.
+        StorageError: one cannot be read.
     """
-    with explained(path), closing(open_for_reading(path)) as db:
-        if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'parcel'").fetchone() is None:
-            return {}
-        return dict(db.execute("SELECT shard, sum(json_array_length(messages)) FROM parcel GROUP BY shard").fetchall())
+    taken: dict[tuple[int, int], int] = {}  # by sender and receiver
+    for receiver, path in paths.items():
+        with closing(Neighbour(path)) as neighbour:
+            taken |= {(sender, receiver): number for sender, number in neighbour.taken().items()}
+    found = {}
+    for sender, path in paths.items():
+        with explained(path), closing(open_for_reading(path)) as db:
+            rows = db.execute("SELECT id, shard, json_array_length(messages) FROM parcel").fetchall()
+        found[sender] = sum(count for number, shard, count in rows if number > taken.get((sender, shard), 0))
+    return found
 
 
 def _message(row: list[Any]) -> Message:
