@@ -1,12 +1,36 @@
 """Kills the command in mid-crawl, again and again, as a machine that is switched off would."""
 
+import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from aiohttp import web
 from sites import HANGS, Site
+
+
+def tree(site: Site, count: int) -> set[str]:
+    """So many pages of a site that take their time, each of which names two more; returns their URLs."""
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.01)
+        number = int(request.path[1:])
+        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
+        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
+
+    for number in range(count):
+        site.set(f"/{number}", page)
+    return {site.url(f"/{number}") for number in range(count)}
+
+
+def crawling(folder: Path) -> list[str]:
+    """The command that crawls a site on loopback into a folder."""
+    command = [sys.executable, "-m", "comity", "crawl", "-o", str(folder), "--delay", "0"]
+    return [*command, "--allow-address", "127.0.0.0/8", "--concurrency", "4"]
 
 
 def killed(

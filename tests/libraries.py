@@ -49,6 +49,27 @@ def chromium() -> str:
     return path
 
 
+def _by_threads(
+    get: Callable[[str], tuple[int, comity.Decision]], failed: type[Exception], urls: Sequence[str], at_once: bool
+) -> list[Outcome]:
+    """By a blocking library: `get` gives status and decision, or raises."""
+
+    def fetch(url: str) -> Outcome:
+        try:
+            status, decision = get(url)
+        except comity.RobotsDisallowed:
+            return REFUSED
+        except comity.Postponed:
+            return POSTPONED
+        except failed:
+            return FAILED
+        assert decision.may_fetch
+        return status
+
+    with ThreadPoolExecutor(len(urls) if at_once else 1) as threads:
+        return list(threads.map(fetch, urls))
+
+
 def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
     need("httpx")
     import httpx
@@ -57,20 +78,11 @@ def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[
 
     with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
 
-        def fetch(url: str) -> Outcome:
-            try:
-                response = client.get(url)
-            except comity.RobotsDisallowed:
-                return REFUSED
-            except comity.Postponed:
-                return POSTPONED
-            except httpx.HTTPError:
-                return FAILED
-            assert response.extensions["comity"].may_fetch
-            return response.status_code
+        def get(url: str) -> tuple[int, comity.Decision]:
+            response = client.get(url)
+            return response.status_code, response.extensions["comity"]
 
-        with ThreadPoolExecutor(len(urls) if at_once else 1) as threads:
-            return list(threads.map(fetch, urls))
+        return _by_threads(get, httpx.HTTPError, urls, at_once)
 
 
 def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
@@ -110,20 +122,11 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
         session.mount("http://", adapter := ComityAdapter(policy))
         session.mount("https://", adapter)
 
-        def fetch(url: str) -> Outcome:
-            try:
-                response = session.get(url)
-            except comity.RobotsDisallowed:
-                return REFUSED
-            except comity.Postponed:
-                return POSTPONED
-            except requests.RequestException:
-                return FAILED
-            assert response.comity.may_fetch  # type: ignore[attr-defined]
-            return response.status_code
+        def get(url: str) -> tuple[int, comity.Decision]:
+            response = session.get(url)
+            return response.status_code, response.comity  # type: ignore[attr-defined]
 
-        with ThreadPoolExecutor(len(urls) if at_once else 1) as threads:
-            return list(threads.map(fetch, urls))
+        return _by_threads(get, requests.RequestException, urls, at_once)
 
 
 def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:

@@ -109,9 +109,18 @@ def _warc(folder: Path) -> Output:
     pages: list[tuple[str, bytes]] = []
     for path in sorted(folder.glob("crawl-*.warc.gz")):
         with path.open("rb") as file:
-            for record in archiveiterator.ArchiveIterator(file, check_digests="raise"):
+            lines = path.with_name(path.name.replace(".warc.gz", ".cdxj")).read_bytes().splitlines()
+            assert lines == sorted(lines)
+            index = {int(entry["offset"]): entry for entry in (json.loads(line.split(b" ", 2)[2]) for line in lines)}
+            assert len(index) == len(lines)
+            records = archiveiterator.ArchiveIterator(file, check_digests="raise")
+            for record in records:
                 headers = record.rec_headers
                 body = record.content_stream().read()
+                if record.rec_type in ("response", "revisit"):
+                    entry = index.pop(records.get_record_offset())
+                    assert entry["length"] == str(records.get_record_length())
+                    assert entry["url"] == headers.get_header("WARC-Target-URI")
                 if record.rec_type == "response":
                     bodies[headers.get_header("WARC-Record-ID")] = body
                 elif record.rec_type == "metadata":
@@ -121,6 +130,7 @@ def _warc(folder: Path) -> Output:
                     urls.setdefault(kind, []).append(facts["url"])
                     if kind == "page":
                         pages.append((facts["url"], bodies[headers.get_header("WARC-Concurrent-To")]))
+            assert not index, "the index names what is not there"
     named = [urls.get(kind, []) for kind in ("refusal", "failure", "redirect", "robots", "trap")]
     return Output(pages, *named)
 

@@ -16,6 +16,19 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 HANGS = 300  # seconds after which a test is taken to hang: nothing depends on how fast the machine is
 
 
+def endless(part: bytes) -> Handler:
+    """Answers with a part of a body, and no more of it ever comes."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(part)
+        await asyncio.Event().wait()
+        return response
+
+    return handler
+
+
 @dataclass(frozen=True)
 class Seen:
     """A request as the server saw it."""

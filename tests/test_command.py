@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -290,6 +291,14 @@ def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: 
     assert "--resume" in complaint(again)
     as_json = comity(*words, "--resume", "--json")
     assert json.loads(as_json.stdout) | {"pages": 2, "refused": 1, "failed": 1} == json.loads(as_json.stdout)
+
+
+def test_the_summary_asks_for_a_name_where_the_agent_is_the_anonymous_default(tmp_path: Path, site: Site) -> None:
+    site.link("/")
+    default = comity("crawl", site.url("/"), "-o", str(tmp_path / "a"), *ALLOW)
+    assert re.search(r"sites saw +comity/\S+: say who you are with --agent", default.stdout)
+    named = comity("crawl", site.url("/"), "-o", str(tmp_path / "b"), "--agent", "ShopBot/1.0", *ALLOW)
+    assert "sites saw" not in named.stdout
 
 
 def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -> None:

@@ -1,10 +1,15 @@
 """The public names: they change only on purpose, and then this list with them."""
 
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import comity
+from comity.crawler import Crawl, Stats
 from comity.gate import Gate
 
 NAMES = """
@@ -47,3 +52,44 @@ def test_comity_has_these_names() -> None:
 )
 def test_these_attributes_are_public(thing: Any, names: str) -> None:
     assert public(thing) == names.split()
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "thing"),
+    [
+        ("client.md", "A response", comity.Response),
+        ("crawl.md", "In a program", comity.CrawledPage),
+        ("crawl.md", "In a program", Crawl),
+        ("crawl.md", "In a program", Stats),
+    ],
+)
+def test_every_attribute_of_what_a_program_is_handed_is_described_in_the_documentation(
+    page: str, heading: str, thing: type
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    described = set(re.findall(r"`(\w+)(?:\(\w*\))?`", section))
+    attributes = {*public(thing), *(field.name for field in (fields(thing) if is_dataclass(thing) else ()))}
+    assert attributes - {"of", "to_dict", "from_dict"} <= described
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        comity.crawl,
+        comity.crawl_page,
+        comity.crawl_pages,
+        comity.crawl_index_page,
+        comity.parse,
+        comity.load_settings,
+        *(getattr(kind, name) for kind in (comity.Client, comity.AsyncClient) for name in CLIENT.split()
+          if callable(getattr(kind, name, None))),
+    ],
+    ids=lambda function: function.__qualname__,
+)  # fmt: skip
+def test_help_shows_the_types_of_what_goes_in_and_comes_out(function: Any) -> None:
+    signature = inspect.signature(function)
+    given = [parameter for name, parameter in signature.parameters.items() if name != "self"]
+    assert all(parameter.annotation is not parameter.empty for parameter in given)
+    assert signature.return_annotation is not signature.empty
+    assert inspect.getdoc(function)

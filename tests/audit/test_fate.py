@@ -1,6 +1,7 @@
 """What became of a URL in a crawl, and on which page it was found: `comity why`, `found_on`, the link graph, uses."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,28 @@ def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_pat
     assert elsewhere["fate"] == "out of scope"
     assert "it is not on" in elsewhere["why"]
     assert fate(tmp_path, shop.url("/nobody-names-it"))["fate"] == "never met"
+    assert fate(tmp_path, shop.url("/secret/2"))["decision"]["line"] == 3
     assert fate(tmp_path, shop.url("/"))["found_on"] is None, "it was given by hand"
+
+
+def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path, "--scope", "any", "--purpose", "search")
+    asked = len(shop.seen)
+    refused = fate(tmp_path, shop.url("/secret/2"))
+    assert refused["fate"] == "never met"
+    assert re.search(r"By the robots.txt of \S+Z it would be refused: line 3, 'Disallow: /secret'", refused["why"])
+    assert (refused["decision"]["verdict"], refused["decision"]["line"]) == ("disallowed_explicit", 3)
+    (met,) = lines(tmp_path, "refusals")
+    assert refused["decision"] == met["decision"], "as of one that was met"
+    fetched = fate(tmp_path, shop.url("/open/2"))
+    assert "it might be fetched: line 2" in fetched["why"]
+    shop.set("/robots.txt", "User-agent: *\nDisallow: /open\n")
+    crawl(shop, tmp_path, "--refresh", url=None)
+    assert "it would be refused: line 2" in fate(tmp_path, shop.url("/open/2"))["why"], "the last one counts"
+    elsewhere = fate(tmp_path, "https://elsewhere.example/x")
+    assert "has no robots.txt of https://elsewhere.example" in elsewhere["why"]
+    assert elsewhere["decision"] is None
+    assert not {seen.path for seen in shop.seen[asked:]} & {"/secret/2", "/open/2"}
 
 
 def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: Site, tmp_path: Path) -> None:
@@ -161,6 +183,48 @@ def test_only_what_is_stated_as_wanted_is_kept_and_the_rest_refused_by_usage(
     assert fate(tmp_path, stating.url("/no"))["fate"] == "refused"
     proof = comity("prove", str(tmp_path))
     assert proof.returncode == 0, proof.stdout
+
+
+def test_what_was_refused_by_usage_is_judged_anew_when_other_uses_are_wanted(stating: Site, tmp_path: Path) -> None:
+    def kept() -> list[str]:
+        return sorted(page["url"].removeprefix(stating.url("")) for page in current(tmp_path))
+
+    crawl(stating, tmp_path, "--only-if", "train-ai=allowed")
+    assert kept() == ["/yes"]
+    refused = fate(tmp_path, stating.url("/no"))
+    assert (refused["fate"], refused["why"]) == ("refused", lines(tmp_path, "refusals")[1]["why"])
+    assert "--only-if is another one" in refused["next_try"]
+    asked = len(stating.seen)
+    crawl(stating, tmp_path, "--resume", url=None)
+    assert [path for path in stating.paths()[asked:] if path != "/robots.txt"] == [], "nothing has changed"
+
+    told = crawl(stating, tmp_path, "--resume", "--only-if", "train-ai=not-disallowed", "--json", url=None)
+    assert kept() == ["/", "/yes"]
+    assert (json.loads(told)["pages"], json.loads(told)["refused"]) == (2, 1)
+    told = crawl(stating, tmp_path, "--resume", "--only-if", "none", "--json", url=None)
+    assert kept() == ["/", "/no", "/yes"]
+    assert (json.loads(told)["pages"], json.loads(told)["refused"]) == (3, 0)
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
+def test_a_refresh_judges_every_page_anew_by_the_uses_that_are_wanted_now(stating: Site, tmp_path: Path) -> None:
+    stating.set("/yes", "<p>yes", headers={"ETag": '"1"'})
+
+    def refreshed(*words: str) -> tuple[list[str], dict[str, Any]]:
+        told = crawl(stating, tmp_path, "--refresh", "--json", *words, url=None)
+        return sorted(page["url"].removeprefix(stating.url("")) for page in current(tmp_path)), json.loads(told)
+
+    crawl(stating, tmp_path)
+    kept, summary = refreshed("--only-if", "train-ai=allowed")
+    assert kept == ["/yes"], "what was kept and is not wanted any more is out"
+    assert (summary["unchanged"], summary["refused"]) == (1, 2)
+    stating.set("/robots.txt", "User-agent: *\nContent-Usage: /yes train-ai=n\nAllow: /\n", content_type="text/plain")
+    kept, summary = refreshed()
+    assert kept == [], "the page is as it was, and what is stated about it is not"
+    kept, summary = refreshed("--only-if", "none")
+    assert kept == ["/", "/no", "/yes"]
+    assert (summary["new"], summary["refused"]) == (3, 0)
+    assert comity("prove", str(tmp_path)).returncode == 0
 
 
 @pytest.mark.parametrize("text", ["train-ai", "train-ai=yes", "cooking=allowed"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
-from killing import finished, killed
+from killing import crawling, finished, killed, tree
 from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
@@ -327,22 +326,11 @@ def test_output_changed_from_outside_is_noticed(site: Site, tmp_path: Path) -> N
 
 
 def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_path: Path) -> None:
-    count = 300
-
-    async def page(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.01)
-        number = int(request.path[1:])
-        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
-        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
-
-    for number in range(count):
-        site.set(f"/{number}", page)
-    command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
-    command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
+    urls, command = tree(site, 300), crawling(tmp_path / "out")
     kills = killed(command, site, begin=[site.url("/0")], times=6, after=lambda: 40)
     finished(command)
     assert kills >= 3
-    assert paths(tmp_path / "out", "pages", site) == {f"/{number}" for number in range(count)}
+    assert {site.url(path) for path in paths(tmp_path / "out", "pages", site)} == urls
 
 
 def test_a_host_is_not_asked_early_though_a_crash_lost_its_last_request(site: Site, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from aiohttp import web
 from conftest import missing
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from killing import finished, killed
+from killing import crawling, finished, killed, tree
 from outputs import READERS, answered
 from power_loss import Disk, PowerCut
 from sites import HANGS, Site
@@ -192,18 +192,7 @@ def cut_again_and_again(
 @pytest.mark.long
 @every_format
 def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: Site, tmp_path: Path) -> None:
-    count = 240
-
-    async def page(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.01)
-        number = int(request.path[1:])
-        links = "".join(f'<a href="/{target}">x</a>' for target in (number * 2 + 1, number * 2 + 2) if target < count)
-        return web.Response(text=f"<title>{number}</title>{links}", content_type="text/html")
-
-    for number in range(count):
-        site.set(f"/{number}", page)
-    command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
-    command += ["--allow-address", "127.0.0.0/8", "--concurrency", "4"]
+    there, command = tree(site, 240), crawling(tmp_path / "out")
     moments = random.Random(form)
     kills = killed(
         command,
@@ -217,7 +206,7 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
     assert kills >= 3
     urls = READERS[form](tmp_path / "out").urls
     assert [url for url, times in Counter(urls).items() if times > 1] == []
-    assert set(urls) == {site.url(f"/{number}") for number in range(count)}
+    assert set(urls) == there
 
 
 @every_format
@@ -353,6 +342,72 @@ def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: 
     assert (page["status"], page["body"]) == (None, "b\0")
     assert json.loads(page["more"]) == {"status": "odd", "new": [1, {"a": None}]}
     assert json.loads(record["record"]) == {"price": 3.5}
+    assert record["price"] == 3.5
+
+
+MADE: list[Any] = [
+    {"name": "pen", "price": 3, "sizes": [1, 2], "new": True, "url": "https://shop.example/", "note": None},
+    {"name": "ink", "price": 2.5, "Price": 9, "stock": 4, 'a "b" c': "c"},
+    {"name": "cap", "stock": "many", "new": False, "deep": {"a": 1}, "big": 2**70},
+    ["no", "fields"],
+]
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+@pytest.mark.parametrize("runs", [1, 4])
+def test_the_flat_fields_of_an_expander_are_columns_whenever_they_turn_up(form: str, runs: int, tmp_path: Path) -> None:
+    marker = None
+    for run in range(runs):  # each ends with a part of its own
+        sink = small(form)
+        sink.open(tmp_path, marker)
+        for made in MADE[run : run + 1] if runs > 1 else MADE:
+            sink.add("records", {"url": "http://a.example/", "record": made})
+        marker = json.loads(json.dumps(sink.flush(final=True)))
+        sink.flush(final=False)
+        sink.close()
+    with closing(reader(form, tmp_path)) as db:
+        names = 'name, price, new, CAST(stock AS TEXT), "a ""b"" c", big'  # SQLite may keep numbers beside texts
+        found = db.execute(f"SELECT {names} FROM {table(form, tmp_path, 'records')}").fetchall()
+    assert [tuple(row) for row in found] == [
+        ("pen", 3.0, True, None, None, None),
+        ("ink", 2.5, None, "4", "c", None),
+        ("cap", None, False, "many", None, str(2**70)),
+        (None, None, None, None, None, None),
+    ]
+    parts = range(1, runs + 1) if form == "parquet" else [1]
+    kept = [json.loads(row["record"]) for part in parts for row in rows(form, tmp_path, "records", part)]
+    assert kept == MADE, "each is there whole"
+    assert not {"sizes", "deep", "Price", "note"} & set(rows(form, tmp_path, "records")[0])
+
+
+def test_pandas_reads_a_column_of_an_expander_from_all_parts(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    need("parquet")
+    sink = small("parquet")
+    sink.open(tmp_path, None)
+    for number in range(60):  # parts and row groups of a few records each
+        made = {"n": number, "late": f"{number}"} if number > 40 else {"n": number}
+        sink.add("records", {"url": f"http://a.example/{number}", "record": made | {"text": "x" * 200}})
+        sink.flush(final=number == 59)
+    sink.flush(final=False)
+    sink.close()
+    assert len(list(tmp_path.glob("records/*.parquet"))) > 3
+    frame = pandas.read_parquet(tmp_path / "records")
+    assert list(frame["n"]) == list(range(60))
+    assert [each for each in frame["late"] if isinstance(each, str)] == [f"{number}" for number in range(41, 60)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "sqlite"])
+def test_a_record_of_very_many_fields_has_columns_for_a_hundred(form: str, tmp_path: Path) -> None:
+    sink = make(form)
+    sink.open(tmp_path, None)
+    made = {f"field {number}": number for number in range(1000)}
+    sink.add("records", {"url": "http://a.example/", "record": made})
+    sink.flush(final=True)
+    sink.close()
+    (row,) = rows(form, tmp_path, "records")
+    assert sum(name.startswith("field ") for name in row) == 100
+    assert json.loads(row["record"]) == made
 
 
 @pytest.mark.parametrize("form", ["parquet", "sqlite"])
@@ -370,12 +425,23 @@ def test_what_a_page_says_of_itself_has_columns_of_its_own(form: str, site: Site
     assert trap["trap"] == "repeated-segments"
 
 
-def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
+def reader(form: str, folder: Path) -> Any:
+    """Who reads such an output with SQL."""
+    if form == "parquet":
+        return pytest.importorskip("duckdb").connect()
+    return sqlite3.connect(folder / "crawl.sqlite")
+
+
+def table(form: str, folder: Path, channel: str) -> str:
+    return f"'{folder}/{channel}/*.parquet'" if form == "parquet" else channel
+
+
+def rows(form: str, folder: Path, channel: str, part: int = 1) -> list[dict[str, Any]]:
     if form == "parquet":
         import pyarrow.parquet
 
-        table: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / channel / "00001.parquet").to_pylist()
-        return table
+        found: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / channel / f"{part:05}.parquet").to_pylist()
+        return found
     with closing(sqlite3.connect(folder / "crawl.sqlite")) as db:
         db.row_factory = sqlite3.Row
         return [dict(row) for row in db.execute(f"SELECT * FROM {channel}")]

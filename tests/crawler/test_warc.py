@@ -13,10 +13,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from conftest import missing
+from hypothesis import given
+from hypothesis import strategies as st
 from outputs import answered
 from sites import HANGS, Site
 
-from comity import ClientSettings, Crawler, Policy
+from comity import ClientSettings, Crawler, Policy, urls
+from comity.crawler.sinks import cdxj
+from comity.errors import InvalidURL
 from comity.policy import RobotsResult
 
 pytest.importorskip("warcio", reason="pip install 'comity[warc]'")
@@ -111,6 +115,86 @@ def test_refusals_failures_and_redirects_are_archived_too(archive: Path, site: S
     assert the(records, "response", site.url("/gone")).http.get_statuscode() == "404"
     assert the(records, "response", site.url("/gone")).body == b"not here"
     assert the(records, "response", site.url("/moved")).http.get_header("Location") == "/page?q=1"
+
+
+def test_the_index_beside_the_archive_is_the_one_that_standard_tools_make(
+    archive: Path, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # covers: pages, redirects, failures and robots.txt of a first run, a resumed one and a refresh
+    policy = Policy(agent="Other/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+    site.set("/late/", "<title>late</title>", headers={"Content-Type": "text/html;charset=utf-8"})
+    asyncio.run(Crawler([site.url("/late/")], archive, policy=policy).run())
+    site.set("/late/", "<title>later</title>")
+    asyncio.run(Crawler((), archive, policy=policy, refresh=True).run())
+    made = tmp_path_factory.mktemp("index") / "index.cdxj"
+    run("cdxj-indexer", "--sort", "-o", str(made), str(archive / "crawl-00001.warc.gz"))
+    assert (archive / "crawl-00001.cdxj").read_text() == made.read_text()
+    assert f"127:{site.port})/late " in made.read_text()
+
+
+def test_a_place_in_the_index_is_a_record_with_the_address_that_it_came_from(archive: Path, site: Site) -> None:
+    lines = (archive / "crawl-00001.cdxj").read_bytes().splitlines()
+    assert lines == sorted(lines)
+    found = {}
+    for line in lines:
+        key, time, said = line.decode().split(" ", 2)
+        entry = json.loads(said)
+        assert key.startswith(f"1,0,0,127:{site.port})/")
+        data = (archive / entry["filename"]).read_bytes()
+        member = data[int(entry["offset"]) : int(entry["offset"]) + int(entry["length"])]
+        (record,) = (Record(each) for each in ArchiveIterator(io.BytesIO(member), check_digests="raise"))
+        assert (record.kind, record.url) == ("response", entry["url"])
+        assert record.http.get_statuscode() == entry["status"]
+        assert record.fields["WARC-Payload-Digest"] == entry["digest"]
+        assert record.fields["WARC-Date"].translate({ord(sign): None for sign in "-:TZ"})[:14] == time
+        assert record.fields["WARC-IP-Address"] == "127.0.0.1"
+        found[entry["url"].removeprefix(site.url(""))] = entry.get("mime")
+    assert found == {
+        "/": "text/html",
+        "/page?q=1": "text/html",
+        "/gone": "text/plain",
+        "/moved": "text/html",
+        "/zip": "text/html",
+        "/odd": None,
+        "/robots.txt": "text/plain",
+    }
+
+
+def test_an_index_of_more_lines_than_are_sorted_at_once_is_sorted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdxj, "_SORTED_AT_ONCE", 1000)
+    index = cdxj.Index(tmp_path / "crawl-00001.warc.gz")
+    for number in range(50):
+        url = f"http://example.com/{number * 37 % 50}"
+        index.add(url, "2026-11-22T06:38:12.123Z", mime=None, status="200", digest=None, length=1, offset=number)
+    index.flush()
+    index.sort()
+    index.close()
+    lines = (tmp_path / "crawl-00001.cdxj").read_text().splitlines()
+    assert lines == sorted(lines)
+    assert len(lines) == 50
+    assert lines[0].startswith('com,example)/0 20261122063812 {"url": "http://example.com/0", "status": "200"')
+
+
+URL_PARTS = st.text(st.sampled_from("aB9/.%2fFcé ?&=;()+'~#:@wsid-_"), max_size=30)
+
+
+HOSTS = ("www.example.com", "www2.Example.com:8080", "w.example:443", "127.0.0.1", "[::1]:1", "www.", "me:pw@a.example")
+SESSIONS = ("", f"&JSESSIONID={'a' * 32}&", f"sid={'0' * 32}", "cfid=1&cftoken=2&x", f"/({'a' * 24})/x.aspx")
+
+
+@given(host=st.sampled_from(HOSTS), path=URL_PARTS, query=st.none() | URL_PARTS, session=st.sampled_from(SESSIONS))
+def test_the_keys_of_an_index_are_those_of_the_internet_archives_library(
+    host: str, path: str, query: str | None, session: str
+) -> None:
+    library = pytest.importorskip("surt", reason="pip install surt")
+    text = f"https://{host}/{path}{session}" + ("" if query is None else f"?{query}{session}")
+    try:
+        url = urls.normalise(text)
+    except InvalidURL:
+        return
+    assert cdxj.surt(url) == library.surt(url)
 
 
 def test_headers_are_kept_as_received_and_none_belies_the_body(archive: Path, site: Site) -> None:

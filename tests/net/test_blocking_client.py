@@ -9,8 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from aiohttp import web
-from sites import HANGS, Site
+from sites import HANGS, Site, endless
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
@@ -158,14 +157,7 @@ def test_a_stream_tells_what_a_response_tells(site: Site) -> None:
 
 
 def test_a_client_closed_inside_its_stream_ends_that_and_nothing_hangs(site: Site) -> None:
-    async def slow(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"begun")
-        await asyncio.sleep(60)
-        return response
-
-    site.set("/a", slow)
+    site.set("/a", endless(b"begun"))
     client = Client(QUICK)
     with client.stream(site.url("/a")) as response:
         parts = response.chunks()

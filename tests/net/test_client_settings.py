@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from multidict import CIMultiDict
-from sites import HANGS, Site
+from sites import HANGS, Site, endless
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
@@ -311,7 +311,7 @@ def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(sit
 def test_a_proxy_is_used(site: Site) -> None:
     site.set("/robots.txt", "")
     with Client(QUICK, ClientSettings(proxy=site.url("/"))) as client:
-        client.get("http://elsewhere.example/page")
+        assert client.get("http://elsewhere.example/page").address is None, "whom the proxy asked is not known"
     assert [seen.headers["Host"] for seen in site.seen] == ["elsewhere.example"] * 2
 
 
@@ -589,8 +589,9 @@ def test_what_was_meant_for_one_caller_is_kept_for_nobody(site: Site, tmp_path: 
         client.get(site.url("/me"))
     with Client(QUICK, ClientSettings(**cache)) as client:
         client.get(site.url("/me"), headers={"Cookie": "session=alice"})
-        assert client.get(site.url("/me")).body == b"for nobody"
-        assert client.get(site.url("/me")).from_cache
+        first, again = client.get(site.url("/me")), client.get(site.url("/me"))
+        assert (first.body, first.address) == (b"for nobody", "127.0.0.1")
+        assert (again.from_cache, again.address) == (True, None)
         client.get(site.url("/private"))
         assert not client.get(site.url("/private")).from_cache
 
@@ -664,14 +665,7 @@ def test_a_page_kept_while_the_clock_was_ahead_is_asked_for_when_it_is_set_back(
 
 @pytest.mark.parametrize("times", [{"timeout": 0.3}, {"timeout": 30, "connect_timeout": 5, "read_timeout": 0.3}])
 def test_a_stream_that_falls_silent_ends_with_an_error(site: Site, times: dict[str, Any]) -> None:
-    async def silent(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"abc")
-        await asyncio.sleep(60)
-        return response
-
-    site.set("/silent", silent)
+    site.set("/silent", endless(b"abc"))
     with Client(QUICK, ClientSettings(**times)) as client, client.stream(site.url("/silent")) as response:
         parts = response.chunks()
         assert next(parts) == b"abc"
@@ -891,14 +885,7 @@ def test_who_reads_a_stream_may_ask_for_what_it_names(site: Site) -> None:
 
 
 def test_a_body_that_is_given_up_leaves_the_turn_to_the_next(site: Site) -> None:
-    async def endless(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"part")
-        await asyncio.sleep(60)
-        return response
-
-    site.set("/endless", endless)
+    site.set("/endless", endless(b"part"))
     site.set("/other", "here")
 
     async def use() -> None:

@@ -330,18 +330,7 @@ class Evidence:
         return self._rulings[copy.number][0]
 
     def _result(self, copy: JsonObject, policy: Policy) -> RobotsResult:
-        """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
-        origin, url, at = copy["origin"], copy["url"], copy["robots_at"]
-        if copy["status"] is None:
-            result = RobotsResult.unreachable(origin, url, "no answer", policy=policy, fetched_at=at)
-        else:
-            headers = {"content-type": copy["content_type"]} if copy["content_type"] is not None else {}
-            body = self._bodies.body(copy["robots_sha256"] or "")
-            result = RobotsResult.from_response(
-                origin, url, copy["status"], body, policy=policy, fetched_at=at, headers=headers
-            )
-        since = copy["unreachable_since"]
-        return replace(result, unreachable_since=None if since is None else max(since, 0.0))
+        return result_of(copy, self._bodies, policy)
 
     def _time(self, number: int, record: JsonObject, copies: list[_Copy], place: int) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""
@@ -360,6 +349,21 @@ class Evidence:
         if sent - copy.record["at"] > life + TOLERANCE and copy.used and not fetching:
             self._late.setdefault(copy.record["origin"], []).append((number, sent))
         copy.used = True
+
+
+def result_of(record: JsonObject, bodies: Bodies, policy: Policy) -> RobotsResult:
+    """What a record of a robots.txt stands for, judged anew by its status and body (RFC 9309, 2.3.1)."""
+    origin, url, at = record["origin"], record["url"], record["robots_at"]
+    if record["status"] is None:
+        result = RobotsResult.unreachable(origin, url, "no answer", policy=policy, fetched_at=at)
+    else:
+        headers = {"content-type": record["content_type"]} if record["content_type"] is not None else {}
+        body = bodies.body(record["robots_sha256"] or "")
+        result = RobotsResult.from_response(
+            origin, url, record["status"], body, policy=policy, fetched_at=at, headers=headers
+        )
+    since = record["unreachable_since"]
+    return replace(result, unreachable_since=None if since is None else max(since, 0.0))
 
 
 def _cited(copies: list[_Copy], record: JsonObject) -> int | None:

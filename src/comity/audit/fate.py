@@ -10,19 +10,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times, urls
+from comity.audit.chain import Proof, records
+from comity.audit.evidence import Bodies, result_of
 from comity.crawler import checkpoint
+from comity.crawler.admission import may_be_sitemap
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import part_with
-from comity.crawler.sinks.runner import FORMATS, read_back
+from comity.crawler.sinks.runner import FORMATS, LEDGER, read_back
 from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED
 from comity.crawler.traps import Traps
 from comity.errors import InvalidSetting
 from comity.frontier import Standing, State, View
+from comity.policy import Decision, Policy
+from comity.policy.origin_policy import decide
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
+_ASIDE: Final = {
+    "scope": ("out of scope", "it waited, and the scope changed since", "once the scope covers it"),
+    "policy": ("refused", "our own policy refuses it", "once the policy is another one"),
+    "usage": ("refused", "it is not for the uses that are wanted", "in a refresh, or once --only-if is another one"),
+}
 _BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
 
 
@@ -38,6 +48,7 @@ class Fate:
         found_on: the URL of what named it first; None where it was given by hand, or nobody did.
         next_try: when it is asked for again, in words; None where it is not.
         records: what the output holds of it, without bodies, each with its `channel`; the newest last.
+        decision: of a URL that was never met: what the robots.txt that the crawl has of its site says; else None.
     """
 
     url: str
@@ -46,6 +57,7 @@ class Fate:
     found_on: str | None = None
     next_try: str | None = None
     records: list[dict[str, Any]] = field(default_factory=list)
+    decision: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
@@ -101,7 +113,9 @@ def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], sta
     if standing is not None:
         told = _waiting(view, url, standing)
         told.records = found
-        if found:
+        if found and told.fate == _story(found[-1])[0] == "refused":
+            told.why = _story(found[-1])[1]
+        elif found:
             told.why += f"; before, {_story(found[-1])[1]}"
         return told
     if found:
@@ -152,12 +166,9 @@ def _rule(record: Mapping[str, Any]) -> str:
 
 
 def _waiting(view: View, url: str, standing: Standing) -> Fate:
-    if standing.by_policy:
-        return Fate(url, "refused", "our own policy refuses it", standing.found_on, "once the policy is another one")
-    if standing.by_policy is not None:
-        return Fate(
-            url, "out of scope", "it waited, and the scope changed since", standing.found_on, "once the scope covers it"
-        )
+    if standing.aside is not None:
+        fate, why, again = _ASIDE[standing.aside]
+        return Fate(url, fate, why, standing.found_on, again)
     if standing.postponed:
         until = (view.load_state(UNREACHABLE + urls.host(url)) or [0, {}])[1].get(urls.origin(url))
         at = f"from {times.written(until)} on, by --resume" if until else "by --resume"
@@ -191,9 +202,29 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
         )
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
-    why = "nothing that was read names it"
+    told = "no page that was read has a link to it that may be followed"
     if settings.max_depth is not None:
-        why += f", or only pages {settings.max_depth} links from the start do: links deeper than that were not taken up"
-    if not settings.follow_nofollow:
-        why += "; links marked nofollow are not followed"
-    return Fate(url, "never met", f"{why}. Sitemaps that were read leave no record")
+        told += f", but for pages {settings.max_depth} links from the start, of which no link is"
+    if may_be_sitemap(url):
+        told += "; a sitemap that was read leaves no record"
+    decision = _by_stored_robots(folder, url)
+    if decision is None:
+        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}")
+    read = times.written(decision.source.fetched_at) if decision.source is not None else None
+    would = "might be fetched" if decision.may_fetch else "would be refused"
+    told += f". By the robots.txt of {read} it {would}: {decision.why}" if read else f". It {would}: {decision.why}"
+    return Fate(url, "never met", told, decision=decision.brief())
+
+
+def _by_stored_robots(folder: Path, url: str) -> Decision | None:
+    """The decision about a URL by the robots.txt that the crawl read last of its site, if it read any."""
+    policy, origin = checkpoint.begun_policy(folder) or Policy(), urls.origin(url)
+    if policy.mode == "ignore":
+        return decide(policy, url, None)
+    last = None
+    with Bodies(folder / LEDGER) as bodies:
+        for line in records(folder, Proof()):
+            if line.record["kind"] == "robots":
+                bodies.add(line)
+                last = line.record if line.record["origin"] == origin else last
+        return None if last is None else decide(policy, url, result_of(last, bodies, policy))

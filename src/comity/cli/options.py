@@ -98,6 +98,12 @@ AGENT: Final = together(
     option_for("agent", "-A", "--agent", metavar="AGENT"),
     option_for("product_token"),
 )
+CONFIG: Final = click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
+)
+PRESET: Final = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
+JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+FILE: Final = click.Path(path_type=Path, allow_dash=True)
 DIALECT: Final = option_for("dialect")
 ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
 PURPOSE: Final = option_for("purposes", "--purpose", multiple=True)

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from comity.crawler.plugins import Expanded, Expander, Source
     from comity.crawler.records import CrawledPage
     from comity.crawler.settings import CrawlSettings
-    from comity.crawler.simple import crawl, crawl_index_page, crawl_page, crawl_pages
+    from comity.crawler.simple import Crawl, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
     from comity.crawler.snapshot import HostNow, HostState, Snapshot
     from comity.crawler.stats import Stats
 
 __all__ = [
+    "Crawl",
     "CrawlSettings",
     "CrawledPage",
     "Crawler",
@@ -35,6 +36,7 @@ __all__ = [
 __getattr__ = late(
     __name__,
     {
+        "Crawl": "comity.crawler.simple",
         "CrawlSettings": "comity.crawler.settings",
         "CrawledPage": "comity.crawler.records",
         "Crawler": "comity.crawler.crawler",

@@ -165,6 +165,7 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
     if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
         covers = settings.scope_around(seeds, scope)
     otherwise = decides_otherwise(policy, load_state(POLICY))
+    usage = otherwise or before.get("only_if", []) != _as_json(kept["only_if"])
 
     def inside(url: str, depth: int, kind: EntryKind) -> bool:
         assert covers is not None
@@ -184,7 +185,7 @@ def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, see
             state["stats"] = stats | ({"postponed": 0} if otherwise else {})
         return state
 
-    frontier.judge_again(inside if covers is not None else None, policy=otherwise, save=save)
+    frontier.judge_again(inside if covers is not None else None, policy=otherwise, usage=usage, save=save)
 
 
 def _as_json(value: Any) -> Any:

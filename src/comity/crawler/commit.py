@@ -206,6 +206,9 @@ class CommitBuffer:
         self.stats.refused += 1
         self.refusal = self.refusal or why
         self._batch.settled.append((State.REFUSED, entry.id))
+        self._batch.by_usage.append(entry.id)
+        if self._refresh:  # the page that was kept before is out: should it be kept again, it is a new one
+            self._batch.visits.append(Visit(entry.url, entry.depth, found_on=entry.found_on))
 
     def links(self, edges: Iterable[dict[str, Any]]) -> None:
         """The links of a page, for the link graph."""

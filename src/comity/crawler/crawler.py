@@ -248,7 +248,11 @@ class Crawler:
             raise StorageError(f"{self.folder} holds one shard of a crawl", hint="name the folder above it")
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
-            self._frontier, begin=self._begins_refresh, folder=self.folder, trusts_sitemaps=trusts
+            self._frontier,
+            begin=self._begins_refresh,
+            folder=self.folder,
+            trusts_sitemaps=trusts,
+            in_full=bool(settings.only_if),
         )
         begun: list[str] = load_state("seeds", [])
         new = [seed for seed in self.seeds if seed not in begun]

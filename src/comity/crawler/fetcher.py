@@ -7,6 +7,7 @@ is the scheduler's to say; what a page or a sitemap means is the page processor'
 import asyncio
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
 from comity.crawler.pages import PageProcessor
-from comity.crawler.recrawl import GONE, MOVED, Refresh, conditions
+from comity.crawler.recrawl import GONE, MOVED, Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import StatsCollector
 from comity.errors import (
@@ -157,7 +158,7 @@ class Fetcher:
             lists = self._pages.may_list(entry)
             most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
             response = await self._client.fetch(
-                entry.url, headers=conditions(before), max_body=most, any_type=lists, room=claim
+                entry.url, headers=self._conditions(before), max_body=most, any_type=lists, room=claim
             )
             if response.from_cache:
                 self._ledger.copy(response)
@@ -218,6 +219,9 @@ class Fetcher:
         finally:
             self._rendering.discard(task)
 
+    def _conditions(self, before: Visit | None) -> Mapping[str, str]:
+        return self._refresh.conditions(before) if self._refresh is not None else {}
+
     async def _spare(self, host: Host, entry: Entry, before: Visit) -> Entry | None:
         """Take a page for unchanged without asking for it, if it might be asked for at all."""
         decision = await self._client.check(entry.url)
@@ -250,7 +254,7 @@ class Fetcher:
                 return entry
             self._pages.keep(entry, response, taken, before, rendered)
             self._quota.kept(host.name, len(response.body))
-        elif response.status == 304 and before is not None and conditions(before):
+        elif response.status == 304 and before is not None and self._conditions(before):
             if not self._quota.has_room(host.name):
                 return entry
             self._buffer.unchanged(entry, "validator", before, response)

@@ -33,12 +33,15 @@ class Refresh:
         last: the id of the last visit when it began.
         visits: what is known of earlier visits.
         trusts_sitemaps: whether a sitemap's word is taken instead of asking for a page.
+        in_full: whether every page is to be read again though it may not have changed: what is stated about its use
+            may have, or what is wanted.
     """
 
     number: int
     last: int
     visits: Visits
     trusts_sitemaps: bool
+    in_full: bool = False
 
     def before(self, entry: Entry) -> Visit | None:
         """The last visit of a page's URL."""
@@ -46,9 +49,25 @@ class Refresh:
 
     def spared(self, before: Visit, now: float) -> bool:
         """Whether a page need not be asked for: a sitemap says that it has not changed since. `now` is Unix time."""
-        if not self.trusts_sitemaps or before.stated is None or before.digest is None or before.fetched is None:
+        if (
+            self.in_full
+            or not self.trusts_sitemaps
+            or before.stated is None
+            or before.digest is None
+            or before.fetched is None
+        ):
             return False
         return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
+
+    def conditions(self, before: Visit | None) -> Mapping[str, str]:
+        """Request headers that ask for a page only if it has changed (RFC 9110, 13.1)."""
+        headers: dict[str, str] = {}
+        if before is not None and before.digest is not None and not self.in_full:
+            if before.etag is not None:
+                headers["If-None-Match"] = before.etag
+            if before.modified is not None:
+                headers["If-Modified-Since"] = before.modified
+        return headers
 
 
 def visited(response: Response, *, depth: int, found_on: str | None = None) -> Visit:
@@ -66,17 +85,6 @@ def confirmed(before: Visit, response: Response | None) -> Visit:
     if response.status == 304:
         now = replace(now, etag=now.etag or before.etag, modified=now.modified or before.modified)
     return replace(now, digest=before.digest, kept=before.kept)
-
-
-def conditions(before: Visit | None) -> Mapping[str, str]:
-    """Request headers that ask for a page only if it has changed (RFC 9110, 13.1)."""
-    headers: dict[str, str] = {}
-    if before is not None and before.digest is not None:
-        if before.etag is not None:
-            headers["If-None-Match"] = before.etag
-        if before.modified is not None:
-            headers["If-Modified-Since"] = before.modified
-    return headers
 
 
 def is_same(before: Visit | None, response: Response) -> bool:
@@ -98,7 +106,9 @@ _FACT: Final = "refresh"
 _FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
 
 
-def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool) -> Refresh | None:
+def refresh_of(
+    frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool, in_full: bool
+) -> Refresh | None:
     """The refresh under way in a folder; None while the first crawl is.
 
     Args:
@@ -121,7 +131,9 @@ def refresh_of(frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps
             return {_FACT: now, ENDED: None}
 
         frontier.begin_again(forget=_FORGOTTEN, save=save)
-    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps) if now["number"] else None
+    if not now["number"]:
+        return None
+    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)
 
 
 def check_begun(folder: Path, wanted: str) -> None:

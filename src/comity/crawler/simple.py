@@ -160,53 +160,6 @@ async def crawl_index_page(
         return found
 
 
-def crawl(
-    seeds: str | Iterable[str] = (),
-    *,
-    max_pages: int | None = None,
-    max_depth: int | None = None,
-    folder: str | Path | None = None,
-    refresh: bool = False,
-    policy: Policy | None = None,
-    settings: CrawlSettings | Mapping[str, Any] | None = None,
-    client_settings: ClientSettings | None = None,
-) -> "Crawl":
-    """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
-
-    A crawl that is left before it ends stops; with a folder it can be continued. The crawl waits for a program that
-    is slower than the site.
-
-    Args:
-        seeds: one URL or several; none to continue the crawl in `folder`.
-        max_pages, max_depth: limits, instead of those in `settings`.
-        folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
-            not handed out again.
-        refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
-        settings: everything else: scope, traps, concurrency; a resumed crawl keeps its earlier settings, except
-            those given now (see Crawler).
-
-    Raises:
-        InvalidURL, InvalidSetting: at once.
-        StorageError: while it runs, if the folder cannot be used.
-    """
-    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
-    if not isinstance(settings, Mapping):
-        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
-    check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
-    start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
-    if not start and folder is None:
-        raise InvalidSetting("seeds: give a start URL, or the folder of a crawl to continue")
-    changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
-    given = settings if isinstance(settings, Mapping) else checkpoint.stated_settings(settings)
-    given = {**given, **{name: value for name, value in changes.items() if value is not None}}
-    CrawlSettings(**given)  # what is wrong in it is said at once
-    if refresh and folder is None:
-        raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
-    told = _Told()
-    place = Path(folder) if folder is not None else None
-    return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))
-
-
 @dataclass(slots=True)
 class _Told:
     """What a crawl tells beside its pages. The generator knows this and not the Crawl: a loop that is left lets go."""
@@ -257,6 +210,53 @@ class Crawl:
     async def aclose(self) -> None:
         """Stop the crawl; with a folder it can be gone on with."""
         await self._pages.aclose()
+
+
+def crawl(
+    seeds: str | Iterable[str] = (),
+    *,
+    max_pages: int | None = None,
+    max_depth: int | None = None,
+    folder: str | Path | None = None,
+    refresh: bool = False,
+    policy: Policy | None = None,
+    settings: CrawlSettings | Mapping[str, Any] | None = None,
+    client_settings: ClientSettings | None = None,
+) -> Crawl:
+    """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
+
+    A crawl that is left before it ends stops; with a folder it can be continued. The crawl waits for a program that
+    is slower than the site.
+
+    Args:
+        seeds: one URL or several; none to continue the crawl in `folder`.
+        max_pages, max_depth: limits, instead of those in `settings`.
+        folder: where output and frontier stay; None leaves nothing behind. Pages that an earlier run kept there are
+            not handed out again.
+        refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
+        settings: everything else: scope, traps, concurrency; a resumed crawl keeps its earlier settings, except
+            those given now (see Crawler).
+
+    Raises:
+        InvalidURL, InvalidSetting: at once.
+        StorageError: while it runs, if the folder cannot be used.
+    """
+    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+    if not isinstance(settings, Mapping):
+        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
+    check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+    start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
+    if not start and folder is None:
+        raise InvalidSetting("seeds: give a start URL, or the folder of a crawl to continue")
+    changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
+    given = settings if isinstance(settings, Mapping) else checkpoint.stated_settings(settings)
+    given = {**given, **{name: value for name, value in changes.items() if value is not None}}
+    CrawlSettings(**given)  # what is wrong in it is said at once
+    if refresh and folder is None:
+        raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
+    told = _Told()
+    place = Path(folder) if folder is not None else None
+    return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))
 
 
 async def _crawl(

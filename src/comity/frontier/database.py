@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from comity.errors import InputError, StorageError
 from comity.frontier.durable import no_descriptor, no_room
@@ -25,6 +25,18 @@ FORMAT = 4 if sys.byteorder == "little" else 5
 # fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new
 # URLs, `parcel` what other shards are to be told (exchange.py). A first crawl only appends to `visit`, and needs no
 # index: it visits a URL once.
+_QUEUED = """
+    id INTEGER PRIMARY KEY,
+    host INTEGER NOT NULL,
+    rank INTEGER NOT NULL,
+    prefix INTEGER NOT NULL,
+    rest TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    hops INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    source INTEGER"""
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE IF NOT EXISTS host (
@@ -36,32 +48,10 @@ CREATE TABLE IF NOT EXISTS host (
     refused INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE IF NOT EXISTS waiting (
-    id INTEGER PRIMARY KEY,
-    host INTEGER NOT NULL,
-    rank INTEGER NOT NULL,
-    prefix INTEGER NOT NULL,
-    rest TEXT NOT NULL,
-    depth INTEGER NOT NULL,
-    kind INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    hops INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    source INTEGER
+CREATE TABLE IF NOT EXISTS waiting ({_QUEUED}
 );
 CREATE INDEX IF NOT EXISTS turn ON waiting (host, rank);
-CREATE TABLE IF NOT EXISTS aside (
-    id INTEGER PRIMARY KEY,
-    host INTEGER NOT NULL,
-    rank INTEGER NOT NULL,
-    prefix INTEGER NOT NULL,
-    rest TEXT NOT NULL,
-    depth INTEGER NOT NULL,
-    kind INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    hops INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    source INTEGER,
+CREATE TABLE IF NOT EXISTS aside ({_QUEUED},
     why INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS source (id INTEGER PRIMARY KEY, url TEXT NOT NULL);
@@ -264,12 +254,12 @@ class Standing:
 
     Attributes:
         postponed: whether it waits for a robots.txt that could not be reached.
-        by_policy: of one that stands aside, whether the policy keeps it there, or the scope; None of one that waits.
+        aside: of one that stands aside, what keeps it there; None of one that waits.
     """
 
     state: State
     postponed: bool
-    by_policy: bool | None
+    aside: Literal["scope", "policy", "usage"] | None
     depth: int
     attempts: int
     found_on: str | None
@@ -356,9 +346,8 @@ class View:
                 ).fetchone()
             if row:
                 state, rank, depth, attempts, aside, found_on = row
-                return Standing(
-                    State(state), rank >= LATER, None if aside is None else bool(aside), depth, attempts, found_on
-                )
+                kept_by: Any = None if aside is None else ("scope", "policy", "usage")[aside]  # numbered in later.py
+                return Standing(State(state), rank >= LATER, kept_by, depth, attempts, found_on)
         return None
 
     def waiting(self, host: str, most: int) -> list[Entry]:

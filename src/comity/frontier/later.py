@@ -1,6 +1,7 @@
 """What a later run may take up: URLs that our own settings keep out of the queue, and the pages visited before.
 
-URLs set aside because of the scope or the policy wait until a run with another scope or policy judges them again. Of
+URLs set aside because of the scope, the policy or the uses that are wanted wait until a run in which these are others
+judges them again. Of
 each page visited the last visit is kept for a refresh: it is appended when its page is committed, and replaced by a row
 at the end when the page is visited again. So ids are in the order of the visits, and a refresh has before it the rows
 up to the last id that was there when it began.
@@ -13,7 +14,7 @@ import json
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from comity.frontier.values import Batch, EntryKind, State, Visit
 
 _SCOPE: Final = 0  # why a row is set aside; its state is that in which it waited
 _POLICY: Final = 1  # its state is the one it was counted in when it was settled
+_USAGE: Final = 2  # likewise
 _CHUNK: Final = 1000
 _COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
 _URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
@@ -41,15 +43,19 @@ class Judged:
     refused: int = 0
     failed: int = 0
 
+    def __add__(self, other: "Judged") -> "Judged":
+        return Judged(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
-def set_aside(db: sqlite3.Connection, kept: Iterable[tuple[State, int]]) -> None:
-    """Rows of the queue that are settled by our policy stand aside; they are still to be deleted there."""
-    for state, id_ in kept:
-        db.execute(
-            "INSERT OR IGNORE INTO aside "
-            "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
-            (state, _POLICY, id_),
-        )
+
+def set_aside(db: sqlite3.Connection, batch: Batch) -> None:
+    """Rows of the queue that our own settings refuse stand aside; they are still to be deleted there."""
+    rows = [(state, _POLICY, id_) for state, id_ in batch.by_policy]
+    rows += [(State.REFUSED, _USAGE, id_) for id_ in batch.by_usage]
+    db.executemany(
+        "INSERT OR IGNORE INTO aside "
+        "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
+        rows,
+    )
 
 
 def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -59,9 +65,20 @@ def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None
 
 def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
     """Another policy is in force: URLs that the old one set aside are queued again, and so are postponed ones."""
+    back = _bring_back(db, _POLICY, tally)
+    db.execute("UPDATE waiting SET rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * database.LATER, database.LATER))
+    return back
+
+
+def judge_usage(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
+    """Other uses are wanted: pages that were refused because of the old ones are queued again."""
+    return _bring_back(db, _USAGE, tally)
+
+
+def _bring_back(db: sqlite3.Connection, why: int, tally: Counter[tuple[int, int]]) -> Judged:
     counts: Counter[int] = Counter()
     for host, state, number in db.execute(
-        "SELECT host, state, count(*) FROM aside WHERE why = ? GROUP BY host, state", (_POLICY,)
+        "SELECT host, state, count(*) FROM aside WHERE why = ? GROUP BY host, state", (why,)
     ).fetchall():
         tally[host, state] -= number
         tally[host, State.UNASKED] += number
@@ -69,10 +86,9 @@ def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Jud
     db.execute(
         f"INSERT INTO waiting SELECT id, host, rank, prefix, rest, depth, kind, {State.UNASKED:d}, hops, 0, source "
         "FROM aside WHERE why = ?",
-        (_POLICY,),
+        (why,),
     )
-    db.execute("DELETE FROM aside WHERE why = ?", (_POLICY,))
-    db.execute("UPDATE waiting SET rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * database.LATER, database.LATER))
+    db.execute("DELETE FROM aside WHERE why = ?", (why,))
     return Judged(back=counts.total(), refused=counts[State.REFUSED], failed=counts[State.FAILED])
 
 

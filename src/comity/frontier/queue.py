@@ -100,7 +100,7 @@ class Frontier:
             self._seen.tidy()
             with self._transaction():
                 tally: _Tally = Counter()
-                later.set_aside(self._db, batch.by_policy)
+                later.set_aside(self._db, batch)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
@@ -150,14 +150,16 @@ class Frontier:
         inside: later.Inside | None,
         *,
         policy: bool,
+        usage: bool,
         save: Callable[[later.Judged, later.Judged], dict[str, Any]],
     ) -> None:
-        """Judge anew what scope and policy decided, for they have changed: all or nothing.
+        """Judge anew what scope, policy and the uses wanted decided, for they have changed: all or nothing.
 
         Args:
             inside: says whether a URL belongs to the crawl; None where the scope is the same.
             policy: whether the policy is another one. What it had refused, or put off, waits again.
-            save: is given what came of the policy and of the scope, and returns what to save in the same
+            usage: whether other uses are wanted. What was refused because of them waits again.
+            save: is given what came of policy and uses, and of the scope, and returns what to save in the same
                 transaction.
         """
         with explained(self._path):
@@ -165,6 +167,8 @@ class Frontier:
             with self._transaction():
                 tally: _Tally = Counter()
                 by_policy = later.judge_policy(self._db, tally) if policy else later.Judged()
+                if usage:
+                    by_policy += later.judge_usage(self._db, tally)
                 by_scope = later.Judged() if inside is None else later.judge_scope(self._db, inside, tally)
                 self._count(tally)
                 self._save_state(save(by_policy, by_scope))

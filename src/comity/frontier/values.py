@@ -112,6 +112,7 @@ class Batch:
         gone: URLs that a refresh need not ask for again.
         stated: what sitemaps say of pages: `Visit.stated` and URL.
         by_policy: state and id of those among `settled` that our own policy refused.
+        by_usage: ids of those that were fetched and refused because of what is stated about their use.
         postponed: ids of URLs that have no turn until their host is among `resumed`.
         messages: for other shards, by the number of each.
         taken: by shard, the last of its parcels of which this batch takes up the messages (see exchange.py).
@@ -126,6 +127,7 @@ class Batch:
     gone: list[str] = field(default_factory=list)
     stated: list[tuple[float, str]] = field(default_factory=list)
     by_policy: list[tuple[State, int]] = field(default_factory=list)
+    by_usage: list[int] = field(default_factory=list)
     postponed: list[int] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     messages: list[tuple[int, Message]] = field(default_factory=list)

@@ -27,6 +27,7 @@ from comity.net.settings import ClientSettings
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
 LONGEST_LINE: Final = 100 * 1024  # octets of a status line or header: as curl has it; a policy can be of 20,000
@@ -44,14 +45,16 @@ class Attempt:
         fresh: whether a connection was made for it; else it goes over one that was used before.
         reserved: whether it counts as a socket that is about to be opened.
         shortage: what our side lacked.
+        address: the IP address of the server; None where a proxy stands between.
         plain: whether an IPv4 address was tried: what has no IPv6 gives EADDRNOTAVAIL for every IPv6 address.
     """
 
-    __slots__ = ("fresh", "plain", "refusal", "reserved", "shortage", "url")
+    __slots__ = ("address", "fresh", "plain", "refusal", "reserved", "shortage", "url")
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.refusal: str | None = None
+        self.address: str | None = None
         self.fresh = self.reserved = self.plain = False
         self.shortage: OSError | None = None
 
@@ -136,6 +139,15 @@ class Connections(aiohttp.TCPConnector):
             if error.errno in SHORTAGES:
                 attempt.shortage = error
             raise
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list["Trace"], timeout: aiohttp.ClientTimeout
+    ) -> "Connection":
+        connection = await super().connect(req, traces, timeout)
+        if req.proxy is None and connection.transport is not None:
+            peer = connection.transport.get_extra_info("peername")
+            ATTEMPT.get().address = peer[0] if peer else None
+        return connection
 
     async def _wait_for_available_connection(self, key: "ConnectionKey", traces: list["Trace"]) -> None:
         with paused():  # until others are done: no fault of this request's host

@@ -31,6 +31,7 @@ class Head:
         fetched_at: Unix time in seconds when the head of the answer arrived.
         reason, http_version: the rest of the status line as received; "" and "1.1" for a copy kept from earlier.
         request_headers: what was sent, in its order; empty for a copy kept from earlier.
+        address: the IP address that answered; None for a copy kept from earlier, or behind a proxy.
     """
 
     url: str
@@ -43,6 +44,7 @@ class Head:
     reason: str = ""
     http_version: str = "1.1"
     request_headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # credentials may stand there
+    address: str | None = None
 
     @property
     def decision(self) -> Decision:

@@ -4,7 +4,7 @@ wrapped library. It has a time-out and limits of its own and never judges the co
 
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from comity import urls
@@ -30,12 +30,14 @@ class RobotsAnswer:
     Attributes:
         headers: names in any case.
         cut: whether the body went on where reading it was left off.
+        address: the IP address of the server, where it is known.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     cut: bool = False
+    address: str | None = None
 
 
 async def fetch_robots(
@@ -77,7 +79,7 @@ async def fetch_robots(
         else:
             result = request.answered(answer.status, answer.headers, answer.body, at=clock.wall(), cut=answer.cut)
             if result is not None:
-                return result
+                return result if answer.address is None else replace(result, address=answer.address)
         asked = await hop(request.url)
 
 

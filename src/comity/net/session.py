@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from comity import urls
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
@@ -201,16 +201,7 @@ class Session:
                     raise timed_out(url, self.settings.timeout) from None
                 try:
                     response = StreamedResponse(
-                        url=url,
-                        status=answer.status,
-                        headers=answer.headers,
-                        go=go,
-                        fetched_at=fetched_at,
-                        redirects=tuple(hop.url for hop in passed),
-                        history=passed,
-                        reason=answer.reason,
-                        http_version=answer.http_version,
-                        request_headers=answer.sent,
+                        **_head_of(answer, go, fetched_at), redirects=tuple(hop.url for hop in passed), history=passed
                     )
                     response._answer, response._limit = answer, self.settings.max_body
                     if self.settings.content_types and response.location is None:
@@ -284,19 +275,8 @@ class Session:
             raise
         if record is not None:
             self._over(record, body=body)
-        return Response(
-            url=url,
-            status=answer.status,
-            headers=answer.headers,
-            go=go,
-            fetched_at=fetched_at,
-            redirects=redirects,
-            reason=answer.reason,
-            http_version=answer.http_version,
-            request_headers=answer.sent,
-            body=body,
-            elapsed=self.clock.monotonic() - sent,
-        )
+        elapsed = self.clock.monotonic() - sent
+        return Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
 
     async def _head(
         self,
@@ -395,13 +375,28 @@ class Session:
             self._over(record, error=error)
             raise
         self._over(record, body=body)
-        return RobotsAnswer(answer.status, answer.headers, body, answer.cut)
+        return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
 
     def _robots_in_force(self, result: RobotsResult) -> None:
         if self._cache is not None and result.origin not in self.settings.auth:
             self._cache.keep_robots(result)
         if self.on_robots is not None:
             self.on_robots(result)
+
+
+def _head_of(answer: OpenAnswer, go: Go, fetched_at: float) -> dict[str, Any]:
+    """What a response has of the head of its answer."""
+    return {
+        "url": answer.url,
+        "status": answer.status,
+        "headers": answer.headers,
+        "go": go,
+        "fetched_at": fetched_at,
+        "reason": answer.reason,
+        "http_version": answer.http_version,
+        "request_headers": answer.sent,
+        "address": answer.address,
+    }
 
 
 def _end(error: BaseException) -> End:

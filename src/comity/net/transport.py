@@ -51,6 +51,7 @@ class OpenAnswer:
 
     Attributes:
         reason, http_version: the rest of the status line, as received.
+        address: the IP address of the server; None where a proxy stands between.
         sent: the request's headers.
         cut: whether the body went on past the limit and was left there.
     """
@@ -60,6 +61,7 @@ class OpenAnswer:
         "_response",
         "_settings",
         "_taken",
+        "address",
         "cut",
         "headers",
         "http_version",
@@ -69,8 +71,11 @@ class OpenAnswer:
         "url",
     )
 
-    def __init__(self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings) -> None:
+    def __init__(
+        self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings, address: str | None
+    ) -> None:
         self.url = url
+        self.address = address
         self.status = response.status
         self.headers: CIMultiDictProxy[str] = response.headers
         self.reason = response.reason or ""
@@ -239,7 +244,7 @@ class Transport:
             )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
-        return OpenAnswer(url, response, self._settings)
+        return OpenAnswer(url, response, self._settings, attempt.address)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""

@@ -39,6 +39,7 @@ class RobotsResult:
         left_out: whether the answer had more body than is here: it was cut, or is no file that is read.
         unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
             it is the last good copy, standing in.
+        address: the IP address of the server that answered, where it is known.
     """
 
     origin: str
@@ -54,6 +55,7 @@ class RobotsResult:
     unreachable_since: float | None = None
     robots: Robots | None = None
     left_out: bool = False
+    address: str | None = None
 
     @cached_property
     def sha256(self) -> str | None:

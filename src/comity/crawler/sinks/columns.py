@@ -1,13 +1,14 @@
 """The columns that a channel's records have in formats with columns, and a record's values for them.
 
-A field that no column is named after is not lost: it goes into the column `more`, as JSON.
+A field that no column is named after is not lost: it goes into the column `more`, as JSON. Of an expander's records,
+which are kept whole in the column `record`, the flat fields have columns too.
 """
 
 import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from comity import times
 from comity.crawler.sinks import Channel
@@ -116,8 +117,68 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
 }
 
 
-def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
-    """A record's values in the order of its channel's columns; None where it has none."""
+Fields = dict[str, ColumnType]
+"""The columns of an expander's fields, which come after those of the channel `records`."""
+MOST_FIELDS: Final = 100
+LONGEST_NAME: Final = 100  # characters
+
+
+def widened(fields: Fields, record: Mapping[str, Any]) -> Fields:
+    """The columns that an expander's fields have, with those that one more record needs.
+
+    A field is flat where its value is a text, a number or a truth value. Integers and reals together make a column of
+    reals, other values of different types one of texts.
+    """
+    for name, value in _made(record).items():
+        kind, known = _kind_of(value), fields.get(name)
+        if kind is None or kind == known:
+            continue
+        if known is not None:
+            kind = "real" if {kind, known} == {"integer", "real"} else "text"
+            if kind != known:
+                fields = {**fields, name: kind}
+        elif _may_be_column(name, fields):
+            fields = {**fields, name: kind}
+    return fields
+
+
+def _made(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the expander made, with its fields; empty where it is a list, say."""
+    made = record["record"]
+    return {str(name): value for name, value in made.items()} if isinstance(made, Mapping) else {}
+
+
+def _kind_of(value: Any) -> ColumnType | None:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer" if -(2**63) <= value < 2**63 else "text"
+        case float():
+            return "real"
+        case str():
+            return "text"
+    return None
+
+
+def _may_be_column(name: str, fields: Fields) -> bool:
+    """Whether there is room for a column of that name; SQL does not tell `Price` from `price`."""
+    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME or len(fields) >= MOST_FIELDS:
+        return False
+    return all(name.casefold() != other.casefold() for other in ("id", *COLUMNS["records"], *fields))
+
+
+def _cell(value: Any, kind: ColumnType) -> Any:
+    if _kind_of(value) is None:
+        return None
+    if kind == "text":
+        return _plain(value if isinstance(value, str) else json.dumps(value))
+    return float(value) if kind == "real" else value
+
+
+def values(channel: Channel, record: Mapping[str, Any], fields: Fields | None = None) -> list[Any]:
+    """A record's values in the order of its channel's columns, and of an expander's `fields` in a record of its; None
+    where it has none."""
     columns = COLUMNS[channel]
     flat = dict(record)
     decision = flat.pop("decision", None)
@@ -127,7 +188,8 @@ def values(channel: Channel, record: Mapping[str, Any]) -> list[Any]:
     if encoded is not None:
         flat["body_bytes"] = base64.b64decode(encoded)
     flat["more"] = {key: flat.pop(key) for key in list(flat) if not _fits(flat[key], columns.get(key))} or None
-    return [_fitted(flat.get(name), kind) for name, kind in columns.items()]
+    own = [_fitted(flat.get(name), kind) for name, kind in columns.items()]
+    return own + [_cell(_made(record).get(name), kind) for name, kind in fields.items()] if fields else own
 
 
 def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,6 +204,8 @@ def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "json" and isinstance(record.get(name), str):
             with suppress(ValueError):
                 record[name] = json.loads(record[name])
+        elif kind == "boolean" and isinstance(record.get(name), int):  # as SQLite keeps it
+            record[name] = bool(record[name])
     if "verdict" in COLUMNS[channel]:
         record["decision"] = {key: row.get(key) for key in _DECISION}
     return record

@@ -1,6 +1,7 @@
 """Output as Parquet: a folder for each channel, `pages/00001.parquet`, `pages/00002.parquet` and so on.
 
 In each lies `00000.parquet` without a row, so that what reads the folder has the schema where nothing was written.
+All parts of a folder have one schema: where an expander's records have a new field, its parts are written anew.
 
 A Parquet file cannot be appended to and is worth writing only when it is large, while the frontier commits twice a
 second. So records go to a journal first, JSON Lines that are cut back like any other output. The part is written from
@@ -11,7 +12,7 @@ synced and renamed. The journal is removed only after the marker that names the 
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 from comity import times
 from comity._extras import need
 from comity.crawler.sinks import CHANNELS, Channel, Received
-from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
+from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.files import line
 from comity.crawler.stored import CHECKED, Stored, from_lines, is_intact
 from comity.frontier.durable import AppendedFile, make_folder, sync_folder
@@ -40,7 +41,8 @@ class _Channel:
 
 
 class Parquet:
-    """The marker is, for each channel, the number of the next part and the length of its journal.
+    """The marker is, for each channel, the number of the next part and the length of its journal; and the columns that
+    an expander's fields have.
 
     Raises:
         InvalidSetting: pyarrow is not installed.
@@ -53,6 +55,7 @@ class Parquet:
         self._group = group
         self._folder = Path()
         self._channels: dict[Channel, _Channel] = {}
+        self._fields: Fields = {}
         self._done: list[Path] = []  # journals whose part the next marker names
 
     @property
@@ -61,16 +64,21 @@ class Parquet:
 
     def open(self, folder: Path, committed: Any) -> None:
         self._folder = folder
+        self._fields = (committed or {}).get("fields", {})
         for channel in CHANNELS:
             part, length = (committed or {}).get(channel, (1, 0))
             self._remove_uncommitted(channel, part)
-            self._make_empty(channel)
+            if not (empty := self._part(channel, 0)).exists():
+                make_folder(empty.parent)
+                with self._written(channel, 0):
+                    pass
             self._channels[channel] = _Channel(part, AppendedFile(self._journal(channel, part), length))
+        self._unify()
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         self._channels[channel].journal.add(line(record, channel))
 
-    def flush(self, *, final: bool) -> dict[str, tuple[int, int]]:
+    def flush(self, *, final: bool) -> dict[str, Any]:
         done, self._done = self._done, []
         for path in done:
             path.unlink(missing_ok=True)
@@ -81,18 +89,15 @@ class Parquet:
                 self._write_groups(channel, state, rest=finished)
             if finished:
                 self._finish_part(channel, state)
-        return {channel: (state.part, state.journal.length) for channel, state in self._channels.items()}
+        marker: dict[str, Any] = {each: (state.part, state.journal.length) for each, state in self._channels.items()}
+        return marker | {"fields": self._fields}
 
     def close(self) -> None:
         for state in self._channels.values():
             state.journal.close()
             if not state.journal.length:
                 state.journal.path.unlink(missing_ok=True)
-            if state.file is not None:  # a part that is not finished is written anew from the journal
-                if state.writer is not None:
-                    with suppress(OSError):
-                        state.writer.close()
-                state.file.close()
+            self._leave(state)
 
     def _journal(self, channel: Channel, part: int) -> Path:
         return self._folder / f"{channel}-{part:05}.journal"
@@ -107,36 +112,71 @@ class Parquet:
             if not number.isdigit():
                 continue
             is_journal = path.suffix == ".journal"
-            if (is_journal and int(number) != part) or (path.suffix in (".parquet", ".tmp") and int(number) >= part):
+            if path.suffix == ".tmp" or (int(number) != part if is_journal else int(number) >= part):
                 path.unlink()
 
-    def _make_empty(self, channel: Channel) -> None:
-        """The schema of a channel, as a part without rows."""
-        part = self._part(channel, 0)
-        if part.exists():
-            return
-        make_folder(part.parent)
-        temporary = self._temporary(channel, 0)
+    @contextmanager
+    def _written(self, channel: Channel, number: int) -> Iterator[Any]:
+        """The writer of a part that takes its place, or that of the part before, once it is whole."""
+        part, temporary = self._part(channel, number), self._temporary(channel, number)
         with temporary.open("wb") as file:
-            self._parquet.ParquetWriter(file, self._schema(channel), compression="zstd").close()
+            writer = self._parquet.ParquetWriter(file, self._schema(channel), compression="zstd")
+            try:
+                yield writer
+            finally:
+                writer.close()
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(part)
         sync_folder(part.parent)
 
     def _schema(self, channel: Channel) -> Any:
-        return self._arrow.schema([(name, self._type(kind)) for name, kind in COLUMNS[channel].items()])
+        return self._arrow.schema([(name, self._type(kind)) for name, kind in self._columns(channel).items()])
+
+    def _columns(self, channel: Channel) -> dict[str, ColumnType]:
+        return COLUMNS[channel] | self._fields if channel == "records" else COLUMNS[channel]
+
+    def _widen(self, state: _Channel) -> None:
+        """Have a column for each flat field of the expander's records in the journal."""
+        fields = self._fields
+        for found, _ in _groups(state.journal.path, state.read, self._group, rest=True):
+            for record in found:
+                fields = widened(fields, record)
+        if fields is not self._fields:
+            self._fields = fields
+            self._leave(state)
+            self._unify()
+
+    def _unify(self) -> None:
+        """Give all parts of the expander's records the columns that there are now."""
+        schema = self._schema("records")
+        for part in sorted((self._folder / "records").glob("*.parquet")):
+            if self._parquet.read_schema(part).equals(schema):
+                continue
+            with self._written("records", int(part.stem)) as new, self._parquet.ParquetFile(part) as old:
+                for group in range(old.num_row_groups):
+                    rows = old.read_row_group(group, columns=list(COLUMNS["records"])).to_pylist()
+                    new.write_batch(self._batch("records", [record_of("records", row) for row in rows]))
 
     def _write_groups(self, channel: Channel, state: _Channel, *, rest: bool) -> None:
         """Write what the journal holds as row groups, whole ones only unless the `rest` is wanted."""
-        columns = COLUMNS[channel]
-        schema = self._schema(channel)
+        if channel == "records":
+            self._widen(state)
         if state.file is None:
             state.file = self._temporary(channel, state.part).open("wb")
-            state.writer = self._parquet.ParquetWriter(state.file, schema, compression="zstd")
-        for rows, size in _groups(channel, state.journal.path, state.read, self._group, rest=rest):
-            state.writer.write_batch(self._batch(schema, columns, rows))
+            state.writer = self._parquet.ParquetWriter(state.file, self._schema(channel), compression="zstd")
+        for found, size in _groups(state.journal.path, state.read, self._group, rest=rest):
+            state.writer.write_batch(self._batch(channel, found))
             state.read += size
+
+    def _leave(self, state: _Channel) -> None:
+        """Leave a part that is not finished; it is written anew from the journal."""
+        if state.file is not None:
+            with suppress(OSError):
+                state.writer.close()
+            state.file.close()
+        state.file = state.writer = None
+        state.read = 0
 
     def _finish_part(self, channel: Channel, state: _Channel) -> None:
         assert state.file is not None
@@ -156,9 +196,12 @@ class Parquet:
     def _temporary(self, channel: Channel, part: int) -> Path:
         return self._folder / f"{channel}-{part:05}.parquet.tmp"
 
-    def _batch(self, schema: Any, columns: Mapping[str, ColumnType], rows: list[list[Any]]) -> Any:
+    def _batch(self, channel: Channel, found: list[dict[str, Any]]) -> Any:
+        fields = self._fields if channel == "records" else None
+        rows = [values(channel, record, fields) for record in found]
+        schema = self._schema(channel)
         arrays = []
-        for index, (name, kind) in enumerate(columns.items()):
+        for index, (name, kind) in enumerate(self._columns(channel).items()):
             column = [row[index] for row in rows]
             if kind == "time":
                 column = [None if value is None else round(times.read(value) * 1000) for value in column]
@@ -179,22 +222,20 @@ class Parquet:
         return types[kind]
 
 
-def _groups(
-    channel: Channel, journal: Path, start: int, least: int, *, rest: bool
-) -> Iterator[tuple[list[list[Any]], int]]:
-    """A journal's records from `start` on as rows, at `least` so many bytes at a time, with their size in bytes."""
-    rows: list[list[Any]] = []
+def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """A journal's records from `start` on, at `least` so many bytes at a time, with their size in bytes."""
+    found: list[dict[str, Any]] = []
     size = 0
     with journal.open("rb") as lines:
         lines.seek(start)
         for text in lines:
-            rows.append(values(channel, json.loads(text)))
+            found.append(json.loads(text))
             size += len(text)
             if size >= least:
-                yield rows, size
-                rows, size = [], 0
-    if rows and rest:
-        yield rows, size
+                yield found, size
+                found, size = [], 0
+    if found and rest:
+        yield found, size
 
 
 def read_back(folder: Path) -> Iterator[Stored]:

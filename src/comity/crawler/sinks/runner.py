@@ -42,7 +42,7 @@ class Format:
 
 FORMATS = {
     "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl"),
-    "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz",)),
+    "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
     "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),

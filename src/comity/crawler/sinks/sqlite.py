@@ -1,7 +1,7 @@
 """Output as one SQLite file: a table for each channel, a row for each record.
 
 Rows are numbered upwards and never changed, so the marker is the number of each table's last row: rows beyond it are
-deleted when the file is opened again.
+deleted when the file is opened again. It also names the columns that an expander's fields have.
 """
 
 import sqlite3
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawler.sinks import CHANNELS, Channel, Received
-from comity.crawler.sinks.columns import COLUMNS, ColumnType, record_of, values
+from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.stored import CHECKED, Stored, absent, is_intact
 from comity.errors import StorageError
 from comity.frontier.database import open_finished
@@ -36,18 +36,20 @@ class Sqlite:
         self._path = Path()
         self._rows: dict[Channel, list[list[Any]]] = {channel: [] for channel in CHANNELS}
         self._last: dict[str, int] = {}
+        self._fields: Fields = {}
         self.pending = 0
 
     def open(self, folder: Path, committed: Any) -> None:
         self._path = folder / NAME
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
+        self._fields = (committed or {}).get("fields", {})
         try:
             self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             db.execute("BEGIN IMMEDIATE")
             for channel in CHANNELS:
-                columns = ", ".join(f'"{name}" {_TYPES[kind]}' for name, kind in COLUMNS[channel].items())
+                columns = ", ".join(_column(name, kind) for name, kind in COLUMNS[channel].items())
                 db.execute(f"CREATE TABLE IF NOT EXISTS {channel} (id INTEGER PRIMARY KEY, {columns})")
                 self._go_back(db, channel)
             db.execute("COMMIT")
@@ -55,11 +57,15 @@ class Sqlite:
             raise self._explained(error) from error
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        row = values(channel, record)
+        if channel == "records":
+            self._fields = widened(self._fields, record)
+            row = values(channel, record, self._fields)
+        else:
+            row = values(channel, record)
         self._rows[channel].append(row)
         self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
 
-    def flush(self, *, final: bool) -> dict[str, int]:
+    def flush(self, *, final: bool) -> dict[str, Any]:
         if self.pending:
             assert self._db is not None
             try:
@@ -72,7 +78,7 @@ class Sqlite:
             for rows in self._rows.values():
                 rows.clear()
             self.pending = 0
-        return dict(self._last)
+        return {**self._last, "fields": self._fields}
 
     def close(self) -> None:
         if self._db is not None:
@@ -92,10 +98,21 @@ class Sqlite:
             )
 
     def _insert(self, db: sqlite3.Connection, channel: Channel, rows: list[list[Any]]) -> None:
-        start = self._last[channel] + 1
-        marks = ", ".join("?" * (len(COLUMNS[channel]) + 1))
-        numbered = ((number, *row) for number, row in enumerate(rows, start))
-        db.executemany(f"INSERT INTO {channel} VALUES ({marks})", numbered)
+        if not rows:
+            return
+        columns = ["id", *COLUMNS[channel]]
+        if channel == "records":
+            there = {name for _, name, *_ in db.execute("PRAGMA table_info(records)")}
+            for name, kind in self._fields.items():
+                if name not in there:
+                    db.execute(f"ALTER TABLE records ADD COLUMN {_column(name, kind)}")
+            columns += self._fields
+        most = len(columns) - 1  # a row that was added before a field turned up is shorter
+        numbered = (
+            (number, *row, *[None] * (most - len(row))) for number, row in enumerate(rows, self._last[channel] + 1)
+        )
+        names, marks = ", ".join(map(_quoted, columns)), ", ".join("?" * len(columns))
+        db.executemany(f"INSERT INTO {channel} ({names}) VALUES ({marks})", numbered)
         self._last[channel] += len(rows)
 
     def _explained(self, error: sqlite3.Error) -> StorageError:
@@ -105,6 +122,14 @@ class Sqlite:
         if "locked" in text:
             return StorageError(f"{self._path} is locked by another program", hint="close it there, then --resume")
         return StorageError(f"{self._path}: {text}")
+
+
+def _column(name: str, kind: ColumnType) -> str:
+    return f"{_quoted(name)} {_TYPES[kind]}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def read_back(folder: Path) -> Iterator[Stored]:

@@ -4,6 +4,7 @@ For every page, redirect and failure that was answered: a response, the request,
 decision and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. A page that a refresh
 found unchanged is a revisit record, which refers to the response kept before. Bodies are stored
 decoded from their content coding; the headers that this would belie are kept with the prefix `X-Crawler-`.
+Beside each file lies its index (see cdxj.py).
 Metadata are `application/warc-fields`, which replay tools never take for the page; their field `comity-record` is JSON.
 """
 
@@ -11,6 +12,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -21,7 +23,7 @@ from urllib.parse import urlsplit
 
 from comity import times
 from comity._extras import need
-from comity.crawler.sinks import Channel, Received
+from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.files import line
 from comity.crawler.stored import CHECKED, Stored, absent
 from comity.frontier.durable import AppendedFile
@@ -48,7 +50,8 @@ _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
 
 class Warc:
-    """`crawl-00001.warc.gz` and so on. The marker is the number of the last file and its length.
+    """`crawl-00001.warc.gz` and so on. The marker is the number of the last file, its length and that of the journal
+    of its index.
 
     Raises:
         InvalidSetting: warcio is not installed.
@@ -60,6 +63,9 @@ class Warc:
         self._writer = need("warcio.warcwriter", "warc", "the format warc").WARCWriter
         self._roll = roll
         self._file: AppendedFile | None = None
+        self._index: cdxj.Index | None = None
+        self._to_index: list[dict[str, Any]] = []  # with the place in the buffer for that in the file
+        self._full: list[Path] = []  # files that the next marker does not name: their index needs no journal
         self._number = 1
         self._folder = Path()
         self._buffer = io.BytesIO()
@@ -76,7 +82,9 @@ class Warc:
             number = path.name.removeprefix("crawl-").removesuffix(".warc.gz")
             if number.isdigit() and int(number) > self._number:
                 path.unlink()
-        self._start_file(committed["length"] if committed else 0)
+            if number.isdigit() and int(number) != self._number:
+                cdxj.remove(path, index=int(number) > self._number)
+        self._start_file(*((committed["length"], committed["index"]) if committed else (0, 0)))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         url = record["from"] if channel == "links" else record["url"]
@@ -96,23 +104,38 @@ class Warc:
 
     def flush(self, *, final: bool) -> dict[str, int]:
         assert self._file is not None
-        if self._file.length >= self._roll and self._buffer.tell():
-            self._file.close()
+        assert self._index is not None
+        while self._full:
+            cdxj.remove(self._full.pop(), index=False)
+        start = self._file.length
+        if start >= self._roll and self._buffer.tell():
+            self._index.sort()
+            self.close()
+            self._full.append(self._file.path)
             self._number += 1
             body, self._buffer = self._buffer, io.BytesIO()
-            self._start_file(0)
+            self._start_file(0, 0)
+            start = self._buffer.tell()
             self._buffer.write(body.getvalue())
+        for entry in self._to_index:
+            self._index.add(**{**entry, "offset": start + entry["offset"]})
+        self._to_index.clear()
         self._file.add(self._buffer.getvalue())
         self._buffer = io.BytesIO()
-        return {"file": self._number, "length": self._file.flush()}
+        marker = {"file": self._number, "length": self._file.flush(), "index": self._index.flush()}
+        if final:
+            self._index.sort()
+        return marker
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._index):
+            if file is not None:
+                file.close()
 
-    def _start_file(self, committed: int) -> None:
+    def _start_file(self, committed: int, indexed: int) -> None:
         path = self._folder / f"crawl-{self._number:05}.warc.gz"
         self._file = AppendedFile(path, committed)
+        self._index = cdxj.Index(path, indexed)
         if not committed:
             fields = {
                 "software": f"comity/{_version()}",
@@ -133,6 +156,8 @@ class Warc:
             headers = {"WARC-Profile": _REVISIT + by, "WARC-Refers-To-Target-URI": url, "WARC-Refers-To-Date": date}
             if answer.status != 304:
                 headers["WARC-Payload-Digest"] = _sha1(answer.body)
+        if answer.address is not None:
+            headers["WARC-IP-Address"] = answer.address
         response = self._write(kind, answer.url, body, head=head, time=answer.fetched_at, headers=headers)
         self._last = (url, response)
         if not isinstance(answer, RobotsResult) and answer.request_headers:
@@ -167,6 +192,7 @@ class Warc:
         fields = {"WARC-Date": _date(time), "WARC-Block-Digest": _sha1(head, payload), **(headers or {})}
         if head and kind != "revisit":
             fields["WARC-Payload-Digest"] = _sha1(payload)
+        start = self._buffer.tell()
         record = writer.create_warc_record(
             url or "",
             kind,
@@ -177,6 +203,10 @@ class Warc:
         )
         writer.write_record(record)
         self._buffer.write(zlib.compress(plain.getbuffer(), LEVEL, wbits=zlib.MAX_WBITS + 16))
+        if kind in ("response", "revisit"):
+            length = self._buffer.tell() - start
+            about = {"digest": fields.get("WARC-Payload-Digest"), **_seen_in(kind, head)}
+            self._to_index.append({"url": url, "date": fields["WARC-Date"], "offset": start, "length": length, **about})
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
@@ -256,6 +286,13 @@ def _head_of_answer(answer: Received) -> tuple[bytes, dict[str, str]]:
     kept = [(f"X-Crawler-{name}" if name.lower() in _BELIED else name, value) for name, value in pairs]
     kept.append(("Content-Length", str(len(answer.body))))
     return _head(f"HTTP/{version} {status} {reason}", kept), about
+
+
+def _seen_in(kind: str, head: bytes) -> dict[str, str | None]:
+    """What an index says of a response, by its head."""
+    found = re.search(rb"\r\ncontent-type:[ \t]*([^\s;]+)", head, re.IGNORECASE)
+    mime = found[1].decode("latin-1") if found else None
+    return {"mime": "warc/revisit" if kind == "revisit" else mime, "status": head.split(b" ", 2)[1].decode("latin-1")}
 
 
 def _head_of_request(url: str, headers: Mapping[str, str]) -> bytes:
