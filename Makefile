@@ -6,7 +6,8 @@ URL ?=
 ARGS ?=
 
 # What the installed package depends on: metadata, and the modules that are compiled.
-BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py \
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/comity/retrieve/*.pxd) \
+	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
 .PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
@@ -81,6 +82,7 @@ PAGES ?= ../shared/corpus/pages
 bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages
 	$(BIN)/python benchmarks/extraction_model.py $(PAGES) --folds $(VENV)/extraction-folds
 	$(BIN)/python benchmarks/extraction.py web --corpus $(PAGES) --folds $(VENV)/extraction-folds
+	$(BIN)/python benchmarks/extraction.py titles --corpus $(PAGES)
 	$(BIN)/python benchmarks/extraction.py documentation --pages 100
 	$(BIN)/python benchmarks/extraction.py hostile
 	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)

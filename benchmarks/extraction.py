@@ -1,6 +1,7 @@
 """HTML to Markdown, ours beside other libraries: time, what is kept and what is not.
 
     python benchmarks/extraction.py web [--corpus FOLDER] [--pages N] [--folds FOLDER]   real pages of all kinds
+    python benchmarks/extraction.py titles [--corpus FOLDER] [--pages N]                 what a page is called
     python benchmarks/extraction.py documentation [--pages N]            Python's documentation, with its sources
     python benchmarks/extraction.py hostile                              pages made to exhaust a parser
 
@@ -97,7 +98,45 @@ def resiliparse(page: str, url: str = PLACE) -> str:
     return extract_plain_text(page, main_content=True)
 
 
+def title_of_ours(page: str, url: str) -> str:
+    from comity.retrieve.extraction import read
+
+    title = read(page, url, convert=False).metadata.title
+    return title.value if title is not None else ""
+
+
+def title_of_trafilatura(page: str, url: str) -> str:
+    from trafilatura import extract_metadata
+
+    return extract_metadata(page, default_url=url).title or ""
+
+
+def title_of_rs_trafilatura(page: str, url: str) -> str:
+    from rs_trafilatura import extract
+
+    return extract(page, url=url).title or ""
+
+
+def title_of_resiliparse(page: str, url: str) -> str:
+    from resiliparse.parse.html import HTMLTree
+
+    return HTMLTree.parse(page).title or ""
+
+
+def title_of_readability(page: str, url: str) -> str:
+    from readability import Document
+
+    return Document(page).short_title()
+
+
 Library = Callable[..., str]
+TITLES: tuple[Library, ...] = (
+    title_of_ours,
+    title_of_trafilatura,
+    title_of_rs_trafilatura,
+    title_of_resiliparse,
+    title_of_readability,
+)
 OF_DOCUMENTATION: tuple[Library, ...] = (ours, trafilatura, markdownify, html2text, readability)
 OTHERS_OF_THE_WEB: tuple[Library, ...] = (trafilatura, rs_trafilatura, resiliparse)
 # Markdown's markup: images go, of links the label stays, and what escapes is no word.
@@ -289,6 +328,26 @@ def judged(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[s
     )
 
 
+def titles(corpus: Path, limit: int) -> None:
+    """The titles of comity and of the others, by the same measure."""
+    rows = [row for row in rows_of(corpus, limit) if row["title"]]
+    print(f"{len(rows)} pages; the title has the same words; nearly the same (F1 of 0.8 or more)")
+    for named in TITLES:
+        right = nearly = 0
+        for row in rows:
+            try:
+                said = words(named(html_of(corpus, row).decode("utf-8", "replace"), row["url"] or PLACE))
+            except Exception:
+                said = Counter()
+            given = words(row["title"])
+            right += said == given
+            nearly += agreement(said, given) >= 0.8
+        print(
+            f"{named.__name__.removeprefix('title_of_'):16} {right / len(rows):.3f} {nearly / len(rows):.3f}",
+            flush=True,
+        )
+
+
 def quality(convert: Callable[..., str], pages: list[Path], *, landmarks: bool) -> str:
     times, words, code, headings, navigation = [], [], [], [], []
     for path in pages:
@@ -360,7 +419,7 @@ def installed(libraries: tuple[Library, ...]) -> list[Library]:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("what", choices=("web", "documentation", "hostile"))
+    arguments.add_argument("what", choices=("web", "titles", "documentation", "hostile"))
     arguments.add_argument("--pages", type=int, default=10_000, help="at most so many, chosen at random")
     arguments.add_argument("--corpus", type=Path, default=CORPUS)
     arguments.add_argument("--folds", type=Path, help="written by extraction_model.py --folds")
@@ -371,7 +430,10 @@ def main() -> None:
     elif options.what == "documentation":
         documentation(options.pages)
     elif options.corpus.is_dir():
-        web(options.corpus, options.pages, options.folds, options.only)
+        if options.what == "titles":
+            titles(options.corpus, options.pages)
+        else:
+            web(options.corpus, options.pages, options.folds, options.only)
     else:
         print(f"{options.corpus} is not here: nothing to measure the web by")
 

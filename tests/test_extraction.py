@@ -11,6 +11,7 @@ from sites import HANGS
 
 from comity.errors import ExtractionFailed
 from comity.retrieve import extraction
+from comity.retrieve.bounds import MAX_FORMATTING, MAX_OPEN, bounded
 from comity.retrieve.extraction import MAX_DEPTH, MAX_HTML, MAX_TAGS, read
 
 URL = "https://example.com/dir/page"
@@ -215,3 +216,35 @@ def test_importing_the_package_does_not_load_the_libraries() -> None:
 
 def test_the_limits_are_those_of_the_documentation() -> None:
     assert (MAX_HTML, MAX_TAGS, MAX_DEPTH, extraction.MAX_ATTRIBUTES) == (4 * 1024 * 1024, 100_000, 128, 1_000)
+
+
+TAG_PIECES = ["<", ">", "/", "=", '"', "'", " ", "\n", "\xa0", "a", "<p", "<b ", "</b>", "<svg>", "<path/>", "</svg>"]
+TAG_PIECES += ["<!--", "-->", "<!", "x=", "<İ", "\x1c", "é", "<td>"]
+
+
+@given(st.lists(st.sampled_from(TAG_PIECES), max_size=60))
+def test_a_page_within_the_limits_reaches_the_parser_as_it_is(pieces: list[str]) -> None:
+    page = "".join(pieces)
+    cut, truncated = bounded(page, URL)
+    assert not truncated
+    assert cut == page or page.count("<b ") > MAX_FORMATTING
+
+
+@pytest.mark.parametrize(
+    "tag", ["<p title='<div><div>'>", '<p title = "<div>" x>', "<p x=/<div>", "<p\n/ x='>'>", "<!--<div>-->"]
+)
+def test_what_stands_in_an_attribute_or_a_comment_opens_nothing(tag: str) -> None:
+    assert bounded(tag * MAX_OPEN, URL) == (tag * MAX_OPEN, False)
+
+
+@pytest.mark.parametrize(
+    "tag", ["<div>", "<DIV class='a>b'>", "<div\xa0x>", "<p x='a'><div>", '<p x="><div>\'>"><div>']
+)
+def test_more_elements_than_may_be_open_cut_the_page_where_the_first_of_them_begins(tag: str) -> None:
+    cut, truncated = bounded(tag * (MAX_OPEN + 1), URL)
+    assert truncated
+    assert cut == (tag * (MAX_OPEN + 1))[: len(tag) * MAX_OPEN + tag.lower().rindex("<div")]
+
+
+def test_a_script_ends_at_its_end_tag_in_any_case() -> None:
+    assert bounded("<script>if (a </b>) '</scrip'</SCRIPT><p>x</p>", URL) == ("<script></SCRIPT><p>x</p>", False)

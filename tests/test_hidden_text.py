@@ -109,6 +109,63 @@ def test_markdown_and_plain_text_are_looked_at_too() -> None:
     assert in_text("\ufeffA byte-order mark at the start is none of it.") == ()
 
 
+@pytest.mark.parametrize("filling", ["w ", "{", "}", "a{b{c}", "@media{", "/*", ";", "a{display:none", "}{"])
+def test_a_style_sheet_costs_time_that_grows_with_its_length_alone(filling: str) -> None:
+    sheet = "a{b{c}" + filling * (css.MAX_SHEET // len(filling)) + "}"
+    assert "none" not in css.hiding_rules([sheet]).hiding  # with the square of the length it would be hours
+
+
+def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> None:
+    sheet = ".a{color:red;.b{display:none}.c{opacity:0}} @media print{.d{display:none}.e{top:0}} } .f{display:none} .g{"
+    assert dict(css.hiding_rules([sheet]).hiding) == {
+        ".b": "display_none",
+        ".c": "transparent",
+        ".f": "display_none",
+    }
+
+
+NAMES = ["display", "visibility", "font-size", "opacity", "color", "clip", "clip-path", "overflow", "height", "width"]
+NAMES += ["position", "left", "top", "text-indent", "margin-left", "transform"]
+VALUES = ["none", "hidden", "collapse", "clip", "0", ".0", "+0.5px", "0.01em", "0%", "transparent", "rect(0,0,0,0)"]
+VALUES += [
+    "inset(50%)",
+    "absolute",
+    "-999px",
+    "-62.5em",
+    "-26.3cm",
+    "-1e3px",
+    "translateX(-1000px)",
+    "scale( 0 )",
+    "1px",
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(NAMES), st.sampled_from(["", " ", "/**/", "\n"]), st.sampled_from(VALUES), st.booleans()
+        ),
+        max_size=4,
+    )
+)
+def test_no_style_that_hides_is_taken_for_one_that_needs_no_reading(parts: list[tuple[str, str, str, bool]]) -> None:
+    style = ";".join(
+        f"{name}{space}:{space}{value.upper() if loud else value}{space}" for name, space, value, loud in parts
+    )
+    assert css.may_hide(style) or css.hides(css.declarations(style)) is None
+    assert (".x" in css.hiding_rules([f".x{{{style}}}"]).hiding) == (css.hides(css.declarations(style)) is not None)
+
+
+@given(st.text(st.characters(min_codepoint=0x1700), max_size=30), st.sampled_from("\u200b\u2060\u2064\u180e\ufeff"))
+def test_a_character_of_no_width_is_found_in_any_text(text: str, unseen: str) -> None:
+    assert "zero_width" in [each.kind for each in in_text(f"a{text}{unseen}")]
+
+
+@pytest.mark.parametrize("unseen", [*map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))])
+def test_every_character_that_turns_text_round_is_found(unseen: str) -> None:
+    assert [each.kind for each in in_text(f"a{unseen}b")] == ["bidi_control"]
+
+
 @given(st.text(max_size=300))
 def test_any_style_is_read(style: str) -> None:
     declared = css.declarations(style)

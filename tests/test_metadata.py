@@ -35,6 +35,21 @@ def data(value: object) -> str:
             "title",
         ),
         ("", "<h1>How lamps burn</h1>", "How lamps burn", "heading"),
+        (
+            "<title>Lamps and how they burn | The island</title>",
+            "<h1>How they burn: lamps explained to keepers</h1>",
+            "How they burn: lamps explained to keepers",
+            "heading",
+        ),
+        ("<title>How lamps burn</title>", "<h1>Win a holiday with us today</h1>", "How lamps burn", "title"),
+        ("<title>How lamps burn</title>", "<h1>Example</h1>", "How lamps burn", "title"),
+        ("<title>How lamps burn - Example</title>", "<h1>How lamps burn - Example</h1>", "How lamps burn", "heading"),
+        (
+            '<meta property="og:title" content="Burn: how lamps burn | Isle"><meta name="og:site_name" content="Isle">',
+            "",
+            "Burn: how lamps burn",
+            "meta",
+        ),
         (data({"@type": "NewsArticle", "headline": "How lamps burn"}), "", "How lamps burn", "json-ld"),
         ("<title>How lamps burn</title>", "<svg><title>Icon</title></svg>", "How lamps burn", "title"),
         (

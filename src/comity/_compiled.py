@@ -31,6 +31,10 @@ MODULES: tuple[str, ...] = (
     "bulk._judging",
     "frontier._words",
     "retrieve._forest",
+    "retrieve.blocks",
+    "retrieve.bounds",
+    "retrieve.features",
+    "retrieve.tree",
 )
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from comity.retrieve.tree import SKIPPED, Node, Text, Tree, is_block
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
+from comity.retrieve.tree import SKIPPED, Node, Text, Tree
 
 LANDMARKS: Final = [
     "main",
@@ -145,9 +150,13 @@ class _Cutter:
         return known
 
     def walk(self, node: Node, names: tuple[int, int, int, int], landmarks: int, link: bool) -> None:
-        for child in node.children:
-            if isinstance(child, Text):
-                text = child.text
+        child: Node
+        piece: Text
+        block: Block | None
+        for each in node.children:
+            if type(each) is Text:
+                piece = each
+                text = piece.text
                 block = self.open
                 if block is None:
                     if text.isspace():
@@ -155,11 +164,12 @@ class _Cutter:
                     near = names[0] | names[1] | names[2]
                     block = self.open = Block(node, names[3] | near, near, landmarks)
                     self.blocks.append(block)
-                child.block = block
+                piece.block = block
                 block.pieces.append(text)
                 if link:
                     block.links += len(text.strip())
                 continue
+            child = each
             name = child.name
             if name in SKIPPED or child in self.without:
                 continue
@@ -172,7 +182,7 @@ class _Cutter:
                     marks |= LANDMARK_BITS.get(_ROLES.get(role.strip().lower(), ""), 0)
                 if "class" in attributes or "id" in attributes:
                     said = self.names(attributes)
-            if is_block(child):
+            if child.blocky or child.apart:
                 self.open = None
                 self.walk(child, (said, names[0], names[1], names[2] | names[3]), marks, link or name == "a")
                 self.open = None
@@ -184,15 +194,35 @@ class _Cutter:
                 self.walk(child, own, marks, link or name == "a")
 
 
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _words(text: str) -> cython.Py_ssize_t:
+    """How many words a text has."""
+    if not cython.compiled:
+        return len(_WORD.findall(text))
+    count: cython.Py_ssize_t = 0
+    inside: cython.bint = False
+    char: cython.Py_UCS4
+    for char in text:
+        if char.isalnum() or char == "_":
+            count += not inside
+            inside = True
+        else:
+            inside = False
+    return count
+
+
 def cut(tree: Tree, without: set[Node]) -> list[Block]:
     """The blocks of a page in its order, hidden and unread elements left out."""
     cutter = _Cutter(without)
     cutter.walk(tree.first("body") or tree.root, (0, 0, 0, 0), 0, False)
     blocks = []
+    block: Block
     for block in cutter.blocks:
         block.text = " ".join("".join(block.pieces).split())
         block.pieces.clear()
-        block.words = len(_WORD.findall(block.text))
+        block.words = _words(block.text)
         if block.words:
             blocks.append(block)
     return blocks

@@ -9,38 +9,40 @@ their text is taken out, but for JSON-LD.
 from __future__ import annotations
 
 import re
-from typing import Final
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
 
 from comity.errors import ExtractionFailed
 
-MAX_SOURCE: Final = 16 * 1024 * 1024
+MAX_SOURCE = 16 * 1024 * 1024
 """Characters of a page that are looked at."""
-MAX_HTML: Final = 4 * 1024 * 1024
+MAX_HTML = 4 * 1024 * 1024
 """Characters of a page that are read, its scripts not counted."""
-MAX_TAGS: Final = 100_000
+MAX_TAGS = 100_000
 """Tags of a page that are read."""
-MAX_ATTRIBUTES: Final = 1_000
+MAX_ATTRIBUTES = 1_000
 """Attributes of one tag; a page with more is refused."""
-MAX_OPEN: Final = 1_500
+MAX_OPEN = 1_500
 """Elements that may be open at once before the page is cut; people's pages reach some fifty."""
-MAX_FORMATTING: Final = 12
+MAX_FORMATTING = 12
 """Formatting elements (`b`, `font`) that may be left open; tags of more are dropped."""
-MAX_SHAPES: Final = 5_000
+MAX_SHAPES = 5_000
 """Tags that close themselves inside of drawings; more are dropped."""
-MAX_OPTIONS: Final = 5_000
+MAX_OPTIONS = 5_000
 """Options of a page; if there are more, all of their tags are dropped: a choice is no content."""
 
-_ATTRIBUTE: Final = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
-_TAG: Final = re.compile(rf"<(?:(!--)|(/?)([a-zA-Z][^\s/>]*+)((?:[\s/]++|{_ATTRIBUTE})*+)>?)")
-_COMMENT_END: Final = re.compile(r"-?-!?>")
-_SCRIPT_END: Final = re.compile(r"</script", re.IGNORECASE)
-_ATTRIBUTES: Final = re.compile(_ATTRIBUTE)
-_OPTION: Final = re.compile(r"</?opt(?:ion|group)\b[^<>]*+>?", re.IGNORECASE)
-_FORMATTING: Final = frozenset(
-    ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
-)
+_ATTRIBUTE = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
+_NAME = re.compile(r"[^\s/>]*+")
+_ALL_ATTRIBUTES = re.compile(rf"(?:[\s/]++|{_ATTRIBUTE})*+")
+_COMMENT_END = re.compile(r"-?-!?>")
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+_OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]*+>?", re.IGNORECASE)
+_FORMATTING = frozenset(["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"])
 # Without content, or closed by the next of their kind: they are not open one in another.
-_NEVER_DEEP: Final = frozenset(
+_NEVER_DEEP = frozenset(
     [
         "area",
         "base",
@@ -74,15 +76,27 @@ _NEVER_DEEP: Final = frozenset(
     ]
 )
 # Tags that end SVG or MathML (HTML, 13.2.6.5), in which alone `<path/>` closes itself.
-_BREAKOUT: Final = frozenset(
+_BREAKOUT = frozenset(
     "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i img li listing menu"
     " meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
-_DRAWINGS: Final = frozenset(("svg", "math"))
-_LONGEST_DATA: Final = 512 * 1024
-_MOST_IN_DATA: Final = 1_000
-_COMMENTS: Final = 65_536
+_DRAWINGS = frozenset(("svg", "math"))
+_LONGEST_DATA = 512 * 1024
+_MOST_IN_DATA = 1_000
+_COMMENTS = 65_536
 """Characters of comments that are passed over; what is beyond is counted like anything else: it may be no comment."""
+
+
+_KNOWN: dict[str, int] = {}
+for _each in _NEVER_DEEP | _FORMATTING | _BREAKOUT | _DRAWINGS | {"script"}:
+    _KNOWN[_each] = (
+        (1 if _each in _NEVER_DEEP else 0)
+        | (2 if _each in _FORMATTING else 0)
+        | (4 if _each in _BREAKOUT else 0)
+        | (8 if _each in _DRAWINGS else 0)
+        | (16 if _each == "script" else 0)
+    )
+"""What a tag's name says, as bits: in the order above, and that it is a script."""
 
 
 def bounded(html: str, url: str) -> tuple[str, bool]:
@@ -91,78 +105,170 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     Raises:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
-    cut = html[:MAX_SOURCE]
+    cut: str = html[:MAX_SOURCE]
     if cut.count("<opt") + cut.count("<OPT") > MAX_OPTIONS:
         cut = _OPTION.sub(" ", cut)
-    opened = formatting = drawings = shapes = at = count = removed = 0
-    comments = _COMMENTS
+    opened: cython.Py_ssize_t = 0
+    formatting: cython.Py_ssize_t = 0
+    drawings: cython.Py_ssize_t = 0
+    shapes: cython.Py_ssize_t = 0
+    count: cython.Py_ssize_t = 0
+    removed: cython.Py_ssize_t = 0
+    comments: cython.Py_ssize_t = _COMMENTS
+    size: cython.Py_ssize_t = len(cut)
+    end: cython.Py_ssize_t = size
+    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    named: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    close: cython.Py_ssize_t
+    known: cython.int
+    slash: cython.bint
     dropped: list[tuple[int, int]] = []
-    end = len(cut)
-    again = True
-    while again:
-        again = False
-        for tag in _TAG.finditer(cut, at):
-            at = tag.end()
+    while True:
+        start = cut.find("<", at)
+        if start < 0 or start + 1 >= size:
+            break
+        at = start + 1
+        if cut.startswith("!--", at):
+            at += 3
             count += 1
             if count > MAX_TAGS or at - removed > MAX_HTML:
-                end = tag.start()
+                end = start
                 break
-            comment, slash, name, attributes = tag.groups()
-            if comment:
-                closed = _COMMENT_END.search(cut, at, at + comments)
-                if closed is None:
-                    comments = 0
-                    continue
+            closed = _COMMENT_END.search(cut, at, at + comments)
+            if closed is None:
+                comments = 0
+            else:
                 comments -= closed.end() - at
                 at = closed.end()
-                again = True
-                break
-            if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(attributes)) > MAX_ATTRIBUTES:
-                raise ExtractionFailed(
-                    f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
-                )
-            name = name.lower()
-            if drawings and name in _BREAKOUT:
-                drawings = 0
-            if name in _NEVER_DEEP:
-                continue
-            if name == "script":
-                if slash:
-                    continue
-                closed = _SCRIPT_END.search(cut, at)
-                close = closed.start() if closed is not None else end
-                data = "ld+json" in attributes and close - at <= _LONGEST_DATA
-                if not data or cut.count("<", at, close) > _MOST_IN_DATA:
-                    dropped.append((at, close))
-                    removed += close - at
-                at = close
-                again = True
-                break
+            continue
+        slash = cut[at] == "/"
+        named = at + slash
+        if named >= size or not (("a" <= cut[named] <= "z") or ("A" <= cut[named] <= "Z")):
+            continue
+        at = _name_end(cut, named, size)
+        name = cut[named:at]
+        last = _attributes_end(cut, at, size)
+        count += 1
+        if count > MAX_TAGS or last + (last < size) - removed > MAX_HTML:
+            end = start
+            break
+        if last - at > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(cut[at:last])) > MAX_ATTRIBUTES:
+            raise ExtractionFailed(
+                f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
+            )
+        attributes = at
+        at = last + (last < size)
+        found = _KNOWN.get(name)
+        if found is None:
+            found = _KNOWN.get(name.lower(), 0)
+        known = found
+        if drawings and known & 4:
+            drawings = 0
+        if known & 1:
+            continue
+        if known & 16:
             if slash:
-                opened -= opened > 0
-                if name in _FORMATTING:
-                    formatting -= formatting > 0
-                elif name in _DRAWINGS:
-                    drawings -= drawings > 0
                 continue
-            if name in _FORMATTING:
-                if formatting >= MAX_FORMATTING:
-                    dropped.append((tag.start(), at))
-                    continue
-                formatting += 1
-            elif name in _DRAWINGS:
-                drawings += 1
-            if drawings and attributes.endswith("/"):
-                shapes += 1
-                if shapes > MAX_SHAPES:  # nobody reads them, and some may be no shapes but left open
-                    dropped.append((tag.start(), at))
+            close = cut.find("</", at)
+            while close >= 0 and cut[close + 2 : close + 8].lower() != "script":
+                close = cut.find("</", close + 2)
+            if close < 0:
+                close = end
+            data = close - at <= _LONGEST_DATA and "ld+json" in cut[attributes:last]
+            if not data or cut.count("<", at, close) > _MOST_IN_DATA:
+                dropped.append((at, close))
+                removed += close - at
+            at = close
+            continue
+        if slash:
+            opened -= opened > 0
+            if known & 2:
+                formatting -= formatting > 0
+            elif known & 8:
+                drawings -= drawings > 0
+            continue
+        if known & 2:
+            if formatting >= MAX_FORMATTING:
+                dropped.append((start, at))
                 continue
-            opened += 1
-            if opened > MAX_OPEN:
-                end = tag.start()
-                break
+            formatting += 1
+        elif known & 8:
+            drawings += 1
+        if drawings and last > attributes and cut[last - 1] == "/":
+            shapes += 1
+            if shapes > MAX_SHAPES:  # nobody reads them, and some may be no shapes but left open
+                dropped.append((start, at))
+            continue
+        opened += 1
+        if opened > MAX_OPEN:
+            end = start
+            break
     kept = _without(cut[:end], dropped)
-    return kept[:MAX_HTML], len(html) > MAX_SOURCE or end < len(cut) or len(kept) > MAX_HTML
+    return kept[:MAX_HTML], len(html) > MAX_SOURCE or end < size or len(kept) > MAX_HTML
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _name_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where a tag's name that begins at `at` ends."""
+    if not cython.compiled:
+        return _NAME.match(text, at).end()  # type: ignore[union-attr]
+    char: cython.Py_UCS4
+    while at < size:
+        char = text[at]
+        if char == ">" or char == "/" or char.isspace():
+            break
+        at += 1
+    return at
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _attributes_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where the attributes of a tag end whose name ends at `at`: at its `>`, or at the end of the text."""
+    if not cython.compiled:
+        return _ALL_ATTRIBUTES.match(text, at).end()  # type: ignore[union-attr]
+    char: cython.Py_UCS4
+    ahead: cython.Py_ssize_t
+    close: cython.Py_ssize_t
+    while at < size:
+        char = text[at]
+        if char == ">":
+            return at
+        at += 1
+        if char == "/" or char.isspace():
+            continue
+        while at < size:  # an attribute's name
+            char = text[at]
+            if char == ">" or char == "/" or char == "=" or char.isspace():
+                break
+            at += 1
+        ahead = at
+        while ahead < size and text[ahead].isspace():
+            ahead += 1
+        if ahead == size or text[ahead] != "=":
+            continue
+        at = ahead + 1
+        while at < size and text[at].isspace():
+            at += 1
+        if at == size:
+            return at
+        char = text[at]
+        if char == '"' or char == "'":
+            close = text.find(char, at + 1)
+            if close >= 0:
+                at = close + 1
+                continue
+        while at < size:
+            char = text[at]
+            if char == ">" or char.isspace():
+                break
+            at += 1
+    return at
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

@@ -8,14 +8,21 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from math import log1p
 from typing import Final
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
 
 from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
 from comity.retrieve.facts import Facts
 from comity.retrieve.tree import Node, Tree
 
-_OWNERS: Final = {
+if not cython.compiled:  # compiled, it comes from the .pxd file, without Python in between
+    from math import log1p
+
+_OWNERS: Final[dict[str, float]] = {
     name: float(number)
     for number, name in enumerate(
         (
@@ -98,6 +105,7 @@ class _Entry:
 
 
 _NO_FORM: Final = (0.0, 0.0, 0.0, 0.0)
+_OF_BLOCK: Final = 58  # numbers of a block alone; then come its names and landmarks, and the page
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
 WIDE: Final = 0.9
@@ -119,6 +127,23 @@ class Rows:
 def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     """The numbers of a page's blocks, of which there is at least one."""
     numbers = array("d")
+    row: cython.double[:] = numbers
+    width: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    number: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    words: cython.Py_ssize_t
+    links: cython.Py_ssize_t
+    block: Block
+    entry: _Entry | None
+    over: _Entry | None
+    above: _Entry | None
+    first: _Entry | None
+    second: _Entry | None
+    third: _Entry | None
+    around: _Entry
+    core: _Entry
+    node: Node
     total_blocks = len(blocks)
     inside: dict[Node, _Entry] = {}
     own: list[_Entry] = []
@@ -229,54 +254,78 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
             near, names, marks = key3
             known = flags[key3] = array("d", [((near >> bit) & 1) + ((names >> bit) & 1) for bit in _NAME_NUMBERS])
             known.extend([(marks >> bit) & 1 for bit in _MARK_NUMBERS])
-        numbers.extend(
-            (
-                shape_here[0],
-                shape_here[1],
-                sentences[number],
-                1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0,
-                _OWNERS.get(name, 0.0),
-                _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0,
-                repeated[text],
-                before / total,
-                number / total_blocks,
-                number - first_heading if first_heading >= 0 else -999.0,
-                number - first_long,
-                last_long - number,
-                p2[1],
-                p1[0],
-                p1[1],
-                n1[0],
-                n1[1],
-                n2[0],
-                since,
-                level,
-                heading_words,
-                *below,
-                log1p(same[0]),
-                same[1] / total,
-                same[2] / same[3],
-                log1p(same[1] / same[0]),
-                log1p(entry.words),
-                log1p(entry.alike),
-                *(first.form() if first is not None else _NO_FORM),
-                *(second.form() if second is not None else _NO_FORM),
-                *(third.form() if third is not None else _NO_FORM),
-                *section,
-                entry.depth,
-                entry.steps if entry.steps >= 0 else 99.0,
-                0.0 if entry.within else 1.0,
-                number - core.first,
-                core.last - number,
-                core.words / total,
-                *branch,
-                facts.in_title(lower),
-            )
-        )
-        numbers.extend(known)
-        numbers.extend(page)
+        if not width:
+            width = _OF_BLOCK + len(known) + len(page)
+            numbers = array("d", bytes(8 * width * total_blocks))
+            row = numbers
+        at = number * width
+        row[at] = shape_here[0]
+        row[at + 1] = shape_here[1]
+        row[at + 2] = sentences[number]
+        row[at + 3] = 1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0
+        row[at + 4] = _OWNERS.get(name, 0.0)
+        row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
+        row[at + 6] = repeated[text]
+        row[at + 7] = before / total
+        row[at + 8] = number / total_blocks
+        row[at + 9] = number - first_heading if first_heading >= 0 else -999.0
+        row[at + 10] = number - first_long
+        row[at + 11] = last_long - number
+        row[at + 12] = p2[1]
+        row[at + 13] = p1[0]
+        row[at + 14] = p1[1]
+        row[at + 15] = n1[0]
+        row[at + 16] = n1[1]
+        row[at + 17] = n2[0]
+        row[at + 18] = since
+        row[at + 19] = level
+        row[at + 20] = heading_words
+        row[at + 21] = below[0]
+        row[at + 22] = below[1]
+        row[at + 23] = below[2]
+        row[at + 24] = log1p(same[0])
+        row[at + 25] = same[1] / total
+        row[at + 26] = same[2] / same[3]
+        row[at + 27] = log1p(same[1] / same[0])
+        row[at + 28] = log1p(entry.words)
+        row[at + 29] = log1p(entry.alike)
+        form = first.form() if first is not None else _NO_FORM
+        row[at + 30] = form[0]
+        row[at + 31] = form[1]
+        row[at + 32] = form[2]
+        row[at + 33] = form[3]
+        form = second.form() if second is not None else _NO_FORM
+        row[at + 34] = form[0]
+        row[at + 35] = form[1]
+        row[at + 36] = form[2]
+        row[at + 37] = form[3]
+        form = third.form() if third is not None else _NO_FORM
+        row[at + 38] = form[0]
+        row[at + 39] = form[1]
+        row[at + 40] = form[2]
+        row[at + 41] = form[3]
+        row[at + 42] = section[0]
+        row[at + 43] = section[1]
+        row[at + 44] = section[2]
+        row[at + 45] = entry.depth
+        row[at + 46] = entry.steps if entry.steps >= 0 else 99.0
+        row[at + 47] = 0.0 if entry.within else 1.0
+        row[at + 48] = number - core.first
+        row[at + 49] = core.last - number
+        row[at + 50] = core.words / total
+        row[at + 51] = branch[0]
+        row[at + 52] = branch[1]
+        row[at + 53] = branch[2]
+        row[at + 54] = branch[3]
+        row[at + 55] = branch[4]
+        row[at + 56] = branch[5]
+        row[at + 57] = facts.in_title(lower)
+        at += _OF_BLOCK
+        numbers[at : at + len(known)] = known
+        at += len(known)
+        numbers[at : at + len(page)] = page
         before += words
-    return Rows(numbers, len(numbers) // total_blocks)
+    return Rows(numbers, width)
 
 
 def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
@@ -301,6 +350,8 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
     the page's prose.
     """
     alike: dict[tuple[int, str], int] = {}
+    entry: _Entry
+    over: _Entry | None
     for entry in reversed(entries):  # made after what is around them, so summed up before
         over = entry.parent
         if over is None:
@@ -316,8 +367,8 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
             over.last = entry.last
         key = (id(over), entry.key)
         alike[key] = alike.get(key, 0) + 1
-    core = _densest(entries, CORE * prose)
-    wide = _densest(entries, WIDE * prose)
+    core: _Entry = _densest(entries, CORE * prose)
+    wide: _Entry = _densest(entries, WIDE * prose)
     at_most = SECTION * total
     for entry in entries:
         over = entry.parent
@@ -340,6 +391,7 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
 def _densest(entries: list[_Entry], least: float) -> _Entry:
     """The smallest element that holds so many words of prose; of equals the innermost."""
     best: _Entry | None = None
+    entry: _Entry
     for entry in entries:
         if entry.prose < least:
             continue

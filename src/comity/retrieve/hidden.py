@@ -58,6 +58,14 @@ _TAGS: Final = re.compile("(?<![\U0001f3f4\U000e0000-\U000e007f])[\U000e0000-\U0
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
+# The octets with which every such character is written in UTF-8: searching for a few of them is fast.
+_OCTETS: Final = (
+    *(b"\xe2\x80" + bytes([last]) for last in (0x8B, 0x8C, 0x8D, *range(0xAA, 0xAF))),
+    b"\xe2\x81",
+    b"\xe1\xa0\x8e",
+    b"\xef\xbb\xbf",
+    b"\xf3\xa0",
+)
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _INSTRUCTS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your)\b"
@@ -218,6 +226,9 @@ def _characters(text: str) -> Iterator[HiddenText]:
         ("tag_characters", _TAGS),
     )
     if text.isascii():
+        return
+    octets = text.encode("utf-8", "surrogatepass")
+    if not any(each in octets for each in _OCTETS):
         return
     for kind, pattern in kinds:
         first = pattern.search(text)

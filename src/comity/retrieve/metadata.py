@@ -9,21 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from comity import urls
-from comity.retrieve import json_ld
+from comity.retrieve import json_ld, titles
 from comity.retrieve.days import as_day, day_of
 from comity.retrieve.json_ld import Entity, Object, plain
-from comity.retrieve.tree import Node, Text, Tree
-
-Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
+from comity.retrieve.titles import Source, shown
+from comity.retrieve.tree import Node, Tree
 
 MAX_FIELD: Final = 500
 """Characters kept of a field."""
 
-_SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _WORD: Final = re.compile(r"\w+")
 _IN_URL: Final = re.compile(r"/(20\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])(?:/|-)")
 _PUBLISHED: Final = tuple(
@@ -113,7 +111,7 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
     found = json_ld.objects(tree)
     site = _site_name(metas, found)
     return Metadata(
-        title=_title(tree, metas, found, site.value if site else "", hidden),
+        title=_field(*titles.title(tree, metas, found, site.value if site else "", hidden, url)),
         author=_author(tree, metas, found, hidden),
         date=_date(tree, metas, found, url, hidden),
         language=_language(tree, metas),
@@ -150,62 +148,6 @@ def _site_name(metas: dict[str, str], found: list[Object]) -> Field | None:
     return None
 
 
-def _title(tree: Tree, metas: dict[str, str], found: list[Object], site: str, hidden: set[Node]) -> Field | None:
-    node = next((each for each in tree.named.get("title", ()) if not _inside(each, {"svg"})), None)
-    stated = plain(node.text()) if node is not None else ""
-    og = metas.get("og:title", "") or metas.get("twitter:title", "")
-    about = set(_WORD.findall(f"{stated} {og}".lower()))
-    best = ""
-    for heading in tree.named.get("h1", ())[:20]:
-        text = plain(_shown(heading, hidden))
-        words = _WORD.findall(text.lower())
-        if not words or len(text) > 300 or text.lower() == site.lower():
-            continue
-        common = sum(word in about for word in words) / len(words)
-        if common >= 0.75 and len(words) * common > len(_WORD.findall(best)) and (len(words) > 1 or len(about) < 6):
-            best = text
-    if best:
-        return _field(best, "heading")
-    short = _without_site(stated, site)
-    if og:
-        cleaned = _without_site(og, site)
-        return _field(cleaned, "meta")
-    if short:
-        return _field(short, "title")
-    for entry in found:
-        if json_ld.ARTICLES & set(json_ld.types(entry)) and (name := next(json_ld.words(entry.get("headline")), "")):
-            return _field(name, "json-ld")
-    for heading in tree.named.get("h1", ())[:5]:
-        if text := plain(_shown(heading, hidden)):
-            return _field(text, "heading")
-    return None
-
-
-def _without_site(title: str, site: str) -> str:
-    """A title without the site's name before or after it, as far as it is known or stands behind a bar."""
-    if site:
-        for mark in _SEPARATOR.finditer(title):
-            before, after = title[: mark.start()], title[mark.end() :]
-            if _same(after, site) and before:
-                return before.strip()
-            if _same(before, site) and after:
-                return after.strip()
-    parts = re.split(r"\s+[|»·•]\s+|\s*\|\s*", title)
-    if len(parts) > 1:
-        return parts[0].strip() or title
-    head, dash, tail = title.rpartition(" - ")
-    if not dash:
-        head, dash, tail = title.rpartition(" – ")
-    if dash and len(tail.split()) <= 4 and len(head.split()) >= len(tail.split()):
-        return head.strip()
-    return title
-
-
-def _same(one: str, other: str) -> bool:
-    first, second = (re.sub(r"\W+", "", each.lower()) for each in (one, other))
-    return bool(first) and (first == second or (len(first) > 3 and (first in second or second in first)))
-
-
 def _author(tree: Tree, metas: dict[str, str], found: list[Object], hidden: set[Node]) -> Field | None:
     for wanted in (json_ld.ARTICLES, json_ld.POSTS, frozenset(("WebPage", "Recipe", "Review"))):
         for entry in found:
@@ -221,7 +163,7 @@ def _author(tree: Tree, metas: dict[str, str], found: list[Object], hidden: set[
         if names:
             return _field(names, "meta")
     for node in _marked(tree, hidden):
-        names = _names([_BY_END.sub("", _BY.sub("", plain(_shown(node, hidden))))])
+        names = _names([_BY_END.sub("", _BY.sub("", plain(shown(node, hidden))))])
         if names and len(names) <= 60 and len(names.split()) <= 6:
             return _field(names, "markup")
     return None
@@ -310,12 +252,12 @@ def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidd
                 or "byline" in said
                 or "meta" in said
             ) and node not in hidden:
-                text = " ".join(_shown(node, hidden, 300).split())
+                text = " ".join(shown(node, hidden, 300).split())
                 if len(text) < 120 and (day := day_of(text)):
                     return Field(day, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
-    if around is not None and (day := day_of(" ".join(_shown(around, hidden, 1500).split()))):
+    if around is not None and (day := day_of(" ".join(shown(around, hidden, 1500).split()))):
         return Field(day, "text")
     for name in ("article:modified_time", "og:updated_time"):
         if (value := metas.get(name)) and (day := day_of(value)):
@@ -342,29 +284,3 @@ def _canonical(tree: Tree, metas: dict[str, str], base: urls.Base) -> Field | No
         if target is not None:
             return Field(target, "meta")
     return None
-
-
-def _inside(node: Node, names: set[str]) -> bool:
-    around = node.parent
-    while around is not None:
-        if around.name in names:
-            return True
-        around = around.parent
-    return False
-
-
-def _shown(node: Node, hidden: set[Node], most: int = 10_000) -> str:
-    """The beginning of an element's text without what nobody sees; what stands in elements apart stays apart."""
-    parts: list[str] = []
-    stack: list[Node | Text] = [node]
-    while stack and most > 0:
-        each = stack.pop()
-        if isinstance(each, Text):
-            parts.append(each.text[:most])
-            most -= len(each.text)
-        elif each not in hidden and each.name not in ("script", "style"):
-            if each is not node:
-                parts.append(" ")
-                stack.append(Text(" "))
-            stack.extend(reversed(each.children))
-    return "".join(parts)

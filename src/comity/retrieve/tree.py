@@ -48,17 +48,19 @@ class Node:
     """An element: its name, its attributes, what it holds.
 
     Attributes:
+        apart: whether it stands in lines of its own by its name.
         blocky: whether a block-level element stands in it.
         words, kept_words: of the blocks in it, where it was decided what is kept.
     """
 
-    __slots__ = ("attributes", "blocky", "children", "kept_words", "name", "parent", "words")
+    __slots__ = ("apart", "attributes", "blocky", "children", "kept_words", "name", "parent", "words")
 
     def __init__(self, name: str, attributes: dict[str, str], parent: Node | None) -> None:
         self.name = name
         self.attributes = attributes
         self.parent = parent
         self.children: list[Node | Text] = []
+        self.apart = name in _BLOCKS or "-" in name
         self.blocky = False
         self.words = 0
         self.kept_words = 0
@@ -78,7 +80,7 @@ class Node:
 
 def is_block(node: Node) -> bool:
     """Whether an element stands in lines of its own, by its name or by what is in it."""
-    return node.blocky or node.name in _BLOCKS or "-" in node.name
+    return node.blocky or node.apart
 
 
 class Tree:
@@ -103,6 +105,7 @@ class Tree:
         if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
                 node.name = "div"
+                node.apart = True
 
     def all(self, *names: str) -> Iterator[Node]:
         """The elements of these names."""
@@ -124,7 +127,9 @@ class Tree:
 
     def text(self) -> str:
         """All text of the page but scripts and styles."""
-        return "".join(self._texts)
+        if len(self._texts) > 1:
+            self._texts = ["".join(self._texts)]
+        return self._texts[0] if self._texts else ""
 
     def first(self, name: str) -> Node | None:
         """The first element of a name."""
@@ -166,7 +171,7 @@ class Tree:
                     named[name] = [element]
                 else:
                     known.append(element)
-                if not parent.blocky and (name in _BLOCKS or "-" in name):
+                if element.apart and not parent.blocky:
                     around: Node | None = parent
                     while around is not None and not around.blocky:
                         around.blocky = True

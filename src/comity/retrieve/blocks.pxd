@@ -1,0 +1,19 @@
+from comity.retrieve.tree cimport Node, Text
+
+cdef class Block:
+    cdef public Node node
+    cdef public object names
+    cdef public object near
+    cdef public object landmarks
+    cdef public list pieces
+    cdef public Py_ssize_t links
+    cdef public str text
+    cdef public Py_ssize_t words
+    cdef public double chance
+    cdef public bint kept
+
+cdef class _Cutter:
+    cdef public list blocks
+    cdef Block open
+    cdef set without
+    cdef dict known

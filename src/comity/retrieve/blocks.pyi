@@ -1,0 +1,24 @@
+from typing import Final
+
+from comity.retrieve.tree import Node, Tree
+
+LANDMARKS: Final[list[str]]
+LANDMARK_BITS: Final[dict[str, int]]
+SURROUNDINGS: Final[int]
+WORDS_OF_NAMES: Final[dict[str, str]]
+NAME_BITS: Final[dict[str, int]]
+
+class Block:
+    node: Node
+    text: str
+    words: int
+    links: int
+    names: int
+    near: int
+    landmarks: int
+    pieces: list[str]
+    chance: float
+    kept: bool
+    def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None: ...
+
+def cut(tree: Tree, without: set[Node]) -> list[Block]: ...

@@ -1,0 +1,10 @@
+MAX_SOURCE: int
+MAX_HTML: int
+MAX_TAGS: int
+MAX_ATTRIBUTES: int
+MAX_OPEN: int
+MAX_FORMATTING: int
+MAX_SHAPES: int
+MAX_OPTIONS: int
+
+def bounded(html: str, url: str) -> tuple[str, bool]: ...

@@ -1,0 +1,25 @@
+cdef class Text:
+    cdef public str text
+    cdef public object block
+
+cdef class Node:
+    cdef public str name
+    cdef public dict attributes
+    cdef public Node parent
+    cdef public list children
+    cdef public bint apart
+    cdef public bint blocky
+    cdef public Py_ssize_t words
+    cdef public Py_ssize_t kept_words
+
+cdef class Tree:
+    cdef public Node root
+    cdef public dict named
+    cdef public list comments
+    cdef public list styled
+    cdef public bint truncated
+    cdef list _texts
+    cdef Py_ssize_t _count
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _size_without_scripts
+
