@@ -2,8 +2,8 @@
 
 Run by `make bench-workers`; needs nginx, and for `--real` ../shared/corpus. Small pages are those of
 benchmarks/crawl.py, on many names, with links to other hosts; real ones those of benchmarks/broad.py, over TLS. Each
-crawl is a process of its own with its workers, in turn in the same run. On a busy machine believe the processor time: what a second of it
-yields with two workers, beside one, is what two free processors would gain.
+crawl is a process of its own with its workers, in turn in the same run. On a busy machine believe the processor time:
+what a second of it yields with two workers, beside one, is what two free processors would gain.
 """
 
 import argparse
