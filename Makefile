@@ -49,6 +49,7 @@ bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled an
 
 bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Protego, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/bulk.py $(URLS)
+	$(BIN)/python benchmarks/bulk_engines.py
 
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
 	$(BIN)/python benchmarks/client.py

@@ -50,9 +50,9 @@ def paths_of(body: bytes, chance: random.Random) -> list[str]:
     return [path for path in found if path.isascii() and " " not in path] or ["/"]
 
 
-def urls_of(which: list[int], count: int, ordered: bool = False) -> pa.ChunkedArray:
+def urls_of(which: list[int], count: int, ordered: bool = False, seed: int = 3) -> pa.ChunkedArray:
     """URLs over all origins, in no order, or in that of their origins."""
-    chance, numbers = random.Random(2), np.random.default_rng(3)
+    chance, numbers = random.Random(2), np.random.default_rng(seed)
     files = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     paths = [paths_of(body, chance) for body in files]
     starts = np.cumsum([0, *map(len, paths)])

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from commands import comity
+from commands import ALLOW, comity
+from sites import Site
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
@@ -14,9 +15,10 @@ pytest.importorskip("numpy")
 import pyarrow.csv as pa_csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from comity.bulk import sources  # noqa: E402
+from comity.bulk import parts, sources  # noqa: E402
 from comity.bulk.survey import refused  # noqa: E402
 from comity.errors import InputError  # noqa: E402
+from comity.policy import Policy  # noqa: E402
 from comity.robots import parse  # noqa: E402
 
 URLS = ["https://a.example/x", "https://a.example/y", "https://b.example/", "no URL"]
@@ -88,6 +90,92 @@ def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> No
     assert "<svg" in (tmp_path / "r.html").read_text("utf-8")
     assert not (tmp_path / "out.parquet.parts").exists()
     assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
+
+
+def test_the_summary_counts_by_agent_reason_host_purpose_and_dialect_and_is_json_too(tmp_path: Path) -> None:
+    folder = tmp_path / "robots"
+    folder.mkdir()
+    (folder / "a.example.txt").write_bytes(b"User-agent: *\nDisallow: /x\nContent-Signal: search=no\n")
+    (folder / "b.example.txt").write_bytes(b"User-agent: *\nDisallow: /X*y\nDisalow: /z\n")
+    asked = ["https://a.example/x", "https://a.example/y", "https://b.example/z", "no URL"]
+    (tmp_path / "u.txt").write_text("\n".join(asked), "utf-8")
+    words = ("audit", "u.txt", "--robots", "robots", "--agents", "MyBot", "-o", "out.parquet", "--dialects", "google")
+    told = json.loads(comity(*words, "--json", cwd=tmp_path).stdout)
+    assert told["urls"] == 4
+    assert told["verdict"] == {"MyBot": {"allowed_implicit": 2, "disallowed_explicit": 1, "none": 1}}
+    assert told["reason"]["MyBot"]["a rule disallows it"] == 1
+    assert told["host"] == {"MyBot": {"https://a.example": 1}}
+    assert told["purpose"]["search"]["MyBot"] == {"disallowed": 1, "none": 1, "unknown": 2}
+    assert told["dialect"] == {"google": {"MyBot": 1}}  # which forgives a misspelt Disallow
+    out = comity(*words, cwd=tmp_path).stdout
+    assert "1  google, MyBot" in out
+    assert "search               disallowed 1, none 1, unknown 2" in out
+
+
+def test_the_capture_in_force_at_a_time_decides(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "origin": ["https://a.example"] * 2,
+            "body": pa.array([b"User-agent: *\nDisallow: /x\n", b""], pa.binary()),
+            "fetched_at": [86_400 * 365, 86_400 * 366],
+        }
+    )
+    pq.write_table(table, tmp_path / "robots.parquet")
+    (tmp_path / "u.txt").write_text(URLS[0], "utf-8")
+    words = ("audit", "u.txt", "--robots", "robots.parquet", "--agents", "MyBot", "-o", "out.parquet")
+    for words_of_time, wanted in (
+        ((), True),
+        (("--at", "1971-01-01T12:00:00Z"), False),
+        (("--at", "1970-06-01"), None),
+    ):
+        run = comity(*words, *words_of_time, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == [wanted]
+    run = comity(*words, "--at", "yesterday", cwd=tmp_path)
+    assert run.returncode == 64
+    assert "'yesterday' is no time; write 2026-05-01" in run.stderr
+
+
+def test_without_robots_files_every_origin_is_asked(tmp_path: Path) -> None:
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nDisallow: /x\n")
+        asked = [site.url("/x"), site.url("/y"), site.url("/x?again"), "no URL"]
+        (tmp_path / "u.txt").write_text("\n".join(asked), "utf-8")
+        run = comity("audit", "u.txt", "--agents", "MyBot", "-o", "out.parquet", *ALLOW, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "asking 1 origins for their robots.txt" in run.stderr
+        assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == [False, True, False, None]
+        assert site.paths() == ["/robots.txt"]
+
+
+class Counting(parts.Judge):
+    """Counts what it judges, and stops as a process that is killed does."""
+
+    def __init__(self, stop_after: int) -> None:
+        table = pa.table({"origin": ["https://a.example"], "body": [BODY]})
+        super().__init__(table, ["MyBot"], Policy(), None, [])
+        self.left, self.judged = stop_after, 0
+
+    def __call__(self, batch: object, part: Path) -> None:
+        if not self.left:
+            raise KeyboardInterrupt
+        super().__call__(batch, part)
+        self.left, self.judged = self.left - 1, self.judged + 1
+
+
+def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None:
+    batches = [pa.chunked_array([[f"https://a.example/x{number}", URLS[1]]]) for number in range(4)]
+    with pytest.raises(KeyboardInterrupt):
+        list(parts.written(Counting(2), iter(batches), tmp_path))
+    (tmp_path / "part-000002.new").write_bytes(b"half")
+    again = Counting(9)
+    done = list(parts.written(again, iter(batches), tmp_path))
+    assert again.judged == 2
+    assert [size for _, size in done] == [2, 2, 2, 2]
+    parts.joined([part for part, _ in done], tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table["url"].to_pylist() == [url for batch in batches for url in batch.to_pylist()]
+    assert table["may_fetch"].to_pylist() == [False, True] * 4
 
 
 def test_parts_of_another_audit_are_not_mixed_in(tmp_path: Path) -> None:

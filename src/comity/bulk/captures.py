@@ -13,6 +13,9 @@ from comity._extras import need
 from comity.errors import InvalidSetting, InvalidURL
 
 EARLIEST: Final = -(2**63)
+# What stands for a row in the place of its capture: the URL is null; its origin has no capture; it is to be normalised
+# first; its origin has none by then; it is no URL.
+NULL, UNKNOWN, ODD, TOO_EARLY, BAD = -1, -2, -3, -4, -5
 NO_STATUS: Final = -1
 NO_BODY: Final = -1
 
@@ -70,18 +73,18 @@ class Captures:
         return ctypes.string_at(int(self.addresses[number]), max(int(self.sizes[number]), 0))
 
     def in_force(self, origin: str, at: int | None) -> int:
-        """The capture of an origin in force at a time, the last for None; -2 where the origin has none, -4 where it
-        has none by then."""
+        """The capture of an origin in force at a time, the last for None; UNKNOWN where the origin has none, TOO_EARLY
+        where it has none by then."""
         import bisect
 
         number = self.numbers.get(origin)
         if number is None:
-            return -2
+            return UNKNOWN
         low, high = int(self.firsts[number]), int(self.firsts[number + 1])
         if at is None:
             return high - 1
         found = bisect.bisect_right(self.times, at, low, high)
-        return found - 1 if found > low else -4
+        return found - 1 if found > low else TOO_EARLY
 
     def _number(self, text: str) -> int:
         try:

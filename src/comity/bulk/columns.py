@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from comity._extras import need
+from comity.bulk._writing import COMPILED, write
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
 from comity.usage.statements import PURPOSES
@@ -12,7 +13,6 @@ from comity.usage.statements import PURPOSES
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in PURPOSES}
 """The purposes of the vocabulary, and the column that has what is stated of each."""
 PREFERENCES: Final = ("allowed", "disallowed", "unknown")
-ASCII_BLANKS: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 SHOWN: Final = 300  # characters of a rule, as a decision cites it
 
 
@@ -40,81 +40,155 @@ def texts(urls: Any) -> Any:
     return urls if pa.types.is_dictionary(urls.type) else urls.cast(pa.large_string())
 
 
-def words(numbers: Any, names: list[Any], missing: Any = None) -> Any:
-    """A dictionary column: a name for each number, null where the name is None.
+class Judged(NamedTuple):
+    """What is known beside the numbers of rows.
+
+    Attributes:
+        numbers: the place of each rule below, by the numbers that rows have; None where these are the places.
+        rules, lines: texts of the rules that decided, and their lines.
+        delays: by capture and agent, the Crawl-delay in seconds, NaN where there is none.
+        has_usage: by capture, whether its file states preferences.
+    """
+
+    numbers: Any
+    rules: Any
+    lines: Any
+    delays: Any
+    has_usage: Any
+
+
+def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outcomes: Outcomes, usage: Any) -> Any:
+    """The table of an agent, by row. `cited` becomes a column of it.
 
     Args:
-        missing: which rows are null beside.
+        codes, cited, located: by row, the outcome, the rule and the capture.
+        usage: by purpose and row, the place of a preference; None: all are unknown.
     """
     import numpy as np
     import pyarrow as pa
 
-    known = list(dict.fromkeys(name for name in names if name is not None))
-    places = {name: number for number, name in enumerate(known)}
-    small = np.int8 if len(known) < 127 else np.int16
-    by_number = np.array([places.get(name, -1) for name in names] or [-1], small)
-    indices = by_number[numbers]
-    mask = indices < 0 if None in names or not names else None
-    if missing is not None:
-        mask = missing if mask is None else mask | missing
-    column = pa.array(indices, mask=mask)
-    return pa.DictionaryArray.from_arrays(column, pa.array(known, pa.string()))
+    rows, every, delays = len(codes), outcomes.all, judged.delays[:, agent]
+    known = [list(dict.fromkeys(each[place] for each in every if each[place] is not None)) for place in (0, 1, 3)]
+    places = [{name: number for number, name in enumerate(names)} for names in known]
+    words = np.array(
+        [
+            [*(own.get(name, 0) for own, name in zip(places, (one, two, why), strict=True)), -1 if yes is None else yes]
+            for one, two, yes, why in every
+        ],
+        np.int16,
+    )
+    delayed = not np.isnan(delays).all()
+    bits = -(-rows // 8)
+    found = {
+        "verdict": np.empty(rows, np.int8),
+        "recommendation": np.empty(rows, np.int8),
+        "reason": np.empty(rows, np.int16),
+        "may_fetch": np.empty(bits, np.uint8),
+        "decided": np.empty(bits, np.uint8),
+        "line": np.empty(rows, np.int32),
+        "rule": cited,
+        "cites": np.empty(bits, np.uint8),
+        "delay": np.empty(rows if delayed else 0),
+        "delays": np.empty(bits if delayed else 0, np.uint8),
+    }
+    _write(codes, cited, located, words, judged, delays if delayed else None, found)
+
+    def column(kind: Any, name: str, valid: str | None = None) -> Any:
+        buffers = [pa.py_buffer(found[valid]) if valid else None, pa.py_buffer(found[name])]
+        return pa.Array.from_buffers(kind, rows, buffers)
+
+    def of_words(name: str, own: list[Any], valid: str | None) -> Any:
+        kind = pa.int16() if name == "reason" else pa.int8()
+        return pa.DictionaryArray.from_arrays(column(kind, name, valid), pa.array(own, pa.string()))
+
+    decided = "decided" if any(each.may_fetch is None for each in every) else None
+    made = {
+        "verdict": of_words("verdict", known[0], decided),
+        "recommendation": of_words("recommendation", known[1], decided),
+        "may_fetch": column(pa.bool_(), "may_fetch", decided),
+        "line": column(pa.int32(), "line", "cites"),
+        "rule": pa.DictionaryArray.from_arrays(column(pa.int32(), "rule", "cites"), judged.rules),
+        "crawl_delay": column(pa.float64(), "delay", "delays") if delayed else pa.nulls(rows, pa.float64()),
+    }
+    unstated = np.full(rows, PREFERENCES.index("unknown"), np.int8) if usage is None else None
+    for place, name in enumerate(USAGE.values()):
+        found[name] = unstated if usage is None else usage[place]
+        made[name] = of_words(name, list(PREFERENCES), decided)
+    return pa.table({**made, "reason": of_words("reason", known[2], None)})
 
 
-def outcome_columns(codes: Any, outcomes: Outcomes) -> dict[str, Any]:
-    """The columns that an outcome's number says all about."""
+def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, delays: Any, into: dict[str, Any]) -> None:
+    """Fill the buffers of columns (see Columns in _writing.pxd)."""
+    import numpy as np
+
+    numbers = judged.numbers
+    if COMPILED:
+        out = np.array([each.ctypes.data for name, each in into.items() if name != "rule"], np.int64)
+        write(
+            len(codes),
+            codes.ctypes.data,
+            cited.ctypes.data,
+            located.ctypes.data,
+            words.ctypes.data,
+            0 if numbers is None else numbers.ctypes.data,
+            judged.lines.ctypes.data,
+            0 if delays is None else delays.ctypes.data,
+            0 if delays is None else delays.strides[0] // 8,
+            out.ctypes.data,
+        )
+        return
+    for place, name in enumerate(("verdict", "recommendation", "reason")):
+        into[name][:] = words[codes, place]
+    yes = words[codes, 3]
+    into["may_fetch"][:] = np.packbits(yes == 1, bitorder="little")
+    into["decided"][:] = np.packbits(yes >= 0, bitorder="little")
+    into["line"][:] = np.append(judged.lines, 0)[cited]
+    into["cites"][:] = np.packbits(cited >= 0, bitorder="little")
+    np.maximum(cited, 0, out=cited)
+    if delays is not None:
+        into["delay"][:] = np.where(located >= 0, delays[np.maximum(located, 0)], np.nan)
+        into["delays"][:] = np.packbits(~np.isnan(into["delay"]), bitorder="little")
+
+
+def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) -> Any:
+    """One table of those of all agents: side by side, or one after the other."""
     import numpy as np
     import pyarrow as pa
 
-    every = outcomes.all
-    yes = np.array([bool(each.may_fetch) for each in every])[codes]
-    unknown = np.array([each.may_fetch is None for each in every])
-    return {
-        "verdict": words(codes, [each.verdict for each in every]),
-        "recommendation": words(codes, [each.recommendation for each in every]),
-        "may_fetch": pa.array(yes, mask=unknown[codes] if unknown.any() else None),
-        "reason": words(codes, [each.reason for each in every]),
-    }
-
-
-def rule_columns(cited: Any, rules: Any, lines: Any) -> dict[str, Any]:
-    """The line and the text of the rules that decided."""
-    import numpy as np
-    import pyarrow as pa
-
-    none = cited < 0
-    numbers = np.append(lines, 0).astype(np.int32)[cited]
-    return {
-        "line": pa.array(numbers, mask=none),
-        "rule": pa.DictionaryArray.from_arrays(pa.array(cited, mask=none), rules),
-    }
+    if wide:
+        found = {"url": column}
+        for name, own in zip(agents, tables, strict=True):
+            found |= {f"{name}.{each}": own[each] for each in own.column_names}
+        return pa.table(found)
+    names = pa.array(agents)
+    agent = pa.chunked_array(
+        pa.DictionaryArray.from_arrays(pa.array(np.full(len(column), number, np.int16)), names)
+        for number in range(len(tables))
+    )
+    every = pa.concat_tables(tables)
+    url = pa.chunked_array([chunk for _ in tables for chunk in column.chunks], column.type)
+    return pa.table({"url": url, "agent": agent, **{name: every[name] for name in every.column_names}})
 
 
 def rule_texts(octets: bytes, ends: Any) -> Any:
-    """Lines of files as `shown` gives them; those of plain ASCII, nearly all, at Arrow's speed."""
+    """Lines of files, without blanks around them, as `shown` gives them: nearly all as they are."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     offsets = np.append(0, ends).astype(np.int64)
-    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(octets))
-    trimmed = pc.utf8_trim(lines, characters=ASCII_BLANKS) if octets.isascii() else None
-    if trimmed is None:
-        plain = np.asarray(pc.string_is_ascii(lines))
-        odd = np.flatnonzero(~plain)
-        trimmed = pc.utf8_trim(
-            pc.if_else(pa.array(plain), lines, pa.scalar("", pa.large_string())), characters=ASCII_BLANKS
+    lines = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
+    )
+    odd = np.diff(offsets) > SHOWN
+    if not octets.isascii():
+        odd |= ~np.asarray(pc.string_is_ascii(lines.view(pa.large_string())))
+    if odd.any():
+        texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in np.flatnonzero(odd).tolist()]
+        lines = pc.replace_with_mask(
+            lines, pa.array(odd), pa.array([text.encode() for text in texts], pa.large_binary())
         )
-    else:
-        odd = np.empty(0, np.int64)
-    long = np.flatnonzero(np.asarray(pc.binary_length(trimmed)) > SHOWN)
-    chosen = np.union1d(odd, long).astype(np.int64)
-    if len(chosen):
-        mask = np.zeros(len(ends), bool)
-        mask[chosen] = True
-        texts = [shown(octets[offsets[place] : offsets[place + 1]]) for place in chosen.tolist()]
-        trimmed = pc.replace_with_mask(trimmed, pa.array(mask), pa.array(texts, pa.large_string()))
-    return trimmed.cast(pa.string())
+    return lines.view(pa.large_string()).cast(pa.string())
 
 
 def shown(line: bytes) -> str:

@@ -21,6 +21,7 @@ def bars(title: str, rows: list[tuple[str, list[float]]], legend: list[str]) -> 
         x = 200 + 190 * number
         parts.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{COLOURS[number % 3]}"/>')
         parts.append(f'<text x="{x + 18}" y="41" font-size="13">{escape(name)}</text>')
+    parts.append(f'<text x="{WIDTH}" y="41" font-size="13" text-anchor="end">{escape(legend[0])}</text>')
     for place, (label, shares) in enumerate(rows):
         y = 54 + BAR * place
         at = 200.0

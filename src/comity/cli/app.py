@@ -256,6 +256,8 @@ def mcp(
 @click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
 @click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
+@click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
+@JSON
 @click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
@@ -272,6 +274,8 @@ def audit(
     at: str | None,
     changes: bool,
     report: Path | None,
+    dialects: str | None,
+    as_json: bool,
     **options: Any,
 ) -> Exit:
     """May these agents fetch the URLs in files (Parquet, CSV, JSONL, text, a folder, a glob)?
@@ -291,6 +295,8 @@ def audit(
         at=at,
         changes=changes,
         report=report,
+        dialects=[name.strip() for name in (dialects or "").split(",") if name.strip()],
+        as_json=as_json,
     )
 
 

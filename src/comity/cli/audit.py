@@ -4,9 +4,10 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 from comity import urls
 from comity._extras import need
-from comity.bulk import Rulings, sources
+from comity.bulk import parts, sources, summary
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
@@ -24,7 +25,6 @@ from comity.errors import ComityError, InputError, InvalidSetting, StorageError
 from comity.robots import diff, parse
 
 ROWS: Final = 1_000_000
-SHOWN: Final = 10
 
 
 def audit(
@@ -38,6 +38,8 @@ def audit(
     at: str | None,
     changes: bool,
     report: Path | None,
+    dialects: Sequence[str] = (),
+    as_json: bool = False,
     rows: int = ROWS,
 ) -> Exit:
     """Judge the URLs of files, write a table, print a summary; without URLs survey the robots.txt files themselves."""
@@ -45,133 +47,65 @@ def audit(
     agents = tuple(agents) or AGENTS
     if target is None and robots is None:
         raise InvalidSetting("audit: name files with URLs, or files of robots.txt by --robots")
+    if target is not None and not changes and output is None:
+        raise InvalidSetting("audit: name the file to write by -o, such as out.parquet")
+    moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
     table = sources.robots(robots) if robots is not None else _fetched(given, column, configuration)
     if changes:
-        return _changes(table, agents)
-    if target is None:
-        return _surveyed(table, agents, report)
-    if output is None:
-        raise InvalidSetting("audit: name the file to write by -o, such as out.parquet")
-    moment = None if at is None else _time(at)
-    rulings = Rulings(table, list(agents), policy=configuration.policy)
+        return _changes(table, agents, as_json=as_json)
+    if output is None or target is None:
+        return _surveyed(table, agents, report, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
-    identity += [*agents, str(at), column, str(rows), _digest(table)]
-    counts = _judged(rulings, given, column, moment, output, identity, rows)
-    lines = _summary(counts, agents)
-    for line in lines:
-        say(line)
+    identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
+    judge = parts.Judge(table, list(agents), configuration.policy, moment, list(dialects))
+    counts = _judged(judge, sources.batches(given, column, rows), output, identity)
+    lines = summary.lines(counts, agents)
+    if as_json:
+        say(json.dumps(summary.nested(counts)))
+    else:
+        for line in [f"{counts[('urls',)]:,} URLs in {output}", *lines]:
+            say(line)
     if report is not None:
-        _write(report, page("Who may fetch what", _plots(counts, agents), [("Summary", lines)]))
-        say(f"report in {report}")
+        _write(report, page("Who may fetch what", summary.plots(counts, agents), [("Summary", lines)]))
+        tell(f"report in {report}")
     return Exit.DONE
 
 
-def _judged(
-    rulings: Rulings, given: list[Path], column: str, at: float | None, output: Path, identity: list[str], rows: int
-) -> Counter[tuple[str, ...]]:
+def _judged(judge: parts.Judge, batches: Iterator[Any], output: Path, identity: list[str]) -> summary.Counts:
     """Write the verdicts, part by part, so that a run that was stopped goes on; counts of what was written."""
-    import pyarrow.parquet as pq
-
-    parts = output.with_name(output.name + ".parts")
+    folder = output.with_name(output.name + ".parts")
     try:
-        parts.mkdir(parents=True, exist_ok=True)
-        note = parts / "audit.json"
+        folder.mkdir(parents=True, exist_ok=True)
+        note = folder / "audit.json"
         if note.exists() and json.loads(note.read_text("utf-8")) != identity:
-            raise InputError(f"{parts} holds parts of another audit", hint="remove it, or choose another name by -o")
+            raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
         note.write_text(json.dumps(identity), "utf-8")
-        counts: Counter[tuple[str, ...]] = Counter()
-        done, started, names = 0, time.monotonic(), []
-        for number, batch in enumerate(sources.batches(given, column, rows)):
-            part = parts / f"part-{number:06}.parquet"
+        counts: summary.Counts = Counter()
+        started, names = time.monotonic(), []
+        for part, size in parts.written(judge, batches, folder):
             names.append(part)
-            if not part.exists():
-                fresh = part.with_suffix(".new")
-                pq.write_table(rulings.verdicts(batch, at=at), fresh)
-                fresh.rename(part)
-            counts.update(_counted(pq.read_table(part, columns=["url", "agent", "verdict", "may_fetch", "reason"])))
-            done += len(batch)
+            counts.update(summary.counted(part))
+            counts[("urls",)] += size
+            done = counts[("urls",)]
             tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} a second")
-        whole = output.with_suffix(".new")
-        writer = None
-        for part in names:
-            source = pq.ParquetFile(part)
-            writer = writer or pq.ParquetWriter(whole, source.schema_arrow)
-            for group in range(source.num_row_groups):
-                writer.write_table(source.read_row_group(group))
-        if writer is None:
-            raise InputError("the files hold no URL")
-        writer.close()
-        whole.rename(output)
+        parts.joined(names, output)
         for each in [*names, note]:
             each.unlink()
-        parts.rmdir()
+        folder.rmdir()
     except OSError as error:
         raise StorageError(f"{output} cannot be written: {error.strerror}") from error
-    say(f"{done:,} URLs in {output}")
     return counts
 
 
-def _counted(table: Any) -> Counter[tuple[str, ...]]:
-    """How many rows there are by agent and verdict, agent and reason, and refused ones by agent and host."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found: Counter[tuple[str, ...]] = Counter()
-    for what in ("verdict", "reason"):
-        plain = pa.table({"agent": table["agent"].cast(pa.string()), what: table[what].cast(pa.string())})
-        for row in plain.group_by(["agent", what]).aggregate([([], "count_all")]).to_pylist():
-            found[(what, row["agent"], row[what] or "none")] += row["count_all"]
-    origin = pc.extract_regex(table["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
-    plain = pa.table(
-        {
-            "agent": table["agent"].cast(pa.string()),
-            "host": pc.struct_field(origin, "origin"),
-            "refused": pc.invert(table["may_fetch"]).cast(pa.int64()),
-        }
-    )
-    for row in plain.group_by(["agent", "host"]).aggregate([("refused", "sum")]).to_pylist():
-        if row["host"] and row["refused_sum"]:
-            found[("host", row["agent"], row["host"])] += row["refused_sum"]
-    return found
-
-
-def _summary(counts: Counter[tuple[str, ...]], agents: Sequence[str]) -> list[str]:
-    lines = []
-    for agent in agents:
-        own = {key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)}
-        total = sum(own.values()) or 1
-        told = ", ".join(f"{name} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
-        lines.append(f"{agent:20} {told}")
-    for what, title in (("reason", "reasons"), ("host", "hosts that refuse most URLs")):
-        ranked = Counter[str]()
-        for key, count in counts.items():
-            if key[0] == what:
-                ranked[key[2]] += count
-        lines += ["", f"{title}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
-    return lines
-
-
-def _plots(counts: Counter[tuple[str, ...]], agents: Sequence[str]) -> list[str]:
-    rows = []
-    for agent in agents:
-        own = Counter({key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)})
-        total = sum(own.values()) or 1
-        refused = own["disallowed_explicit"] / total
-        unknown = (own["unknown_unreachable"] + own["none"]) / total
-        rows.append((agent, [refused, unknown, 1 - refused - unknown]))
-    rows.sort(key=lambda row: -row[1][0])
-    return [bars("Share of the URLs that each agent may fetch", rows, ["disallowed", "not known", "allowed"])]
-
-
-def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None) -> Exit:
+def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_json: bool) -> Exit:
     found = survey(table, agents)
     lines = found.lines()
-    for line in lines:
+    for line in [json.dumps(asdict(found))] if as_json else lines:
         say(line)
     if report is not None:
         _write(report, page(f"What {found.hosts:,} robots.txt files say", survey_plots(found), [("Survey", lines)]))
-        say(f"report in {report}")
+        tell(f"report in {report}")
     return Exit.DONE
 
 
@@ -187,7 +121,7 @@ def survey_plots(found: Survey) -> list[str]:
     ]
 
 
-def _changes(table: Any, agents: Sequence[str]) -> Exit:
+def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
     """What each agent gained or lost between the captures of an origin, by meaning, with the lines."""
     from comity.bulk.captures import Captures
 
@@ -204,10 +138,15 @@ def _changes(table: Any, agents: Sequence[str]) -> Exit:
                 if change.agent.lower() in wanted:
                     verb = "gained" if change.allowed else "lost"
                     rule = change.after or change.before
-                    line = f" ({'new' if change.after else 'old'} line {rule.line}: {rule.text})" if rule else ""
-                    say(f"{when}{origin}  {change.agent} {verb} {change.pattern}{line}")
+                    if as_json:
+                        told_as = {"origin": origin, "seen": when.strip() or None, "agent": change.agent}
+                        by = {"line": rule.line, "rule": rule.text} if rule else {}
+                        say(json.dumps({**told_as, "change": verb, "pattern": change.pattern, **by}))
+                    else:
+                        line = f" ({'new' if change.after else 'old'} line {rule.line}: {rule.text})" if rule else ""
+                        say(f"{when}{origin}  {change.agent} {verb} {change.pattern}{line}")
                     told += 1
-    say(f"{told:,} changes")
+    tell(f"{told:,} changes")
     return Exit.DONE
 
 

@@ -1,0 +1,1 @@
+# All of it is C: see the .pxd file.

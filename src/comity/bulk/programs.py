@@ -1,0 +1,202 @@
+"""The compiled way from rows to outcomes: programs are made of the files that are asked about, once, and kept.
+
+Arrays are numpy's; the compiled modules get their addresses. Several threads may ask at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Final
+
+from comity.bulk import outcomes
+from comity.bulk._asking import Asking
+from comity.bulk._citing import cite
+from comity.bulk._origins import Origins
+from comity.bulk._programs import HAS_USAGE, UNREADABLE_DELAY, Maker
+from comity.bulk.captures import NULL, Captures, offsets_of
+from comity.bulk.columns import Judged, rule_texts
+from comity.bulk.meanings import Meanings
+from comity.policy import Policy
+from comity.robots import parse
+from comity.robots.dialects import Dialect
+from comity.robots.parsed import _called
+
+A_THREAD: Final = 50_000  # rows a thread should have at least
+A_FILE: Final = 100  # what making a program costs, in rows
+_NEVER: Final = 2**32 - 1
+Run = Callable[..., Any]  # `map`, or that of a pool
+Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
+
+
+class Programs:
+    """The programs of a table of captures, for some agents."""
+
+    def __init__(
+        self,
+        captures: Captures,
+        meanings: Meanings,
+        policies: list[Policy],
+        dialect: Dialect,
+        known: outcomes.Outcomes,
+        states: list[int],
+    ) -> None:
+        import numpy as np
+
+        self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
+        named = [_called(policy.asked_as, dialect.agent_match == "letters") for policy in policies]
+        self._names, self._letters = [name for name, _ in named], named[0][1]
+        *of_rules, _ = outcomes.of_rules(policies[0], known)
+        self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))
+        self._asking = Asking(len(policies), dialect, tuple(of_rules), tuple(states))
+        self._offsets, data = offsets_of(captures.origins)
+        self._origins = Origins(data, self._offsets.ctypes.data, len(captures.origins))
+        self._starts = np.diff(self._offsets)[captures.origin_of].astype(np.uint32)
+        self._entries = np.repeat(meanings.entries[:, None], len(policies), axis=1)
+        self._asked = np.zeros(len(captures), np.uint32)
+        self._limits = np.full(len(captures), _NEVER, np.uint32)
+        self.delays = np.full((len(captures), len(policies)), np.nan)
+        self.flags = np.zeros(len(captures), np.uint8)
+        self._lock = Lock()
+        self._makers: list[Maker] = []
+        self._addresses = self._firsts = np.empty(0, np.int64)  # of programs, by their first rules' numbers
+        self._rules = 0
+
+    def locate(self, pieces: Pieces, located: Any, when: Any, run: Run) -> Any:
+        """Set the capture of each row, or what stands for it; by capture, how many rows ask about it."""
+        import numpy as np
+
+        captures = self._captures
+        step = 0 if when is None or len(when) == 1 else 8
+
+        def piece(given: tuple[int, Any]) -> Any:
+            first, chunk = given
+            asked = np.zeros(len(captures), np.uint32)
+            offsets, data = offsets_of(chunk)
+            self._origins.locate(
+                data,
+                offsets.ctypes.data,
+                len(chunk),
+                captures.firsts.ctypes.data,
+                captures.times.ctypes.data,
+                0 if when is None else when.ctypes.data + step * first,
+                step // 8,
+                located.ctypes.data + 4 * first,
+                asked.ctypes.data,
+            )
+            if chunk.null_count:
+                located[first : first + len(chunk)][np.asarray(chunk.is_null())] = NULL
+            return asked
+
+        return sum(run(piece, pieces), np.zeros(len(captures), np.uint32))
+
+    def ask(
+        self, pieces: Pieces, located: Any, asked: Any, codes: Any, cited: Any, run: Run, *, normal: bool, parts: int
+    ) -> Any:
+        """Set outcome and rule of each row and agent; by rule, whether it decided. Rows whose path is not plainly in
+        normal form become ODD, where not all are `normal`."""
+        import numpy as np
+
+        used = np.zeros(self._made(asked, run, parts), np.uint8)
+
+        def piece(given: tuple[int, Any]) -> None:
+            first, chunk = given
+            offsets, data = offsets_of(chunk)
+            self._asking.ask(
+                data,
+                offsets.ctypes.data,
+                len(chunk),
+                located.ctypes.data + 4 * first,
+                self._entries.ctypes.data,
+                self._starts.ctypes.data,
+                codes.ctypes.data + 2 * first,
+                cited.ctypes.data + 4 * first,
+                len(located),
+                used.ctypes.data,
+                normal,
+            )
+
+        list(run(piece, pieces))
+        return used
+
+    def judged(self, used: Any) -> Judged:
+        """What rows are told of the rules that decided, and of their files."""
+        import numpy as np
+
+        rules = np.flatnonzero(used)
+        numbers = np.empty(len(used), np.int32)
+        numbers[rules] = np.arange(len(rules), dtype=np.int32)
+        with self._lock:
+            addresses, firsts = self._addresses, self._firsts
+        owners = addresses[np.searchsorted(firsts, rules, "right") - 1] if len(rules) else rules
+        octets, entries = cite(rules.ctypes.data, owners.ctypes.data, len(rules), self._meanings.bodies.ctypes.data)
+        ends, lines = np.frombuffer(entries, np.int64).reshape(-1, 2).T
+        return Judged(
+            numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.flags & HAS_USAGE != 0
+        )
+
+    def _made(self, asked: Any, run: Run, parts: int) -> int:
+        """Have the programs of what is asked about; how many rules all programs have."""
+        import numpy as np
+
+        with self._lock:
+            self._asked[:] = np.minimum(self._asked + asked, _NEVER - 1)
+            fresh = (self._entries[:, 0] == 0) | (self._asked >= self._limits)
+            wanted = np.flatnonzero(fresh & (asked > 0))
+            if not len(wanted):
+                return self._rules
+            parts = max(1, min(parts, len(wanted) * A_FILE // A_THREAD))
+            while len(self._makers) < parts:
+                self._makers.append(Maker(self._names, self._letters, self._dialect))
+
+            def part(given: tuple[Maker, Any]) -> None:
+                maker, own = given
+                maker.make(
+                    self._meanings.bodies.ctypes.data,
+                    own.ctypes.data,
+                    len(own),
+                    self._entries.ctypes.data,
+                    self.delays.ctypes.data,
+                    self.flags.ctypes.data,
+                    self._asked.ctypes.data,
+                    self._limits.ctypes.data,
+                    self._unparsable,
+                )
+
+            list(run(part, list(zip(self._makers, np.array_split(wanted, parts), strict=False))))
+            self._read_delays(wanted)
+            return self._numbered()
+
+    def _numbered(self) -> int:
+        import numpy as np
+
+        count = sum(maker.made for maker in self._makers)
+        fresh, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
+        start = 0
+        for maker in self._makers:
+            own = 8 * start
+            start += maker.made
+            self._rules = maker.numbered(self._rules, fresh.ctypes.data + own, firsts.ctypes.data + own)
+        self._addresses = np.append(self._addresses, fresh)
+        self._firsts = np.append(self._firsts, firsts)
+        return self._rules
+
+    def _read_delays(self, wanted: Any) -> None:
+        """Crawl-delays that are no plain numbers, as `Robots.crawl_delay` reads them."""
+        import numpy as np
+
+        for capture in wanted[(self.flags[wanted] & UNREADABLE_DELAY) != 0].tolist():
+            robots = parse(self._meanings.body(capture), self._dialect)
+            for number, policy in enumerate(self._policies):
+                delay = robots.crawl_delay(policy.asked_as)
+                self.delays[capture, number] = np.nan if delay is None else delay
+
+
+def pieces_of(chunks: list[Any], parts: int) -> Pieces:
+    """A column in pieces for so many threads."""
+    size = max(A_THREAD, -(-sum(map(len, chunks)) // parts))
+    found, start = [], 0
+    for chunk in chunks:
+        found += [(start + first, chunk.slice(first, size)) for first in range(0, len(chunk), size)]
+        start += len(chunk)
+    return found

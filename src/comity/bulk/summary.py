@@ -1,0 +1,99 @@
+"""What an audit found, counted: by agent, reason, host, purpose and dialect; as lines, as JSON, as plots."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from comity.bulk.columns import USAGE
+from comity.bulk.parts import DIALECTS
+from comity.bulk.report import bars
+
+Counts = Counter[tuple[str, ...]]
+"""("urls",), ("verdict", agent, verdict), ("reason", agent, reason), ("host", agent, host) for refused URLs,
+("purpose", purpose, agent, preference), ("dialect", dialect, agent) for answers that the dialect would change."""
+SHOWN: Final = 10
+
+
+def counted(part: Path) -> Counts:
+    """The counts of a part."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(part, columns=["url", "agent", "verdict", "may_fetch", "reason", *USAGE.values()])
+    found: Counts = Counter()
+    agent = table["agent"].cast(pa.string())
+    kinds: dict[str, tuple[str, ...]] = {"verdict": ("verdict",), "reason": ("reason",)}
+    kinds |= {name: ("purpose", purpose) for purpose, name in USAGE.items()}
+    for name, what in kinds.items():
+        plain = pa.table({"agent": agent, "own": table[name].cast(pa.string())})
+        for row in plain.group_by(["agent", "own"]).aggregate([([], "count_all")]).to_pylist():
+            found[(*what, row["agent"], row["own"] or "none")] += row["count_all"]
+    refused = table.filter(pc.invert(table["may_fetch"]).fill_null(False))
+    origin = pc.extract_regex(refused["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
+    plain = pa.table({"agent": refused["agent"].cast(pa.string()), "host": pc.struct_field(origin, "origin")})
+    for row in plain.group_by(["agent", "host"]).aggregate([([], "count_all")]).to_pylist():
+        if row["host"]:
+            found[("host", row["agent"], row["host"])] += row["count_all"]
+    changed = json.loads((table.schema.metadata or {}).get(DIALECTS, b"{}"))
+    for dialect, by_agent in changed.items():
+        for name, count in by_agent.items():
+            found[("dialect", dialect, name)] += count
+    return found
+
+
+def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
+    """The summary as text."""
+    found = []
+    for agent in agents:
+        own = {key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)}
+        total = sum(own.values()) or 1
+        told = ", ".join(f"{name} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
+        found.append(f"{agent:20} {told}")
+    for what, title in (("reason", "reasons"), ("host", "hosts that refuse most URLs")):
+        ranked = Counter[str]()
+        for key, count in counts.items():
+            if key[0] == what:
+                ranked[key[2]] += count
+        found += ["", f"{title}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
+    found += ["", "stated preferences, URLs of all agents:"]
+    for purpose in USAGE:
+        own = Counter[str]()
+        for key, count in counts.items():
+            if key[:2] == ("purpose", purpose):
+                own[key[3]] += count
+        found.append(f"{purpose:20} " + ", ".join(f"{name} {count:,}" for name, count in sorted(own.items())))
+    if any(key[0] == "dialect" for key in counts):
+        found += ["", "answers that another dialect would change:"]
+        for key, count in sorted(counts.items()):
+            if key[0] == "dialect":
+                found.append(f"{count:12,}  {key[1]}, {key[2]}")
+    return found
+
+
+def nested(counts: Counts) -> dict[str, Any]:
+    """The counts as what JSON can say: objects in objects, by the parts of a key."""
+    found: dict[str, Any] = {}
+    for (*outer, last), count in sorted(counts.items()):
+        place = found
+        for name in outer:
+            place = place.setdefault(name, {})
+        place[last] = count
+    return found
+
+
+def plots(counts: Counts, agents: Sequence[str]) -> list[str]:
+    """The share of URLs that each agent may fetch."""
+    rows = []
+    for agent in agents:
+        own = Counter({key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)})
+        total = sum(own.values()) or 1
+        refused = own["disallowed_explicit"] / total
+        unknown = (own["unknown_unreachable"] + own["none"]) / total
+        rows.append((agent, [refused, unknown, 1 - refused - unknown]))
+    rows.sort(key=lambda row: -row[1][0])
+    return [bars("Share of the URLs that each agent may fetch", rows, ["disallowed", "not known", "allowed"])]
