@@ -62,6 +62,9 @@ COPIES ?= 2
 bench-broad: $(VENV)/benched ## real pages on HOSTS=200 hosts over TLS, beside Scrapy; needs nginx and the corpus
 	$(BIN)/python benchmarks/broad.py --hosts $(HOSTS) --copies $(COPIES) $(if $(DELAY),--delay) $(ARGS)
 
+bench-workers: $(VENV)/benched ## one process beside several, ARGS=--real for real pages over TLS; needs nginx
+	$(BIN)/python benchmarks/workers.py $(ARGS)
+
 NAMES ?= 10000
 bench-names: $(VENV)/tested ## host names of which a third is dead, on a name server of its own
 	$(BIN)/python benchmarks/names.py --names $(NAMES)
@@ -89,6 +92,9 @@ KILLS ?= 100
 FORMAT ?= jsonl
 test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet or files
 	$(BIN)/python benchmarks/kills.py --kills $(KILLS) --format $(FORMAT)
+
+test-cluster: $(VENV)/tested ## a crawl of many hosts whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long
+	$(BIN)/python benchmarks/cluster.py
 
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
 	$(BIN)/python benchmarks/tampering.py

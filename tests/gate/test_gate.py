@@ -1,5 +1,6 @@
 """The gate tells the next step from URLs, answers and the time; it does no I/O and reads no clock."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -309,3 +310,49 @@ def test_after_a_crash_hosts_that_nothing_is_known_of_wait_too() -> None:
     later = Gate(gate.policy)
     later.throttles.restore_delays({}, 0.0, intervals=gate.throttles.intervals())
     assert later.throttles.intervals() == {"a.example": 7.0}, "known before it is asked again"
+
+
+def test_an_order_of_the_operator_holds_for_the_next_request_and_may_be_lifted() -> None:
+    gate = opened(Policy(min_interval=1))
+    gate.throttles.order("a.example", 30.0)
+    assert gate.ask(URL, 5.0) == Wait(30.0, "a.example")
+    step = gate.ask(URL, 30.0)
+    assert isinstance(step, Go)
+    gate.headers_received(step, 31.0, 200)
+    gate.finished(step, 31.0)
+    assert gate.ask(URL, 40.0) == Wait(61.0, "a.example")
+    assert gate.pause("a.example", 40.0).ordered == 30.0
+    gate.throttles.order("a.example", 0.0)
+    assert gate.ask(URL, 31.5) == Wait(32.0, "a.example"), "the policy's interval is kept all the same"
+    step = gate.ask(URL, 32.0)
+    assert isinstance(step, Go)
+    gate.headers_received(step, 32.0, 503, retry_after=50.0)
+    gate.finished(step, 32.0)
+    gate.throttles.order("a.example", 100.0)
+    gate.throttles.order("a.example", 0.0)
+    assert gate.throttles.ready_at("a.example") == 82.0, "what the site asked for is not lifted"
+    gate.throttles.order("new.example", 30.0)
+    assert gate.throttles.ready_at("new.example") <= 0.0, "it was not asked for anything yet"
+
+
+def test_a_host_that_is_stopped_waits_without_end_for_robots_txt_too() -> None:
+    gate = opened(Policy(min_interval=1))
+    gate.stopped.update(("a.example", "b.example"))
+    assert gate.ask(URL, 100.0) == Wait(math.inf, "a.example")
+    assert gate.ask("http://b.example/", 100.0) == Wait(math.inf, "b.example")
+    assert gate.pause("a.example", 100.0).until == math.inf
+    gate.stopped.clear()
+    assert isinstance(gate.ask(URL, 100.0), Go)
+    assert isinstance(gate.ask("http://b.example/", 100.0), FetchRobots)
+
+
+def test_a_turn_that_is_lent_to_another_gate_counts_like_a_request() -> None:
+    gate = opened(Policy(min_interval=3))
+    assert gate.lend("a.example", 1.0) == 3.0
+    assert gate.lend("a.example", 3.0) is None
+    assert gate.ask(URL, 4.0) == Wait(None, "a.example")
+    assert (gate.lend("a.example", 4.0) or 0.0) > 4.0
+    gate.returned("a.example", 10.0)
+    assert gate.ask(URL, 10.0) == Wait(13.0, "a.example")
+    gate.stopped.add("a.example")
+    assert gate.lend("a.example", 20.0) == math.inf

@@ -5,7 +5,7 @@ Also what a proof finds, as plain values.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,21 @@ class Proof:
         return {"holds": self.holds, **asdict(self)}
 
 
+def together(proofs: Mapping[str, Proof]) -> Proof:
+    """The proof of a crawl from those of its parts, by the names of their folders."""
+    total = Proof()
+    for name, proof in proofs.items():
+        for finding in proof.findings:
+            total.add(f"{name}/{finding.file}".rstrip("/"), finding.record, finding.what)
+        total.found += proof.found - len(proof.findings)
+        total.runs = max(total.runs, proof.runs)
+        total.unenforced |= proof.unenforced
+        total.unchecked += [f"{name}/{what}" for what in proof.unchecked]
+        for count in ("records", "requests", "refusals", "robots", "hosts", "cached", "copies", "unread", "disallowed"):
+            setattr(total, count, getattr(total, count) + getattr(proof, count))
+    return total
+
+
 FILE = "ledger.jsonl"
 START = "0" * 64
 
@@ -133,6 +148,14 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
     },
     "copy": {"at": _TIME, "url": _TEXT, "host": _TEXT, "status": _COUNT, "sha256": _TEXT, **_EVIDENCE},
     "refusal": {"at": _TIME, "url": _TEXT, "host": _TEXT, **_EVIDENCE},
+    "order": {
+        "at": _TIME,
+        "given_at": _TIME,
+        "host": _TEXT,
+        "pace": _TEXT,
+        "order": _TEXT,
+        "seconds": _TIME_OR_NONE,
+    },
     "unsent": {"at": _TIME, "url": _TEXT, "why": _TEXT},
     "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
 }

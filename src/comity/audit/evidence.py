@@ -21,6 +21,7 @@ from comity.http import REDIRECTS
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.presets import DAY
 
+EFFECTIVE = 1.0  # seconds after which an order holds for what is sent
 TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
 _MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
 
@@ -40,15 +41,56 @@ class _PacedHost:
     hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
 
 
-class Paces:
-    """All hosts of a ledger, or what else the policy says shares a pace."""
+class Orders:
+    """What the operator ordered in the run at hand, by host and by what shares a pace: from when on, and how much."""
 
     def __init__(self) -> None:
+        self._stopped: dict[str, float] = {}
+        self._slowed: dict[str, tuple[float, float]] = {}
+
+    def add(self, record: JsonObject) -> str | None:
+        """Take up an order; what is wrong with it."""
+        at, host, pace, seconds = record["at"] + EFFECTIVE, record["host"], record["pace"], record["seconds"]
+        match record["order"]:
+            case "stop":
+                self._stopped.setdefault(host, at)
+            case "slow" if seconds is not None and seconds > 0:
+                self._slowed[pace] = at, seconds
+            case "go":
+                self._stopped.pop(host, None)
+                self._slowed.pop(pace, None)
+            case _:
+                return f"its order {record['order'][:40]!r} is none that there is"
+        return None
+
+    def forbids(self, record: JsonObject) -> bool:
+        """Whether a request was sent to a host that was stopped."""
+        return bool(record["sent"] > self._stopped.get(record["host"], math.inf))
+
+    def interval(self, record: JsonObject) -> float:
+        """Seconds that an order wants between a request and the answer before it."""
+        since, seconds = self._slowed.get(record["pace"], (math.inf, 0.0))
+        return seconds if record["sent"] > since else 0.0
+
+
+class Paces:
+    """All hosts of a ledger, or what else the policy says shares a pace.
+
+    Attributes:
+        orders: of the run at hand.
+    """
+
+    def __init__(self) -> None:
+        self.orders = Orders()
         self._hosts: dict[str, _PacedHost] = {}
 
     def check(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
         """What is wrong with the time of a request; takes it up for the ones that follow."""
         sent, interval = record["sent"], record["interval"]
+        if self.orders.forbids(record):
+            yield f"it was sent after the order to stop {record['host'][:200]}"
+        if interval is not None:
+            interval = max(interval, self.orders.interval(record))
         head = record["end"] if record["head"] is None else record["head"]
         if not sent - TOLERANCE <= head <= record["end"] + TOLERANCE:
             yield "its times are not in order"

@@ -17,6 +17,7 @@ from comity.crawler.admission import may_be_sitemap
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import part_with
 from comity.crawler.sinks.runner import FORMATS, LEDGER, read_back
 from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED
@@ -72,6 +73,7 @@ def fate_of(folder: Path, url: str) -> Fate:
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
     url = urls.normalise(url)
+    folder = part_with(folder, urls.host(url))
     with View(folder / "frontier.sqlite") as view:
         sink = (view.load_state("sink") or {}).get("name", "jsonl")
         if sink not in FORMATS:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import times
+from comity.crawler.shards import parts_of
 from comity.crawler.sinks.runner import FORMATS, read_back
 from comity.errors import InvalidSetting
 from comity.frontier import View
@@ -15,13 +16,19 @@ _BODY = ("body", "body_base64", "body_bytes")
 
 
 def pages(folder: Path, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
-    """The current pages in the order in which they were kept. Their bodies are read only where they are wanted; those
-    of `warc` and `files` lie in the archive and under `file`.
+    """The current pages in the order in which they were kept, shard by shard where the crawl has several.
+
+    Their bodies are read only where they are wanted; those of `warc` and `files` lie in the archive and under `file`.
 
     Raises:
         StorageError: the folder holds no crawl, or it cannot be read.
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
+    for part in parts_of(folder):
+        yield from _pages(part, bodies=bodies)
+
+
+def _pages(folder: Path, *, bodies: bool) -> Iterator[dict[str, Any]]:
     with View(folder / "frontier.sqlite") as view:
         sink = (view.load_state("sink") or {}).get("name", "jsonl")
     if sink not in FORMATS:

@@ -12,10 +12,11 @@ from comity.audit import chain, evidence
 from comity.audit.chain import FILE, Finding, Proof
 from comity.audit.evidence import TOLERANCE, Paces
 from comity.audit.outputs import Asked
+from comity.crawler.shards import MANIFEST, Place, combined, is_running, manifest_of, part
 from comity.crawler.stored import JsonLine, JsonObject, load
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
-from comity.frontier.database import is_running, open_finished
+from comity.frontier.database import open_finished
 from comity.policy import Policy
 
 __all__ = ["Finding", "Proof", "StillRunning", "prove"]
@@ -37,6 +38,27 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         StillRunning: a crawl is running in the folder: what it writes now cannot be judged yet.
         InputError: the folder holds no crawl, or a file cannot be read.
     """
+    manifest = manifest_of(folder)
+    if manifest is None:
+        return _prove(folder, noted=noted)
+    if is_running(folder):
+        raise StillRunning(f"{folder}: the crawl is still running", hint="wait until it has ended")
+    proofs = {}
+    for number, name in enumerate(manifest.parts):
+        if (folder / name).is_dir():
+            proofs[name] = _prove(folder / name, place=Place(number, manifest.shards, manifest.by))
+        else:
+            proofs[name] = Proof()
+            proofs[name].add("", None, "it is missing")
+    proof = chain.together(proofs)
+    proof.hash = combined(each.hash for each in proofs.values())
+    if noted is not None and noted.strip().lower() != proof.hash:
+        proof.add(MANIFEST, None, f"the hash of its shards' ledgers is {proof.hash}, not the one noted")
+    return proof
+
+
+def _prove(folder: Path, *, noted: str | None = None, place: Place | None = None) -> Proof:
+    """The proof of one folder; `place` says which hosts belong there, where the crawl has several shards."""
     if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
         raise InputError(f"there is no crawl in {folder}", hint="name the folder that comity crawl -o wrote")
     if is_running(folder):
@@ -46,7 +68,7 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
         proof.add(FILE, None, "it is missing")
         return proof
     with evidence.Bodies(folder / FILE) as bodies, Asked() as asked:
-        walk = _Walk(proof, bodies, asked)
+        walk = _Walk(proof, bodies, asked, place)
         walk.walk(folder)
         sink = _check_mark(folder, walk, proof)
         if noted is not None and noted.strip().lower() != proof.hash:
@@ -59,8 +81,9 @@ def prove(folder: Path, *, noted: str | None = None) -> Proof:
 class _Walk:
     """One pass over the ledger."""
 
-    def __init__(self, proof: Proof, bodies: evidence.Bodies, asked: Asked) -> None:
+    def __init__(self, proof: Proof, bodies: evidence.Bodies, asked: Asked, place: Place | None) -> None:
         self._proof = proof
+        self._place = place
         self._evidence = evidence.Evidence(bodies)
         self._asked = asked
         self._paces = Paces()
@@ -100,6 +123,10 @@ class _Walk:
             problems.extend(self._evidence.arrived(line, self._policy))
             self._proof.cached = self._evidence.cached
             return problems
+        if kind == "order":
+            if (wrong := self._paces.orders.add(record)) is not None:
+                problems.append(wrong)
+            return problems
         if kind == "unsent":
             self._asked.add(number, record)
             return problems
@@ -118,6 +145,9 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
+        other = None if self._place is None or _is_hop(record) else self._place.elsewhere(record["host"])
+        if other is not None:
+            problems.append(f"{record['host'][:200]} belongs to {part(other)}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
@@ -131,6 +161,7 @@ class _Walk:
 
     def _begin(self, record: JsonObject) -> list[str]:
         self._proof.runs += 1
+        self._paces.orders = evidence.Orders()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         sink, self.sink = self.sink, record.get("sink", self.sink)
@@ -169,6 +200,12 @@ class _Walk:
 def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
     now = (wrote or {}).get(name)
     return type(now) is not int or type(count) is not int or now < count
+
+
+def _is_hop(record: JsonObject) -> bool:
+    """Whether a request follows the redirect of a robots.txt to another host, in a turn that its shard has given."""
+    origin = record["origin"]
+    return origin is not None and urls.is_http(origin) and urls.host(f"{origin}/") != record["host"]
 
 
 def _wrong_address(record: JsonObject) -> list[str]:

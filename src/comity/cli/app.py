@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from comity.cli.crawls import crawl, frontier, pages, prove, report, why
+from comity.cli.crawls import crawl, frontier, pages, prove, report, why, worker
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import (
     AGENT,
@@ -215,7 +215,7 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     return command.compare(old, new, dialect or "rfc9309", as_json=as_json)
 
 
-for _command in (crawl, frontier, pages, prove, report, why):
+for _command in (crawl, frontier, pages, prove, report, why, worker):
     app.add_command(_command)
 
 
@@ -313,8 +313,11 @@ def main() -> None:
         code = Exit.USAGE
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
-        command = context.info_name if context is not None and context.parent is not None else None
-        complain(f"{error.format_message()} (try: comity {f'{command} ' if command else ''}--help)")
+        names: list[str] = []
+        while context is not None and context.parent is not None:
+            names.insert(0, str(context.info_name))
+            context = context.parent
+        complain(f"{error.format_message()} (try: {' '.join(('comity', *names, '--help'))})")
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED

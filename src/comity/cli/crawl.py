@@ -26,7 +26,9 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
+from comity.crawler.shards import is_sharded, manifest_of
 from comity.crawler.stats import shown
+from comity.crawler.workers import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
 from comity.policy import Policy
@@ -57,6 +59,8 @@ def crawl(
     log: Path | None = None,
     metrics: str | None = None,
     ok_if_some_failed: bool = False,
+    workers: int = 1,
+    shards: int | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     if demo and (seeds or resume or refresh):
@@ -87,17 +91,35 @@ def crawl(
         if resume or refresh:
             policy, goes_on = _as_begun(folder, configuration)
             settings, limits = _told_anew(folder, configuration)
-        crawler = Crawler(
-            normal,
-            folder,
-            policy=policy,
-            settings=settings,
-            client_settings=client_settings,
-            sink=sink,
-            source=source,
-            expander=expander,
-            refresh=refresh,
-        )
+        crawler: Crawler | ShardedCrawl
+        if is_sharded(folder, workers, shards):
+            if source is not None:
+                raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
+            crawler = ShardedCrawl(
+                normal,
+                folder,
+                shards=shards,
+                workers=workers,
+                policy=policy,
+                settings=settings,
+                client_settings=client_settings,
+                sink=sink,
+                expander=expander,
+                refresh=refresh,
+                command=(*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log)))),
+            )
+        else:
+            crawler = Crawler(
+                normal,
+                folder,
+                policy=policy,
+                settings=settings,
+                client_settings=client_settings,
+                sink=sink,
+                source=source,
+                expander=expander,
+                refresh=refresh,
+            )
         crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
             _check_writable(report, folder)
@@ -110,7 +132,7 @@ def crawl(
             if not quiet:
                 complain(f"metrics at {served}")
         tune()
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
     code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
     if report is not None:
@@ -188,7 +210,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
 
 
 def _holds_crawl(folder: Path | None) -> bool:
-    return folder is not None and has_begun(folder / "frontier.sqlite")
+    return folder is not None and (has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None)
 
 
 def _check_writable(file: Path, folder: Path) -> None:
@@ -204,7 +226,7 @@ def _check_writable(file: Path, folder: Path) -> None:
         raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --report FILE") from error
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop's loop where it is installed (extra `speed`)."""
     try:
         import uvloop
@@ -213,7 +235,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _run(crawler: Crawler, console: Console | None) -> Stats:
+async def _run(crawler: Crawler | ShardedCrawl, console: Console | None) -> Stats:
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(crawler.run())
 

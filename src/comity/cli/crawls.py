@@ -71,6 +71,19 @@ from comity.cli.terminal import complain, say
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
 @click.option("--ok-if-some-failed", is_flag=True, help="Exit with 0 though some pages failed.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Processes that share the crawl, each with hosts of its own.  [1]",
+)
+@click.option(
+    "--shards",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="Parts that a new crawl is cut into for good, at least as many as workers.  [2 for each worker]",
+)
 @WATCHING
 @CONFIG
 @JSON
@@ -88,6 +101,8 @@ def crawl(
     report: Path | None,
     ok_if_some_failed: bool,
     demo: bool,
+    workers: int,
+    shards: int | None,
     quiet: bool,
     verbose: int,
     log: Path | None,
@@ -132,10 +147,74 @@ def crawl(
         log=log,
         metrics=metrics,
         ok_if_some_failed=ok_if_some_failed,
+        workers=workers,
+        shards=shards,
     )
 
 
-@click.command()
+@click.command(hidden=True)
+@click.option("-v", "--verbose", count=True)
+@click.option("--log", metavar="FILE", type=click.Path(path_type=Path))
+def worker(verbose: int, log: Path | None) -> int:
+    """One process of a crawl with several; `comity crawl --workers` starts it."""
+    from comity.cli import worker as command
+
+    return command.work(verbose=verbose, log=log)
+
+
+class _FrontierGroup(click.Group):
+    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(context, args)
+
+    def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for words in ("[OPTIONS] DIR", "slow DIR HOST SECONDS", "stop DIR HOST", "go DIR HOST"):
+            formatter.write_usage(context.command_path, words)
+
+
+@click.group(cls=_FrontierGroup)
+def frontier() -> None:
+    """Show the queue of a crawl, or have the crawl ask one of its hosts more slowly, or not at all.
+
+    An order holds within a second while the crawl runs, and in later runs, until another one about the host.
+    """
+
+
+@frontier.command(name="slow")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+@click.argument("seconds", metavar="SECONDS", type=float)
+def slow_host(folder: Path, host: str, seconds: float) -> Exit:
+    """Leave at least SECONDS between two requests to HOST, whatever its robots.txt says."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "slow", seconds)
+
+
+@frontier.command(name="stop")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+def stop_host(folder: Path, host: str) -> Exit:
+    """Send nothing more to HOST; its URLs stay in the queue."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "stop")
+
+
+@frontier.command(name="go")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("host", metavar="HOST")
+def go_on_with_host(folder: Path, host: str) -> Exit:
+    """Lift what was ordered about HOST."""
+    from comity.cli import frontier as command
+
+    return command.order(folder, host, "go")
+
+
+@frontier.command(name="show")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--host", metavar="H", help="The queue of this host only.")
 @click.option(
@@ -146,7 +225,7 @@ def crawl(
     help="Maximum number of hosts, or of URLs with --host.  [10]",
 )
 @JSON
-def frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
+def show_frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
     """Show the queue of a crawl: URLs by state, the hosts with the longest queues, and the next URLs.
 
     Reads only; the crawl may be running.

@@ -1,32 +1,42 @@
-"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it."""
+"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about single hosts."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from comity.cli.exits import Exit
-from comity.cli.terminal import say
-from comity.errors import InvalidSetting
-from comity.frontier import Entry, HostCounts, State, View
+from comity.cli.terminal import complain, say
+from comity.crawler import orders
+from comity.crawler.orders import Kind
+from comity.crawler.shards import is_running, part_with, parts_of
+from comity.crawler.standing import Standing, standing
+from comity.errors import InputError, InvalidSetting
+from comity.frontier import Entry, HostCounts, State, View, has_begun
 
 
 def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
     """Print counts, hosts and the next URLs; of one host where it is named."""
-    with View(folder / "frontier.sqlite") as view:
-        counts = view.counts()
-        if host is None:
-            hosts = view.busiest(limit)
-            following = [(each.host, entry) for each in hosts for entry in view.waiting(each.host, 1)]
-        else:
-            known = view.host(host.lower())
-            if known is None:
-                raise InvalidSetting(
-                    f"the crawl in {folder} has met no URL of {host!r}; without --host its hosts are listed"
-                )
-            hosts = [known]
-            following = [(known.host, entry) for entry in view.waiting(known.host, limit)]
+    parts = begun_parts(folder)
+    counts: Counter[State] = Counter(dict.fromkeys(State, 0))
+    hosts: list[HostCounts] = []
+    for part in parts:
+        with View(part / "frontier.sqlite") as view:
+            counts.update(view.counts())
+            if host is None:
+                hosts += view.busiest(limit)
+            elif (known := view.host(host.lower())) is not None:
+                hosts.append(known)
+    if host is not None and not hosts:
+        raise InvalidSetting(f"the crawl in {folder} has met no URL of {host!r}; without --host its hosts are listed")
+    hosts = sorted(hosts, key=lambda each: -each.waiting)[:limit]
+    following = []
+    for each in hosts:
+        with View(part_with(folder, each.host) / "frontier.sqlite") as view:
+            following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
+    shards = standing(folder)
     if as_json:
         print(
             json.dumps(
@@ -34,12 +44,16 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
                     "counts": {state.name.lower(): number for state, number in counts.items()},
                     "hosts": [asdict(each) for each in hosts],
                     "next": [_row(name, entry) for name, entry in following],
-                },
+                }
+                | ({"shards": [asdict(each) for each in shards]} if shards else {}),
                 indent=2,
             )
         )
         return Exit.DONE
     _print_counts(counts)
+    if shards:
+        say("")
+        _print_shards(shards)
     if hosts:
         say("")
         _print_hosts(hosts)
@@ -49,6 +63,45 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
         for _, entry in following:
             say(f"  {entry.url}{_remarks(entry)}")
     return Exit.DONE
+
+
+def order(folder: Path, host: str, kind: Kind, seconds: float | None = None) -> Exit:
+    """Give an order about a host to the crawl in a folder."""
+    begun_parts(folder)
+    given = orders.give(folder, host, kind, seconds)
+    database = part_with(folder, given.host) / "frontier.sqlite"
+    known = has_begun(database)
+    if known:
+        with View(database) as view:
+            known = view.host(given.host) is not None
+    words = {
+        "slow": f"at least {given.seconds or 0:g} s between two requests to {given.host}",
+        "stop": f"no more requests to {given.host}",
+        "go": f"{given.host} is crawled as policy and site say",
+    }[kind]
+    when = "now: the crawl is running" if is_running(folder) else "from the next run on: the crawl is not running"
+    say(f"{words}, {when}")
+    if not known:
+        complain(f"the crawl has met no URL of {given.host} so far; the order holds if it does")
+    return Exit.DONE
+
+
+def begun_parts(folder: Path) -> list[Path]:
+    """The folders with the frontiers of a crawl.
+
+    Raises:
+        InputError: there is none.
+    """
+    parts = [part for part in parts_of(folder) if (part / "frontier.sqlite").exists()]
+    if not parts:
+        raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
+    return parts
+
+
+def _print_shards(shards: Sequence[Standing]) -> None:
+    say(f"{'shard':9} {'pages':>11} {'waiting':>11} {'to others':>11}  state")
+    for each in shards:
+        say(f"{each.shard:9} {each.pages:>11,} {each.waiting:>11,} {each.to_others:>11,}  {each.state}")
 
 
 def _row(host: str, entry: Entry) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 from comity.crawler import Crawler
 from comity.crawler.metrics import collector, library
+from comity.crawler.workers import ShardedCrawl
 from comity.errors import InvalidSetting
 
 LOOPBACK = "127.0.0.1"
@@ -31,7 +32,7 @@ def place(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def serving(crawler: Crawler, where: str) -> Iterator[str]:
+def serving(crawler: Crawler | ShardedCrawl, where: str) -> Iterator[str]:
     """Serve a crawl's metrics, with those of the process, at `[ADDRESS:]PORT`; gives the URL. Port 0: any free one.
 
     Raises:

@@ -5,6 +5,7 @@ Host names and rules come from sites, so they are shown as plain text, escaped a
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -13,7 +14,9 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.crawler import Crawler, HostNow, HostState, Snapshot
+from comity.crawler.snapshot import ShardNow, ShardState
 from comity.crawler.stats import WAITS, RefusingRule, shown
+from comity.crawler.workers import ShardedCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal
@@ -37,6 +40,16 @@ _WORDS = {
     HostState.DRAINED: "done",
 }
 _SHORT = {HostState.UNREACHABLE: "unreachable"}  # in the column of states
+_SHARDS: dict[ShardState, str] = {
+    "starting": "starting",
+    "working": "fetching",
+    "turn": "waiting for a turn",
+    "robots": "waiting for robots.txt",
+    "pages": "waiting for the limit",
+    "resting": "with nothing left",
+    "stopped": "stopped",
+    "down": "being started again",
+}
 _VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
 _LOOKS = {
     HostState.FETCHING: "green",
@@ -49,7 +62,7 @@ _LOOKS = {
 }
 
 
-async def watch(crawler: Crawler, console: Console) -> None:
+async def watch(crawler: Crawler | ShardedCrawl, console: Console) -> None:
     """Show how a crawl goes until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:
@@ -62,7 +75,7 @@ async def watch(crawler: Crawler, console: Console) -> None:
             await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
 
 
-def _now(crawler: Crawler, console: Console) -> Text:
+def _now(crawler: Crawler | ShardedCrawl, console: Console) -> Text:
     room = max(console.height - 1, 1)
     return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, room)
 
@@ -82,6 +95,8 @@ def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
     hosts = now.hosts[: max(min(MOST_HOSTS, left - for_rules - 3), 0)]
     if hosts:
         lines += [Text(), *_hosts(hosts, width), _totals(now)]
+    if now.shards and left > (len(hosts) + 3 if hosts else 0) + for_rules:
+        lines.append(_shards(now.shards))
     if rules:
         lines += [Text(), *_rules(rules, width)]
     for each in lines:
@@ -129,6 +144,16 @@ def _totals(now: Snapshot) -> Text:
     return Text(
         f"{hosts:,} host{'s'[: hosts != 1]}: {', '.join(f'{n:,} {_WORDS[state]}' for state, n in counts)}", "dim"
     )
+
+
+def _shards(shards: Sequence[ShardNow]) -> Text:
+    """How many shards do what, and the one that waits longest."""
+    counts = Counter(_SHARDS[shard.state] for shard in shards).most_common()
+    said = f"{len(shards):,} shards: {', '.join(f'{count:,} {words}' for words, count in counts)}"
+    longest = max(shards, key=lambda shard: shard.until)
+    if longest.host is not None and longest.until >= 1:
+        said += f" (longest {wait(longest.until)}, for {shown(longest.host)})"
+    return Text(said, "dim")
 
 
 def _rules(rules: Sequence[tuple[RefusingRule, int]], width: int) -> Iterator[Text]:

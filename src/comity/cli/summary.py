@@ -9,11 +9,17 @@ from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Crawler, Stats, checkpoint
 from comity.crawler.sinks.runner import FORMATS
+from comity.crawler.workers import ShardedCrawl
 from comity.policy import Policy
 
 
 def sum_up(
-    crawler: Crawler, stats: Stats, *, as_json: bool, resumable: bool = True, ok_if_some_failed: bool = False
+    crawler: Crawler | ShardedCrawl,
+    stats: Stats,
+    *,
+    as_json: bool,
+    resumable: bool = True,
+    ok_if_some_failed: bool = False,
 ) -> Exit:
     """Print the summary.
 
@@ -66,14 +72,14 @@ def sum_up(
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 
 
-def _ended(crawler: Crawler) -> str:
+def _ended(crawler: Crawler | ShardedCrawl) -> str:
     """Why the run ended."""
     if crawler.stopped:
         return "it was stopped"
     return crawler.limit_reached or "nothing was left to ask for"
 
 
-def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
+def _conclude(crawler: Crawler | ShardedCrawl, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
         how = f"; continue with: comity crawl -o {crawler.folder} --resume"
@@ -99,6 +105,9 @@ def _conclude(crawler: Crawler, stats: Stats, *, resumable: bool) -> Exit:
     return Exit.PARTLY if stats.failed else Exit.DONE
 
 
-def _where(crawler: Crawler, channel: str) -> str:
+def _where(crawler: Crawler | ShardedCrawl, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
-    return FORMATS[crawler.format].where.format(channel) if crawler.format in FORMATS else crawler.format
+    if crawler.format not in FORMATS:
+        return crawler.format
+    parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""
+    return parts + FORMATS[crawler.format].where.format(channel)

@@ -17,9 +17,10 @@ from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Place
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
-from comity.frontier import EntryKind, Found, State, Visit
+from comity.frontier import EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 from comity.signals import sitemaps
@@ -163,6 +164,7 @@ class URLFilter:
         today: the day on which the crawl runs.
         load_state: gives back what `save_state` gave under a name in an earlier run, or None.
         ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
+        place: which shard of a crawl this is: what concerns the hosts of another goes there.
     """
 
     def __init__(
@@ -174,10 +176,12 @@ class URLFilter:
         today: date,
         load_state: Callable[[str], Any],
         ruling: Callable[[str], OriginPolicy | None],
+        place: Place | None = None,
     ) -> None:
         self._settings = settings
         self._buffer = buffer
         self._ruling = ruling
+        self._place = place
         self._recent: set[str] = set()
         self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
@@ -243,6 +247,9 @@ class URLFilter:
                 self._buffer.stats.outside += 1
                 return
         host = urls.host(url)
+        if self._place is not None and (shard := self._place.elsewhere(host)) is not None:
+            self._buffer.message(shard, Message(url, depth, kind, hops, found_on, given))
+            return
         trap = self._trap(url, depth=depth, hops=hops, given=given)
         ruling = self._ruling(url) if trap is None else None
         refusal = None
@@ -276,9 +283,26 @@ class URLFilter:
             return url
         return (self._canonicalizers.get(urls.origin(url), _PLAIN) if self._canonicalizers else _PLAIN).clean(url)
 
+    def arrived(self, message: Message) -> None:
+        """Take up what another shard found."""
+        if message.widens:
+            self._scope = self._scope.moved(message.found_on or message.url, message.url)
+        else:
+            self.discover(
+                message.url,
+                depth=message.depth,
+                kind=message.kind,
+                hops=message.hops,
+                given=message.given,
+                found_on=message.found_on,
+            )
+
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
-        self._scope = self._scope.moved(origin, target)
+        before, self._scope = self._scope, self._scope.moved(origin, target)
+        if self._place is not None and self._scope is not before and self._scope != before:
+            for shard in self._place.others:
+                self._buffer.message(shard, Message(target, found_on=origin, widens=True))
 
     def sitemaps_of(self, url: str) -> Iterator[Candidate]:
         """The sitemaps of a URL's site, or the first place to look for one."""

@@ -25,6 +25,7 @@ from typing import Any, Final, Self
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.ledger import policy_to_dict
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import manifest_of
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
@@ -65,6 +66,8 @@ def begun_policy(folder: Path) -> Policy | None:
     Raises:
         StorageError: the folder's frontier cannot be read.
     """
+    if (manifest := manifest_of(folder)) is not None:
+        return policy_from_dict(manifest.policy)
     path = folder / "frontier.sqlite"
     if not path.exists():
         return None
@@ -98,12 +101,15 @@ def begun_settings(folder: Path) -> dict[str, Any]:
         StorageError: the folder's frontier cannot be read.
     """
     path = folder / "frontier.sqlite"
-    if not path.exists():
+    if (manifest := manifest_of(folder)) is not None:
+        kept = manifest.settings
+    elif not path.exists():
         return {}
-    with View(path) as view:
-        kept = view.load_state(SETTINGS)
-        if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
-            kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
+    else:
+        with View(path) as view:
+            kept = view.load_state(SETTINGS)
+            if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
+                kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
     known = {name: tuple(value) if isinstance(value, list) else value for name, value in (kept or {}).items()}
     return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
 

@@ -6,7 +6,7 @@ It is gathered on the crawl's own thread and written in another, so that a disk 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from comity.crawler.sinks import Channel
 from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, Visit
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, Visit
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
@@ -68,7 +68,7 @@ class CommitBuffer:
     @property
     def size(self) -> int:
         """URLs settled or found since the last commit."""
-        return len(self._batch.settled) + len(self._batch.found)
+        return len(self._batch.settled) + len(self._batch.found) + len(self._batch.messages)
 
     async def until_below(self, size: int, wake: Callable[[], None]) -> None:
         """Come back when less than `size` waits for a commit; `wake` asks for one."""
@@ -89,6 +89,18 @@ class CommitBuffer:
         self._batch.found.append(found)
         if found.kind is EntryKind.SITEMAP:
             self._unread.add(found.host)
+
+    def message(self, shard: int, message: Message) -> None:
+        """Something was found that concerns another shard."""
+        self._batch.messages.append((shard, message))
+
+    def taken(self, shard: int, number: int) -> None:
+        """A parcel of another shard was taken up, all of it."""
+        self._batch.taken[shard] = number
+
+    def delivered(self, numbers: Mapping[int, int]) -> None:
+        """Other shards have taken what was sent to them, up to these parcels."""
+        self._batch.delivered.update(numbers)
 
     def sitemap(self, entry: Entry, host: str, stated: list[tuple[float, str]]) -> None:
         """A sitemap was read; `stated` is the latest time of a change that it leaves, and the page's URL."""

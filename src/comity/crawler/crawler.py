@@ -5,6 +5,7 @@ frontier committed together. What may be fetched and when is decided below, in t
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing, nullcontext
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler import checkpoint
+from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
 from comity.crawler.checkpoint import Unreachable, Waits, judge_again
 from comity.crawler.commit import CommitBuffer
@@ -23,12 +24,14 @@ from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
+from comity.crawler.orders import Order, Orders
 from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
 from comity.crawler.scheduler import Alarm, Scheduler
 from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Place
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
@@ -41,6 +44,7 @@ from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
+PLACE = "place"  # the fact that says which shard of a crawl this is
 FEED_AT_ONCE = 64  # pages visited before that are taken up before others have their turn
 
 
@@ -110,6 +114,9 @@ class Crawler:
         self._begins_refresh = refresh
         self._ended: str | None = None
         self._plugins = Plugins(source, expander)
+        self._place: Place | None = None  # which shard of a crawl this is
+        self._commit_every = self._rest = COMMIT_EVERY  # seconds between two looks where nothing is to be done
+        self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._on_their_way: dict[str, Any] = {}  # state that the commit under way is to remember
@@ -205,6 +212,7 @@ class Crawler:
                 self._begin()
                 if self.on_begin is not None:
                     self.on_begin()
+                following = asyncio.get_running_loop().create_task(self._follow_orders())
                 try:
                     await self._loop()
                     now = self._clock.monotonic()
@@ -214,7 +222,7 @@ class Crawler:
                 finally:
                     self.trouble, self.passing = self._buffer.trouble, not self._buffer.lasting
                     self.refusal = self._buffer.refusal
-                    under_way = [*self._scheduler.tasks, *([self._feeding] if self._feeding else ())]
+                    under_way = [following, *self._scheduler.tasks, *([self._feeding] if self._feeding else ())]
                     for task in under_way:
                         task.cancel()
                     await asyncio.gather(*under_way, return_exceptions=True)
@@ -236,6 +244,8 @@ class Crawler:
 
     def _start(self) -> None:
         load_state, remember, settings = self._load_state, self._frontier.save_state, self.settings
+        if self._place is None and load_state(PLACE) is not None:
+            raise StorageError(f"{self.folder} holds one shard of a crawl", hint="name the folder above it")
         trusts = settings.trust_lastmod and settings.sitemaps
         refresh = self._refresh = refresh_of(
             self._frontier,
@@ -267,7 +277,13 @@ class Crawler:
         self._quota = Quota(settings.budget, settings.host_budget, load_state)
         self._duplicates = Duplicates(load_state, near=settings.duplicates == "near")
         self._filter = URLFilter(
-            settings, new, self._buffer, today=today, load_state=load_state, ruling=self._ruling_at_once
+            settings,
+            new,
+            self._buffer,
+            today=today,
+            load_state=load_state,
+            ruling=self._ruling_at_once,
+            place=self._place,
         )
         pages = PageProcessor(
             settings,
@@ -300,8 +316,27 @@ class Crawler:
         self._scheduler.began(
             self._frontier, self._client, self._fetcher, self._quota, self._buffer, self.stats, refresh
         )
-        for seed in self.seeds:
+        for order in self._orders.new():
+            self._heed(order)
+        for seed in self.seeds if self._place is None else self._place.own(self.seeds):
             self._filter.discover(seed, depth=0, given=True)
+
+    def _heed(self, order: Order) -> None:
+        """Carry out what the operator orders of a host."""
+        pace = self._scheduler.order(order)
+        self._ledger.order(order, pace)
+        seconds = "" if order.seconds is None else f" {order.seconds:g} s"
+        self._collector.ordered(order.host, f"{order.order}{seconds}")
+
+    async def _follow_orders(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(orders.EVERY)  # the time of the operator
+                for order in self._orders.new():
+                    self._heed(order)
+        except Exception as error:  # a crawl that heeds no order must not go on
+            self._scheduler.broken = self._scheduler.broken or error
+            self._wake.set()
 
     def _begin(self) -> None:
         if self._plugins.source is not None or self._refresh is not None:
@@ -309,7 +344,7 @@ class Crawler:
         self._scheduler.go_on()
 
     async def _loop(self) -> None:
-        next_commit = self._clock.monotonic() + COMMIT_EVERY
+        next_commit = self._clock.monotonic() + self._commit_every
         while True:
             if self._scheduler.broken is not None:
                 raise self._scheduler.broken
@@ -331,7 +366,7 @@ class Crawler:
                 if now >= next_commit or self._is_much():
                     self._committing = asyncio.get_running_loop().create_task(self._commit())
                     self._committing.add_done_callback(lambda _: self._wake.set())
-                    next_commit = now + COMMIT_EVERY
+                    next_commit = now + self._commit_every
             if self._committing is not None and self._is_over():
                 await asyncio.wait([self._committing])
                 continue
@@ -339,13 +374,13 @@ class Crawler:
             if self._committing is None and (self._buffer.waiting or self._scheduler.tasks):
                 times.append(next_commit)
             ready = self._scheduler.hosts.next_time()
-            if ready is not None and not self._full():
+            if ready is not None and ready < math.inf and not self._full():
                 times.append(ready)
             if (deadline := self._quota.deadline()) is not None and not self._enough():
                 times.append(deadline)
             if asked_again is not None:
                 times.append(now + asked_again)
-            await self._wake.sleep(min(times, default=now + COMMIT_EVERY) - now)
+            await self._wake.sleep(min(times, default=now + self._rest) - now)
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""

@@ -5,6 +5,7 @@ is the scheduler's to say; what a page or a sitemap means is the page processor'
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -287,6 +288,9 @@ class Fetcher:
 
     def _postpone(self, host: Host, error: Postponed) -> None:
         now = self._clock.monotonic()
+        if math.isinf(error.seconds):
+            host.held_by, host.not_before = "stopped", math.inf
+            return
         kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
         host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
         if host.not_before <= now:  # of several requests under way the first tells

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import times, urls
+from comity.crawler.orders import Order
 from comity.crawler.records import evidence
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
@@ -190,6 +191,11 @@ class Ledger:
     def unsent(self, url: str, why: str) -> None:
         """A URL that was given up before any request for it."""
         self._add({"kind": "unsent", "at": self._now(), "url": url, "why": why})
+
+    def order(self, order: Order, pace: str) -> None:
+        """An order of the operator, which holds from now on; `pace` names what shares the host's."""
+        about = {"host": order.host, "pace": pace, "order": order.order, "seconds": order.seconds}
+        self._add({"kind": "order", "at": self._now(), **about, "given_at": order.at})
 
     def seal(self, *, stopped: bool) -> None:
         """The next commit ends the run: the seal is its last record."""

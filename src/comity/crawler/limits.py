@@ -57,11 +57,15 @@ class Quota:
     Args:
         load_state: gives back what `save_state` gave under a name in an earlier run, or None. Of hosts only those that
             come up in this run are held in memory, and only where they have limits of their own.
+
+    Attributes:
+        granted: pages that may be kept until more are granted, where several share the limit; None where they do not.
     """
 
     def __init__(self, total: Budget, each: Budget, load_state: Callable[[str], Any]) -> None:
         self._total = total
         self._each = each
+        self.granted: int | None = None
         self._by_host = bool(each)  # asked at every step
         self._load_state = load_state
         self._all = self._loaded("spent")
@@ -90,8 +94,15 @@ class Quota:
             spent.bytes += size
             self._changed.add(host)
 
+    @property
+    def spent(self) -> Spent:
+        """What was taken so far, in all."""
+        return self._all
+
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started anywhere, or None."""
+        if self.granted is not None and self._all.pages + under_way >= self.granted:
+            return "the pages granted are used up"
         return self._total.used_up(self._all, now, under_way=under_way)
 
     def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
@@ -100,6 +111,8 @@ class Quota:
 
     def has_room(self, host: str) -> bool:
         """Whether one more page may be kept."""
+        if self.granted is not None and self._all.pages >= self.granted:
+            return False
         return not _full(self._total, self._all) and not (self._by_host and _full(self._each, self._of(host)))
 
     def room(self, host: str) -> int | None:

@@ -12,6 +12,7 @@ from comity._extras import need
 from comity.crawler.crawler import Crawler
 from comity.crawler.snapshot import HostState, Snapshot
 from comity.crawler.stats import COMMIT_BOUNDS
+from comity.crawler.workers import ShardedCrawl
 from comity.frontier import State
 
 _COUNTERS = (
@@ -36,7 +37,7 @@ def library() -> Any:
     return need("prometheus_client.core", "metrics", "the endpoint for metrics")
 
 
-def collector(crawler: Crawler) -> "CrawlCollector":
+def collector(crawler: Crawler | ShardedCrawl) -> "CrawlCollector":
     """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`.
 
     Raises:
@@ -48,7 +49,7 @@ def collector(crawler: Crawler) -> "CrawlCollector":
 class CrawlCollector:
     """One crawl for a registry; see `collector`."""
 
-    def __init__(self, crawler: Crawler, core: Any) -> None:
+    def __init__(self, crawler: Crawler | ShardedCrawl, core: Any) -> None:
         self._crawler = crawler
         self._core = core
 

@@ -12,15 +12,17 @@ fails.
 
 import asyncio
 import heapq
+import math
 from collections import deque
 from collections.abc import Callable, Collection
 
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.fetcher import Fetcher, Host
 from comity.crawler.limits import Quota
+from comity.crawler.orders import Order
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.stats import Stats
+from comity.crawler.stats import Stats, span
 from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import Clock, Session
 
@@ -90,8 +92,16 @@ class Hosts:
         """The host that becomes ready next."""
         return self._heap[0][2] if self._heap else None
 
+    def restart(self, host: Host) -> None:
+        """Have a host that is to come up come up at once: what held it back was lifted."""
+        if host.in_heap and any(entry[2] is host for entry in self._heap):  # else it is parked
+            self._heap = [entry for entry in self._heap if entry[2] is not host]
+            heapq.heapify(self._heap)
+            host.in_heap = False
+            self.push(host, 0.0)
+
     def next_time(self) -> float | None:
-        """When the next host becomes ready."""
+        """When the next host becomes ready; infinite where the operator stopped all that have work."""
         return self._heap[0][0] if self._heap else None
 
 
@@ -152,6 +162,8 @@ class Scheduler:
         self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self.beside: list[Scheduler] = []  # others that share the requests there may be at once
+        self._held_up = False  # by them
         self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
         self._clock = clock
@@ -197,18 +209,33 @@ class Scheduler:
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
         most = max(self._settings.concurrency, self._client.settings.connections)
+        if self.beside:
+            return self._is_full_beside(now, most)
         return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
+
+    def _is_full_beside(self, now: float, most: int) -> bool:
+        """The same where others share what there may be: each that is at work has as large a part."""
+        quick, tasks, at_work = len(self._quick), len(self.tasks), 1
+        for other in self.beside:
+            quick, tasks, at_work = quick + len(other._quick), tasks + len(other.tasks), at_work + bool(other.tasks)
+        share = -(-self._settings.concurrency // at_work)
+        full = quick >= self._settings.concurrency or tasks >= most or len(self._quick) >= share
+        # One that has fetches of its own looks again when they end; another one has to be woken.
+        self._held_up = full and not self.tasks and (self.hosts.next_time() or math.inf) <= now
+        return full
 
     def is_idle(self, now: float) -> bool:
         """Whether no host comes up in this run: none has work, or all are to be left alone for longer than it waits."""
         ready, longest = self.hosts.next_time(), self._settings.longest_wait
-        return ready is None or (longest is not None and ready > now + longest)
+        return ready is None or ready == math.inf or (longest is not None and ready > now + longest)
 
     def put_off(self, now: float) -> str | None:
         """Why hosts that have work wait for a later run, in words; None where none does."""
         host, ready = self.hosts.first(), self.hosts.next_time()
         if host is None or ready is None or not self.is_idle(now):
             return None
+        if ready == math.inf:
+            return f"{host.name} was stopped by the operator, and so was all else with work"
         waits = f"{host.name} is to be left alone for another {span(ready - now)}"
         return f"{waits}, all else with work for longer; a run waits {span(self._settings.longest_wait or 0.0)}"
 
@@ -253,7 +280,7 @@ class Scheduler:
         if host.drained:
             return False
         taken = self._buffer.settled().union(host.under_way)
-        most = REFILL_PACED if _is_paced(host) else REFILL
+        most = REFILL_PACED if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
@@ -276,7 +303,7 @@ class Scheduler:
     def _takes_pace(self, host: Host) -> bool:
         """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
         pace = self._client.driver.gate.pace_of(host.name)
-        if pace is None or not _is_paced(host):
+        if pace is None or not self._is_paced(host):
             return True
         if self._holders.setdefault(pace, host) is host:
             return True
@@ -296,10 +323,35 @@ class Scheduler:
             following = parked.popleft()
             following.in_heap = False
             self.again(following)
-            if following.in_heap:
+            if following.in_heap and following.name not in self._client.driver.gate.stopped:
                 return
         if not parked:
             self._parked.pop(pace, None)
+
+    def order(self, order: Order) -> str:
+        """Carry out what the operator orders of a host; gives the name of what shares its pace."""
+        gate = self._client.driver.gate
+        pace = gate.pace_of(order.host) or order.host
+        if order.order == "stop":
+            gate.stopped.add(order.host)
+        elif order.order == "slow":
+            gate.throttles.order(pace, order.seconds or 0.0)
+        else:
+            gate.stopped.discard(order.host)
+            gate.throttles.order(pace, 0.0)
+            for host in self.hosts.all():
+                if (gate.pace_of(host.name) or host.name) == pace or host.name == order.host:
+                    host.not_before = 0.0 if host.held_by in ("stopped", "interval") else host.not_before
+                    self.hosts.restart(host)
+        self._wake()
+        return pace
+
+    def _is_paced(self, host: Host) -> bool:
+        """Whether a host has one fetch at a time. It has until its robots.txt is known."""
+        if host.delay is None or host.delay > 0:
+            return True
+        gate = self._client.driver.gate
+        return bool(gate.throttles.orders) and (gate.pace_of(host.name) or host.name) in gate.throttles.orders
 
     def again(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
@@ -307,11 +359,12 @@ class Scheduler:
             return
         if self._quota.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
             return  # what waits stays in the frontier for a later run with a higher limit
-        if _is_paced(host):  # one at a time; the wait is counted once
+        if self._is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
                 return
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
-            self._stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
+            if ready_at < math.inf:
+                self._stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
             self.hosts.push(host, ready_at)
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
@@ -327,6 +380,10 @@ class Scheduler:
         ):
             self._release(pace)
         self._wake()
+        for other in self.beside:
+            if other._held_up:
+                other._held_up = False
+                other._wake()
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
@@ -341,16 +398,3 @@ class Scheduler:
             else:
                 host.drained = False  # it waits in the frontier, behind the sitemaps just found
         self.again(host)
-
-
-def span(seconds: float) -> str:
-    """A time in words, such as `90 minutes`."""
-    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
-    return f"{seconds:.0f} s"
-
-
-def _is_paced(host: Host) -> bool:
-    """Whether a host has one fetch at a time. It has until its robots.txt is known."""
-    return host.delay is None or host.delay > 0

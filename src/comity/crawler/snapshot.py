@@ -5,6 +5,7 @@ first.
 """
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,12 +30,19 @@ class HostState(StrEnum):
     BACK_OFF = "back_off"
     CIRCUIT_OPEN = "circuit_open"
     VISITING_HOURS = "visiting_hours"
+    STOPPED = "stopped"  # the operator ordered so
     LIMIT = "limit"  # a limit for each host is reached: what waits is for a later run
     UNREACHABLE = "unreachable"  # its robots.txt could not be reached, so nothing is asked of it
     DRAINED = "drained"  # nothing is left
 
 
-TROUBLE = (HostState.RETRY_AFTER, HostState.BACK_OFF, HostState.CIRCUIT_OPEN, HostState.VISITING_HOURS)
+TROUBLE = (
+    HostState.RETRY_AFTER,
+    HostState.BACK_OFF,
+    HostState.CIRCUIT_OPEN,
+    HostState.VISITING_HOURS,
+    HostState.STOPPED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class HostNow:
     """One host.
 
     Attributes:
-        wait: seconds until it may be asked next; 0 where it may be at once, or is being asked.
+        wait: seconds until it may be asked next; 0 where it may be at once, is being asked, or was stopped.
         interval: seconds between two requests that policy and site ask for; no back-off is in it.
         queued: its URLs in memory; `more` wait in the frontier.
         under_way: its requests under way.
@@ -55,6 +63,47 @@ class HostNow:
     queued: int
     more: bool
     under_way: int
+
+
+ShardState = Literal["starting", "working", "turn", "robots", "pages", "resting", "stopped", "down"]
+"""What a shard does, or waits for: it fetches or commits; the turn of a host; the robots.txt of sites that could not be
+reached; more pages of the limit; nothing is left; its worker died and is started again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardNow:
+    """How one shard stands.
+
+    Attributes:
+        worker: the process that has it.
+        until: seconds to wait until a host has its turn; `host` is the one, and `why` what it waits for.
+        granted: pages that it may keep, over all runs; None without a limit.
+        spare: of them, those that no request under way may take.
+        sent, taken: the last parcel for each other shard, and of each, as committed.
+        kept, bytes, seconds: taken of the limits, over all runs.
+        stats: its counts over all runs.
+    """
+
+    number: int
+    worker: int = 0
+    state: ShardState = "starting"
+    until: float = 0.0
+    host: str | None = None
+    why: str | None = None
+    granted: int | None = None
+    spare: int = 0
+    sent: Mapping[int, int] = field(default_factory=dict)
+    taken: Mapping[int, int] = field(default_factory=dict)
+    kept: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    stats: Stats = field(default_factory=Stats)
+
+    @property
+    def rests(self) -> bool:
+        """Whether it does nothing before something comes from outside, or is to be left for a later run."""
+        return self.state in ("pages", "resting", "robots")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +122,7 @@ class Snapshot:
         requests: by purpose and answer; `refused`: URLs by verdict. Both over all runs.
         urls: how many URLs are in each state, as last committed.
         commits: how many commits of this run took how long (see stats.COMMIT_BOUNDS), and their seconds in all.
+        shards: how each stands, where the crawl has several.
     """
 
     phase: Phase
@@ -90,6 +140,7 @@ class Snapshot:
     urls: Mapping[State, int] = field(default_factory=dict)
     commits: tuple[int, ...] = ()
     commit_seconds: float = 0.0
+    shards: tuple[ShardNow, ...] = ()
 
 
 def take(
@@ -147,6 +198,57 @@ def take(
     )
 
 
+def merged(
+    parts: Sequence[Snapshot],
+    *,
+    phase: Phase,
+    stats: Stats,
+    seconds: float,
+    earlier: int,
+    shards: tuple[ShardNow, ...],
+    most_hosts: int,
+    most_rules: int,
+) -> Snapshot:
+    """The picture of a crawl of several shards, from those of its shards.
+
+    Args:
+        stats: the counts of all, which may be newer.
+        seconds: since this run began.
+        earlier: pages that were kept before this run.
+    """
+    rules: Counter[RefusingRule] = Counter()
+    requests: Counter[tuple[str, str]] = Counter()
+    refused: Counter[str] = Counter()
+    states: Counter[HostState] = Counter()
+    known: Counter[State] = Counter()
+    for part in parts:
+        rules.update(dict(part.rules))
+        requests.update(part.requests)
+        refused.update(part.refused)
+        states.update(part.states)
+        known.update(part.urls)
+    shown = heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))
+    hosts = [host for part in parts for host in part.hosts]
+    return Snapshot(
+        phase=phase,
+        stats=stats,
+        seconds=seconds,
+        pages_per_second=sum(part.pages_per_second for part in parts),
+        overall=(stats.pages - earlier) / max(seconds, 0.001),
+        under_way=sum(part.under_way for part in parts),
+        states=states,
+        hosts=tuple(heapq.nsmallest(most_hosts, hosts, key=_place)),
+        rules=tuple(shown),
+        other_rules=sum(part.other_rules for part in parts) + rules.total() - sum(count for _, count in shown),
+        requests=requests,
+        refused=refused,
+        urls=known,
+        commits=tuple(map(sum, zip(*(part.commits for part in parts if part.commits), strict=True))),
+        commit_seconds=sum(part.commit_seconds for part in parts),
+        shards=shards,
+    )
+
+
 def _place(host: HostNow) -> tuple[int, bool, int, str]:
     """Nothing that changes from one second to the next, so that a display keeps its order."""
     rank = 0 if host.state in TROUBLE else 1 if host.state is HostState.UNREACHABLE else 2
@@ -171,5 +273,7 @@ def _seen(host: Host, collector: StatsCollector, now: float) -> HostNow:
         state, wait = HostState.LIMIT, 0.0
     elif not wait:
         state = HostState.READY
-    interval = pause.interval if host.delay is None else host.delay
+    interval = pause.interval if host.delay is None else max(host.delay, pause.ordered)
+    if math.isinf(wait):
+        state, wait = HostState.STOPPED, 0.0
     return HostNow(host.name, state, wait, interval, queued, more, busy)

@@ -6,10 +6,11 @@ through `shown`, so that nothing a site sends can end a line or begin one. Nothi
 """
 
 import logging
+import math
 import unicodedata
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,6 +71,23 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def span(seconds: float) -> str:
+    """A time in words, such as `90 minutes`."""
+    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
+    return f"{seconds:.0f} s"
+
+
+def summed(parts: Iterable[Stats]) -> Stats:
+    """The counts of several shards together."""
+    total = Stats()
+    for part in parts:
+        for name, count in part.to_dict().items():
+            setattr(total, name, getattr(total, name) + count)
+    return total
 
 
 MOST_SHOWN = 200  # characters
@@ -183,6 +201,7 @@ WAITS: Final = {
     "back_off": "back-off",
     "circuit_open": "circuit open",
     "visiting_hours": "visiting hours",
+    "stopped": "stopped",
 }
 
 UNREACHABLE: Final = "unreachable "
@@ -291,7 +310,13 @@ class StatsCollector:
 
     def postponed(self, host: str, why: str, seconds: float) -> None:
         """Nothing is sent to a host for a while, though its turn had come."""
+        if math.isinf(seconds):
+            return  # the operator stopped it, which was told
         log.warning("%s: left alone for %.1f s (%s)", shown(host), seconds, WAITS[why])
+
+    def ordered(self, host: str, words: str) -> None:
+        """The operator ordered something of a host."""
+        log.warning("%s: the operator orders: %s", shown(host), words)
 
     def committed(self, seconds: float) -> None:
         """What was found is durable; it took so long to make it so."""

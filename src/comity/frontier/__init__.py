@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from comity.frontier.database import HostCounts, Standing, View, has_begun
     from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
-    from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
+    from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
 
 __all__ = [
     "Batch",
@@ -18,6 +18,7 @@ __all__ = [
     "Frontier",
     "HostCounts",
     "Judged",
+    "Message",
     "Standing",
     "State",
     "View",
@@ -36,6 +37,7 @@ __getattr__ = late(  # what reads a finished crawl has no use for most of it
         "Frontier": "comity.frontier.queue",
         "HostCounts": "comity.frontier.database",
         "Judged": "comity.frontier.later",
+        "Message": "comity.frontier.values",
         "Standing": "comity.frontier.database",
         "State": "comity.frontier.values",
         "View": "comity.frontier.database",

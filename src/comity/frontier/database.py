@@ -23,7 +23,8 @@ FORMAT = 4 if sys.byteorder == "little" else 5
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
 # `waiting` holds only what waits, `aside` what scope and policy keep out of it (later.py); of the rest there remain a
 # fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new
-# URLs. A first crawl only appends to `visit`, and needs no index: it visits a URL once.
+# URLs, `parcel` what other shards are to be told (exchange.py). A first crawl only appends to `visit`, and needs no
+# index: it visits a URL once.
 _QUEUED = """
     id INTEGER PRIMARY KEY,
     host INTEGER NOT NULL,
@@ -63,6 +64,11 @@ CREATE TABLE IF NOT EXISTS visit (
 CREATE TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS sorted_run (id INTEGER PRIMARY KEY, size INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parcel (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    shard INTEGER NOT NULL,
+    messages TEXT NOT NULL
+);
 PRAGMA user_version = {FORMAT};
 COMMIT;
 """
@@ -119,9 +125,9 @@ def open_finished(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
 
 
-def is_running(folder: Path) -> bool:
+def is_running(folder: Path, name: str = "frontier.lock") -> bool:
     """Whether a process, this one or another, crawls into a folder now: its lock says so. Nothing is written."""
-    path = folder / "frontier.lock"
+    path = folder / name
     if not path.exists():
         return False
     try:
@@ -137,6 +143,8 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     if version == FORMAT:
         return
     if version or db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if not version and db.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+            return  # another process has just made it
         raise StorageError(
             f"{path} was created by another version of comity or on an incompatible machine",
             hint="go on with that one, or start anew in another folder",

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from comity.frontier import database, later
+from comity.frontier import database, exchange, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
@@ -49,6 +49,7 @@ class Frontier:
     Attributes:
         visits: what is known of pages visited, as of the last commit.
         totals: how many URLs were in each state when it was opened or last committed; may be read from any thread.
+        sent, taken: by shard the last parcel for it, and of it, as last committed (see exchange.py).
 
     Raises:
         StorageError: the file cannot be opened, is damaged, or another crawl uses it.
@@ -68,6 +69,8 @@ class Frontier:
                 self._save_state({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.load_state(_NEXT_ID, 1)
+            self.sent = exchange.numbers(self.load_state(exchange.SENT))
+            self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
             self.visits = later.Visits(self._reader, path)
             self.totals = database.counts(self._db)
             self._open = stack.pop_all()
@@ -115,8 +118,11 @@ class Frontier:
                 self._count(tally)
                 later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
-                self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id})
+                state = self._exchange(batch) if batch.messages or batch.taken or batch.delivered else {}
+                self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id} | state)
             self._stale = False
+            if state:
+                self.sent, self.taken = state[exchange.SENT], state[exchange.TAKEN]
             self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
@@ -266,6 +272,16 @@ class Frontier:
             later.add_refused(self._db, others)
         self._seen.add(fingerprints)
         return new
+
+    def _exchange(self, batch: Batch) -> dict[str, dict[int, int]]:
+        """Send what concerns other shards, each URL once; gives what is to be saved."""
+        fingerprints = self._seen.unknown([message.url for _, message in batch.messages if not message.widens])
+        urls = [each for each in batch.messages if not each[1].widens]
+        new = [urls[index] for index in fingerprints.values()]
+        made = exchange.send(self._db, [*(each for each in batch.messages if each[1].widens), *new])
+        self._seen.add(fingerprints)
+        exchange.forget(self._db, batch.delivered)
+        return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}
 
     def _insert(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows to `waiting`, many to a statement; of which there are few, so that SQLite has each at hand."""

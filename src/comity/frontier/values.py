@@ -82,6 +82,26 @@ class Visit:
     stated: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one shard of a crawl found that concerns another: a URL of its hosts, in normal form.
+
+    Attributes:
+        url, depth, kind, hops, found_on: as of Found.
+        given: whether it counts as given by hand: where a URL given leads, for instance.
+        widens: whether it is no URL to be crawled, but word that a URL given, `found_on`, was redirected to `url`, so
+            that the scope lies around that too.
+    """
+
+    url: str
+    depth: int = 0
+    kind: EntryKind = EntryKind.PAGE
+    hops: int = 0
+    found_on: str | None = None
+    given: bool = False
+    widens: bool = False
+
+
 @dataclass(slots=True)
 class Batch:
     """Changes since the last commit.
@@ -94,6 +114,9 @@ class Batch:
         by_policy: state and id of those among `settled` that our own policy refused.
         by_usage: ids of those that were fetched and refused because of what is stated about their use.
         postponed: ids of URLs that have no turn until their host is among `resumed`.
+        messages: for other shards, by the number of each.
+        taken: by shard, the last of its parcels of which this batch takes up the messages (see exchange.py).
+        delivered: by shard, the last parcel for it that it has taken.
     """
 
     settled: list[tuple[State, int]] = field(default_factory=list)
@@ -107,6 +130,10 @@ class Batch:
     by_usage: list[int] = field(default_factory=list)
     postponed: list[int] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
+    messages: list[tuple[int, Message]] = field(default_factory=list)
+    taken: dict[int, int] = field(default_factory=dict)
+    delivered: dict[int, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed)
+        work = self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed
+        return bool(work or self.messages or self.taken)

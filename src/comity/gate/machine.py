@@ -22,7 +22,8 @@ on the caller's monotonic clock.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, Literal
 
 from comity import urls
@@ -33,6 +34,7 @@ from comity.http import BUSY
 from comity.http import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
+LENDING: Final = 0.05  # seconds until it is asked again for the turn of a host that has a request under way
 SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
 
 End = Literal["done", "failed", "timed_out", "abandoned", "withdrawn"]
@@ -63,6 +65,7 @@ class Gate:
         epoch: Unix time at the zero of the caller's monotonic clock; Visit-time and Request-rate need it.
         robots: the robots.txt files that are known.
         throttles: the hosts that were asked, and when each may be asked again.
+        stopped: hosts that are asked for nothing more, since the operator ordered so.
     """
 
     def __init__(self, policy: Policy, *, epoch: float = 0.0) -> None:
@@ -70,6 +73,7 @@ class Gate:
         self.epoch = epoch
         self.robots = RobotsCache(policy)
         self.throttles = Throttles(policy)
+        self.stopped: set[str] = set()
         self._ignoring = (Known(), OriginPolicy(policy, None)) if policy.mode == "ignore" else None
         self._throttle = self.throttles.of
         self._addresses: dict[str, str] = {}
@@ -171,6 +175,8 @@ class Gate:
         return Closed(asking.now + (opens_at - wall), asking.key) if opens_at > wall else None
 
     def _turn(self, asking: _Asking) -> Wait | None:
+        if self.stopped and asking.host in self.stopped:
+            return Wait(inf, asking.key)
         asking.throttle = throttle = self._throttle(asking.key)
         ready = throttle.ready_at(asking.origin_policy.delay_at(asking.now + self.epoch))
         return Wait(ready, asking.key) if ready is None or ready > asking.now else None
@@ -234,6 +240,8 @@ class Gate:
         self, origin: str, url: str, cached: RobotsResult | None, key: str, now: float
     ) -> FetchRobots | Wait:
         """A request for a robots.txt takes its host's turn like any other, unless the policy says otherwise."""
+        if self.stopped and urls.host(url) in self.stopped:
+            return Wait(inf, key)
         if not self.policy.robots_fetch_counts:
             return FetchRobots(origin, url, cached, key)
         throttle = self._throttle(key)
@@ -313,11 +321,32 @@ class Gate:
                 throttle.circuit.finished(now, good=end == "done" and (go.status or 500) < 500)
         return again
 
+    # Turns for another gate, which has a request to a host of ours: one that a robots.txt redirects to
+
+    def lend(self, host: str, now: float) -> float | None:
+        """Give another gate the turn of a host: the time to ask again, infinite for never; None where it is given.
+
+        It is to be `returned` once the request is over.
+        """
+        if host in self.stopped:
+            return inf
+        throttle = self._throttle(self.pace_of(host) or host)
+        ready = throttle.ready_at(max(self.policy.min_interval, throttle.interval))
+        if ready is None or ready > now:
+            return now + LENDING if ready is None else ready
+        throttle.started(now)
+        return None
+
+    def returned(self, host: str, now: float) -> None:
+        """The request for which a turn was lent is over, if it was sent at all."""
+        self._throttle(self.pace_of(host) or host).answered(now)
+
     # State
 
     def pause(self, host: str, now: float) -> Pause:
         """How long a host is left alone and why, as far as is known now; for monitoring."""
-        return self.throttles.pause(self.pace_of(host) or host, now)
+        pause = self.throttles.pause(self.pace_of(host) or host, now)
+        return replace(pause, until=inf, why="stopped") if host in self.stopped else pause
 
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""

@@ -4,6 +4,7 @@ Whoever drives the gate carries a step out and reports back.
 """
 
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Literal
 
 from comity import errors
@@ -118,7 +119,9 @@ def refusal(decision: Decision) -> errors.RobotsDisallowed:
 
 
 def postponed(url: str, seconds: float) -> errors.Postponed:
-    """The error for a wait that is longer than a call may take."""
+    """The error for a wait that is longer than a call may take, or has no end."""
+    if isinf(seconds):
+        return errors.Postponed(f"{url} is not asked: the operator stopped its host", url=url, seconds=seconds)
     return errors.Postponed(
         f"{url} cannot be asked for another {_lasting(seconds)}: its host is to be left alone until then",
         url=url,

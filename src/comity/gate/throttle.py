@@ -33,12 +33,14 @@ class Pause:
         why: what it waits for, if `until` is to come.
         interval: seconds left after each of its answers.
         under_way: requests on their way to what shares its pace.
+        ordered: seconds that the operator ordered to leave at least (`Throttles.order`).
     """
 
     until: float = float("-inf")
-    why: Literal["interval", "back_off", "retry_after", "circuit_open"] = "interval"
+    why: Literal["interval", "back_off", "retry_after", "circuit_open", "stopped"] = "interval"
     interval: float = 0.0
     under_way: int = 0
+    ordered: float = 0.0
 
 
 class Circuit:
@@ -95,13 +97,15 @@ class Throttle:
         "interval",
         "latency",
         "next_start",
+        "ordered",
         "reading",
         "streams",
         "under_way",
     )
 
-    def __init__(self, policy: Policy, next_start: float) -> None:
+    def __init__(self, policy: Policy, next_start: float, ordered: float = 0.0) -> None:
         self._policy = policy
+        self.ordered = ordered  # seconds that the operator ordered to leave at least
         self._started = self._last_head = self._asked_until = float("-inf")
         self.next_start = next_start
         self.under_way = 0
@@ -122,12 +126,19 @@ class Throttle:
         self.interval = interval
         if (self.under_way or self.reading or self.streams >= MOST_STREAMS) and self.wanted > 0.0:
             return None
-        return max(self.next_start, self._last_head + interval)
+        return max(self.next_start, self._last_head + max(interval, self.ordered))
 
     @property
     def wanted(self) -> float:
         """Seconds to leave after an answer."""
-        return max(self.interval, self.backoff, self._policy.adaptive * self.latency)
+        return max(self.interval, self.ordered, self.backoff, self._policy.adaptive * self.latency)
+
+    def order(self, seconds: float) -> None:
+        """The operator orders to leave at least so many seconds from now on; 0 lifts the order before."""
+        before, self.ordered = self.ordered, seconds
+        if seconds < before:  # what else holds it back goes on
+            self.next_start = min(self.next_start, max(self._last_head + self.wanted, self._asked_until))
+        self.next_start = max(self.next_start, self._last_head + seconds)
 
     def pause(self, now: float) -> Pause:
         """How the host is treated now, and why."""
@@ -137,7 +148,7 @@ class Throttle:
         blocked = None if self.circuit is None else self.circuit.blocked_until(now)
         if blocked is not None and blocked >= until:
             until, why = blocked, "circuit_open"
-        return Pause(until, why, self.wanted, self.under_way)  # type: ignore[arg-type]
+        return Pause(until, why, self.wanted, self.under_way, self.ordered)  # type: ignore[arg-type]
 
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
@@ -167,7 +178,7 @@ class Throttle:
             self.backoff = min(max(first, 2 * self.backoff), self._policy.max_backoff) if first else 0.0
         elif self.backoff:
             self.backoff = self.backoff / 2 if self.backoff > first else 0.0
-        wait = max(self.interval, self.backoff * jitter, self._policy.adaptive * self.latency)
+        wait = max(self.interval, self.ordered, self.backoff * jitter, self._policy.adaptive * self.latency)
         if retry_after is not None:
             asked_for = min(retry_after, self._policy.max_retry_after)
             wait = max(wait, asked_for)
@@ -191,12 +202,13 @@ class Throttles:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.all: dict[str, Throttle] = {}
+        self.orders: dict[str, float] = {}  # seconds that the operator ordered to leave at least
         self._others_from = float("-inf")  # when a host that is not among them may be asked
 
     def of(self, key: str) -> Throttle:
         throttle = self.all.get(key)
         if throttle is None:
-            throttle = self.all[key] = Throttle(self._policy, self._others_from)
+            throttle = self.all[key] = Throttle(self._policy, self._others_from, self.orders.get(key, 0.0))
         return throttle
 
     def ready_at(self, key: str) -> float:
@@ -245,6 +257,14 @@ class Throttles:
         for key, seconds in delays.items():
             throttle = self.of(key)
             throttle.next_start = max(throttle.next_start, now + seconds)
+
+    def order(self, key: str, seconds: float) -> None:
+        """Leave at least so many seconds between two requests from now on, whatever policy and site say; 0 lifts it."""
+        self.of(key).order(seconds)
+        if seconds > 0:
+            self.orders[key] = seconds
+        else:
+            self.orders.pop(key, None)
 
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""

@@ -94,7 +94,9 @@ class GateDriver:
         return None if origin_policy is None else origin_policy.decide(url, now + self.gate.epoch)
 
     def ready_at(self, host: str) -> float:
-        """When a host may be asked next, as far as is known now."""
+        """When a host may be asked next, as far as is known now; infinite where the operator stopped it."""
+        if self.gate.stopped and host in self.gate.stopped:
+            return math.inf
         return self.gate.throttles.ready_at(self.gate.pace_of(host) or host)
 
     def pause(self, host: str) -> Pause:
@@ -116,7 +118,7 @@ class GateDriver:
             Postponed: the turn comes, or may come, after the limit.
         """
         now = self.clock.monotonic()
-        if until is not None and until > limit:
+        if until is not None and (until > limit or until == math.inf):
             raise postponed(url, until - now)
         if until is None and now >= limit:
             raise self._crowded_out(url)
@@ -274,6 +276,11 @@ class AsyncDriver(GateDriver):
         """Cancel every task that waits for a turn; what was sent goes on."""
         for task in self._waiting:
             task.cancel()
+
+    async def wait_for(self, turn: "asyncio.Future[Any]") -> Any:
+        """What a turn that somebody else gives comes to; `give_up_waiting` ends it too."""
+        with self._waits():
+            return await turn
 
     async def find_pace(self, host: str) -> None:
         """Find out what shares its pace with a host, where that depends on its address."""

@@ -6,8 +6,8 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -42,6 +42,8 @@ class Session:
         driver: waits for turns and asks the gate.
         on_robots: told of each robots.txt as it arrives.
         on_request: told of each request when it is over.
+        borrow: has the turn of a host given by who keeps its pace, and gives what is to be called once the request is
+            over; it gives None where we keep it ourselves. Only a redirected robots.txt needs it.
     """
 
     def __init__(self, policy: Policy, settings: ClientSettings, *, clock: Clock | None = None) -> None:
@@ -49,6 +51,7 @@ class Session:
         self.settings = settings
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_request: Callable[[RequestRecord], None] | None = None
+        self.borrow: Callable[[str], Awaitable[Callable[[], None] | None]] | None = None
         self.clock = clock or Clock()
         self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
         self.driver.on_robots = self._robots_in_force
@@ -353,7 +356,18 @@ class Session:
                     return None
                 step = asked
         timeout = settings.robots_timeout or settings.timeout
-        return await fetch_robots(self.policy, step, hop, self._get_robots, timeout=timeout, clock=self.clock)
+        if self.borrow is None:
+            return await fetch_robots(self.policy, step, hop, self._get_robots, timeout=timeout, clock=self.clock)
+        borrow, borrowed = self.borrow, ExitStack()
+
+        async def borrowing(url: str) -> FetchRobots:
+            borrowed.close()
+            if (give_back := await borrow(urls.host(url))) is not None:
+                borrowed.callback(give_back)
+            return await hop(url)
+
+        with borrowed:
+            return await fetch_robots(self.policy, step, borrowing, self._get_robots, timeout=timeout, clock=self.clock)
 
     async def _get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
         record = self._record(step, step.url)

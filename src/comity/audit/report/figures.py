@@ -5,21 +5,24 @@ given up are what the summary said, so that report and summary agree, and are le
 damaged.
 """
 
+import heapq
 import json
 import math
 import sqlite3
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.stats import Stats
-from comity.crawler.stored import read_lines
+from comity.crawler.shards import combined, is_running, parts_of
+from comity.crawler.stats import Stats, summed
+from comity.crawler.stored import JsonLine, read_lines
 from comity.errors import ComityError, InputError
-from comity.frontier.database import is_running, open_finished
+from comity.frontier.database import open_finished
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
@@ -162,26 +165,48 @@ def gather(folder: Path) -> Figures:
     Raises:
         InputError: the folder has no ledger.
     """
-    path = folder / "ledger.jsonl"
-    if not path.exists():
+    parts = [part for part in parts_of(folder) if (part / "ledger.jsonl").exists()]
+    if not parts:
         raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
     figures = Figures()
     running = is_running(folder)
-    for line in read_lines(path):
-        if running and line.problem == "the line is cut short":
-            break  # it is being written
+    ended = dict.fromkeys(range(len(parts)), CUT_OFF)
+    runs: Counter[int] = Counter()
+    hashes = [""] * len(parts)
+    ledgers = [_lines(number, part / "ledger.jsonl", running=running) for number, part in enumerate(parts)]
+    for _, number, line in heapq.merge(*ledgers, key=lambda each: each[0]):
         try:
-            _TAKE[line.record["kind"]](figures, line.record)
-            figures.hash = str(line.record["hash"])
+            kind = line.record["kind"]
+            _TAKE[kind](figures, line.record)
+            hashes[number] = str(line.record["hash"])
+            runs[number] += kind == "run"
+            if kind in ("run", "seal"):
+                ended[number] = figures.state
         except (KeyError, TypeError, ValueError, OverflowError, ComityError):
             figures.damaged += 1
             figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
+    figures.runs = max(runs.values(), default=0)
+    figures.hash = hashes[0] if len(parts) == 1 else combined(hashes)
+    figures.state = next((state for state in (CUT_OFF, "stopped") if state in ended.values()), "finished")
     if running and figures.state == CUT_OFF:
         figures.state = RUNNING
-    figures.stats = kept_counts(folder)
-    if (reasons := failure_reasons(folder)) is not None:
-        figures.reasons, figures.urls_by_reason = reasons, True
+    stats = [kept_counts(part) for part in parts]
+    figures.stats = summed(each for each in stats if each is not None) if None not in stats else None
+    reasons = [found for part in parts if (found := failure_reasons(part)) is not None]
+    if len(reasons) == len(parts):
+        figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
     return figures
+
+
+def _lines(number: int, path: Path, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
+    """The lines of one ledger of several, with the time that each is of, which only grows."""
+    at = 0.0
+    for line in read_lines(path):
+        if running and line.problem == "the line is cut short":
+            return  # it is being written
+        said = line.record.get("at", line.record.get("end"))
+        at = max(at, said) if isinstance(said, float) else at
+        yield at, number, line
 
 
 def _run(figures: Figures, record: dict[str, Any]) -> None:
@@ -262,6 +287,7 @@ def _other(figures: Figures, record: dict[str, Any]) -> None:
 _TAKE = {
     "copy": _other,
     "unsent": _other,
+    "order": _other,
     "run": _run,
     "request": _request,
     "refusal": _refusal,

@@ -1,0 +1,30 @@
+"""`comity worker`: one process of a crawl of several shards. `comity crawl --workers` starts it; nobody types it."""
+
+import logging
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from comity.cli.crawl import loop_factory, tune
+from comity.cli.logs import logging_to
+from comity.crawler.worker import Pipe, serve
+from comity.errors import InputError
+
+
+def work(*, verbose: int, log: Path | None) -> int:
+    """Do the job that standard input says."""
+    for each in (signal.SIGINT, signal.SIGTERM):  # a terminal tells the whole group; who started us decides
+        with suppress(ValueError):
+            signal.signal(each, signal.SIG_IGN)
+    if sys.stdin.isatty():
+        raise InputError("this is started by comity crawl --workers", hint="run that")
+    pipe = Pipe()
+    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    tune()
+    level = logging.DEBUG if verbose > 1 else logging.INFO
+    with logging_to(log, Console(stderr=True) if verbose else None, level=level), suppress(EOFError):
+        return serve(pipe, pipe.job(), loop_factory())
+    return 1  # who started us is gone already

@@ -1,0 +1,115 @@
+"""What its operator orders of single hosts while a crawl runs, or between two runs: slower, stop, go on.
+
+Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and
+writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from comity import urls
+from comity.errors import InvalidSetting
+from comity.frontier.durable import explained_files, sync_folder
+
+FILE: Final = "orders.jsonl"
+EVERY: Final = 0.25  # seconds between two looks at the file
+LONGEST: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
+
+Kind = Literal["slow", "stop", "go"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order.
+
+    Attributes:
+        host: as URLs in normal form have it.
+        order: `slow`: at least `seconds` between two requests to what shares the host's pace; `stop`: no request to
+            the host; `go`: neither holds any more.
+        at: when it was given, Unix time.
+    """
+
+    host: str
+    order: Kind
+    seconds: float | None = None
+    at: float = 0.0
+
+
+def host_named(text: str) -> str:
+    """The host that an operator names, by itself or by one of its URLs.
+
+    Raises:
+        InvalidURL: it is none.
+    """
+    return urls.host(urls.normalise(text if "://" in text else f"http://{text}/"))
+
+
+def give(folder: Path, host: str, order: Kind, seconds: float | None = None) -> Order:
+    """Give an order to the crawl in a folder, running or not; gives it as it was written.
+
+    Raises:
+        InvalidURL, InvalidSetting: the host or the seconds are not allowed.
+        StorageError: it cannot be written.
+    """
+    if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
+        raise InvalidSetting(
+            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to ask for nothing, stop it"
+        )
+    given = Order(host_named(host), order, seconds if order == "slow" else None, round(time.time(), 3))
+    path = folder / FILE
+    with explained_files(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(descriptor).st_size
+            cut_short = size and os.pread(descriptor, 1, size - 1) != b"\n"  # by a full disk
+            os.write(descriptor, b"\n" * bool(cut_short) + json.dumps(asdict(given)).encode("ascii") + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_folder(folder)
+    return given
+
+
+class Orders:
+    """The orders of one crawl, as they come.
+
+    Args:
+        folder: of the crawl.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._read = 0  # bytes
+
+    def new(self) -> Iterator[Order]:
+        """What was ordered since the last call, the oldest first; lines that are no order are passed over.
+
+        Raises:
+            StorageError: the file cannot be read.
+        """
+        try:
+            if self._path.stat().st_size <= self._read:
+                return
+        except OSError:  # it is not there
+            return
+        with explained_files(self._path), self._path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written
+        for line in lines:
+            self._read += len(line) + 1
+            if (order := _order(line)) is not None:
+                yield order
+
+
+def _order(line: bytes) -> Order | None:
+    try:
+        order = Order(**json.loads(line))
+        fits = order.order in ("stop", "go") or (order.order == "slow" and 0 < float(order.seconds or 0) <= LONGEST)
+        return order if fits and host_named(order.host) == order.host else None
+    except (ValueError, TypeError):
+        return None

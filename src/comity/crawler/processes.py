@@ -1,0 +1,153 @@
+"""A worker as the process sees it that starts it: its pipes, whether it is well, how often it died."""
+
+import asyncio
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from comity.crawler.worker import Job, Key, Word, pack
+
+STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
+LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
+
+
+class WorkerProcess:
+    """One worker, and those that came before it with the same shards.
+
+    Attributes:
+        begun: whether it has opened all of its shards; before that it sends nothing.
+        ended: whether all of them have come to their end.
+        deaths: of it and its predecessors since one of them kept a page, or lived for long.
+
+    Args:
+        command: the program and its arguments.
+        heard: told of each word that it says.
+        gone: called when it says nothing more and is dead.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        shards: tuple[int, ...],
+        command: Sequence[str],
+        heard: "Callable[[WorkerProcess, Word], None]",
+        gone: Callable[[], None],
+    ) -> None:
+        self.number = number
+        self.shards = shards
+        self.begun = self.ended = False
+        self.deaths = 0
+        self.process: asyncio.subprocess.Process | None = None
+        self._command = command
+        self._heard = heard
+        self._gone = gone
+        self._listening: asyncio.Task[None] | None = None
+        self._started = 0.0
+        self._silent = 0.0  # seconds
+        self._pages = 0  # kept when it died last
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it was waited for, and all that it said was heard."""
+        dead = self.process is not None and self.process.returncode is not None
+        return dead and (self._listening is None or self._listening.done())
+
+    async def start(self, job: Job) -> None:
+        """Start it, or another in its place; the one before is dead."""
+        self.process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        self.begun = self.ended = False
+        self._silent, self._started = 0.0, time.monotonic()
+        self.say(job)
+        self._listening = asyncio.ensure_future(self._listen(self.process))
+
+    def say(self, word: Any) -> None:
+        """Tell it something; one that is dead hears nothing."""
+        process = self.process
+        if process is not None and process.returncode is None and process.stdin is not None:
+            with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
+                process.stdin.write(pack(word))
+
+    def watch(self, passed: float, longest: float) -> None:
+        """Kill it where it has said nothing for too long: one that wakes up later must find itself dead.
+
+        Args:
+            passed: seconds since the last call.
+            longest: seconds that it may say nothing.
+        """
+        self._silent += passed
+        if self._silent > (longest if self.begun else STARTING * longest):
+            self._silent = 0.0
+            self.kill()
+
+    def died(self, pages: int) -> None:
+        """It died before its end. `pages`: kept by its shards, over all runs."""
+        in_vain = pages == self._pages and time.monotonic() - self._started < LONG_AGO
+        self.deaths = self.deaths + 1 if in_vain else 1
+        self._pages = pages
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.process is not None and self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+
+    async def wait(self) -> None:
+        """Until it is dead."""
+        if self.process is not None:
+            await self.process.wait()
+        if self._listening is not None:
+            await asyncio.gather(self._listening, return_exceptions=True)
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        try:
+            while True:
+                head = await process.stdout.readexactly(4)
+                data = await process.stdout.readexactly(int.from_bytes(head, "big"))
+                self._silent = 0.0
+                self._heard(self, pickle.loads(data))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await process.wait()
+        finally:
+            self._gone()
+
+
+class Turns:
+    """The turns of hosts that workers ask each other for, and what they say about them (see shard.py)."""
+
+    def __init__(self, workers: Sequence[WorkerProcess]) -> None:
+        self._workers = workers
+        self._turns: dict[Key, tuple[WorkerProcess, int, Word | None]] = {}  # who asked, of whom, what (None: lent)
+
+    def heard(self, worker: WorkerProcess, word: Word) -> None:
+        """Pass on what a worker said."""
+        key = word[1]
+        if word[0] == "turn":
+            self._turns[key] = worker, word[2], word
+            self._tell(word[2], word)
+        elif key in self._turns and word[0] == "lent":
+            asked_by, shard, _ = self._turns[key]
+            self._turns[key] = asked_by, shard, None
+            asked_by.say(word)
+        elif key in self._turns:
+            self._tell(self._turns.pop(key)[1], word)
+
+    def begun(self, worker: WorkerProcess) -> None:
+        """A worker has begun: it is asked for what its predecessor was asked for and has not lent."""
+        for _, shard, asked in self._turns.values():
+            if asked is not None and shard in worker.shards:
+                worker.say(asked)
+
+    def died(self, worker: WorkerProcess) -> None:
+        """A worker died: what it was lent is over."""
+        for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
+            self._tell(self._turns.pop(key)[1], ("returned", key))
+
+    def _tell(self, shard: int, word: Word) -> None:
+        for worker in self._workers:
+            if shard in worker.shards:
+                worker.say(word)

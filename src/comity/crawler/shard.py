@@ -1,0 +1,300 @@
+"""One shard of a crawl: a Crawler that keeps to its own hosts, and tells and is told of the others'.
+
+It does not end when nothing is left to do, for another shard may find something for it. Whether all are at rest, and
+how many pages it may keep, is for who holds all shards to say (workers.py).
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from comity.crawler.crawler import PLACE, Crawler
+from comity.crawler.orders import Order, Orders
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Place, part
+from comity.crawler.snapshot import HostState, ShardNow, ShardState
+from comity.errors import Postponed
+from comity.frontier import View, has_begun
+from comity.frontier.exchange import Parcel
+from comity.net import ClientSettings, Clock
+from comity.policy import Policy
+
+Borrow = Callable[[int, str], tuple["asyncio.Future[bool]", Callable[[], None]]]
+"""Asks a shard for the turn of one of its hosts: what it comes to, and what is to be called when it is over."""
+IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
+COMMIT_EVERY: Final = 1.0  # seconds: there are several to a process; one that has nothing to do commits at once
+MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEnd:
+    """What came of one shard in a run, once it has ended; see the attributes of Crawler."""
+
+    now: ShardNow
+    format: str
+    refreshes: bool
+    left: int
+    unasked: int
+    trouble: str | None
+    passing: bool
+    refusal: str | None
+    put_off: str | None
+
+
+class ShardCrawler(Crawler):
+    """One shard of a crawl. It is started like a Crawler; `end` has it come to its end once nothing is under way.
+
+    Args:
+        seeds: those of the whole crawl.
+        folder: of the whole crawl.
+        refresh: the number of the refresh that the whole crawl is in; 0 for none.
+    """
+
+    def __init__(
+        self,
+        seeds: list[str],
+        folder: Path,
+        place: Place,
+        *,
+        policy: Policy,
+        settings: Mapping[str, Any] | CrawlSettings,
+        client_settings: ClientSettings,
+        clock: Clock | None = None,
+        sink: str | None = None,
+        expander: str | None = None,
+        refresh: int = 0,
+    ) -> None:
+        own = folder / part(place.number)
+        super().__init__(
+            seeds,
+            own,
+            policy=policy,
+            settings=settings,
+            client_settings=client_settings,
+            clock=clock,
+            sink=sink,
+            expander=expander,
+            refresh=refresh > _refreshed(own),
+        )
+        self._place = place
+        self._rest, self._commit_every = IDLE_REST, COMMIT_EVERY
+        self._orders = Orders(folder)
+        self._ending = False
+        self._grant: int | None = None
+        self.on_sent: Callable[[], None] | None = None  # told when something for other shards was committed
+        self.borrow: Borrow | None = None
+        self._sent_before: Mapping[int, int] = {}
+        self._taken: dict[int, int] = {}  # taken up, committed or not
+        self._delivered: dict[int, int] = {}  # what others are known to have taken
+        self._begun = False
+
+    @property
+    def place(self) -> Place:
+        assert self._place is not None
+        return self._place
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has requests under way."""
+        return bool(self._scheduler.tasks)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be taken in now."""
+        return self._buffer.size < MOST_TAKEN
+
+    def share(self, others: list["ShardCrawler"]) -> None:
+        """Share the requests there may be at once with other shards of this process."""
+        self._scheduler.beside = [other._scheduler for other in others if other is not self]
+
+    @property
+    def unacknowledged(self) -> bool:
+        """Whether anything was sent of which it is not known here that it was taken."""
+        return any(number > self._delivered.get(shard, 0) for shard, number in self._frontier.sent.items())
+
+    def taken(self, shard: int) -> int:
+        """The last parcel of another shard that was taken up."""
+        return self._taken.get(shard, 0)
+
+    def take_in(self, sender: int, parcel: Parcel) -> None:
+        """Take up what another shard sent; what was taken up already is passed over."""
+        if parcel.number <= self.taken(sender):
+            return
+        for message in parcel.messages:
+            self._filter.arrived(message)
+        self._taken[sender] = parcel.number
+        self._buffer.taken(sender, parcel.number)
+        self._wake.set()
+
+    def delivered(self, numbers: Mapping[int, int]) -> None:
+        """Other shards have taken what was sent up to these parcels: it is forgotten with the next commit."""
+        new = {shard: number for shard, number in numbers.items() if number > self._delivered.get(shard, 0)}
+        if new:
+            self._delivered.update(new)
+            self._buffer.delivered(new)
+
+    def grant(self, pages: int) -> None:
+        """So many pages may be kept, over all runs."""
+        self._grant = pages
+        if self._begun:
+            self._quota.granted = pages
+            self._wake.set()
+
+    def give_back(self) -> int:
+        """Keep of the pages granted those that requests under way may take; gives how many then are granted."""
+        if self._grant is not None and self._begun:
+            self.grant(min(self._grant, self._quota.spent.pages + len(self._scheduler.tasks)))
+        return self._grant or 0
+
+    def end(self) -> None:
+        """Start nothing new, since all shards are at rest or a limit is reached."""
+        self._ending = True
+        if self._begun:
+            self._fetcher.give_up()
+        self._wake.set()
+
+    async def lend(self, host: str) -> bool:
+        """Wait for the turn of a host of ours and give it to another shard; whether it has it, until it is `returned`.
+
+        A request to a host is made by its own shard. Only where a robots.txt redirects to a host of another does the
+        one that asked for it follow, with the turn that the other gives it.
+        """
+        while (again := self._client.driver.gate.lend(host, self._clock.monotonic())) is not None:
+            if again == math.inf:
+                return False
+            await self._clock.sleep(max(again - self._clock.monotonic(), 0.0))
+        return True
+
+    def returned(self, host: str) -> None:
+        """The turn that was lent is over."""
+        gate = self._client.driver.gate
+        gate.returned(host, self._clock.monotonic())
+        self._client.driver.report(gate.pace_of(host) or host)
+
+    async def _borrow(self, host: str) -> Callable[[], None] | None:
+        shard = self.place.elsewhere(host)
+        if shard is None or self.borrow is None or not self.policy.robots_fetch_counts:
+            return None
+        turn, give_back = self.borrow(shard, host)
+        try:
+            lent = await self._client.driver.wait_for(turn)
+        except BaseException:
+            give_back()
+            raise
+        if not lent:
+            raise Postponed(f"{host} is not asked: the operator stopped it", url=f"http://{host}/", seconds=math.inf)
+        return give_back
+
+    def now(self, worker: int) -> ShardNow:
+        """How it stands; everything it says is committed where it does nothing."""
+        now = self._clock.monotonic()
+        state, until, host = self._state(now)
+        name, why = None, None
+        if host is not None:
+            pause = self._client.driver.pause(host)
+            name, why = host, str(HostState(pause.why))
+        spent = self._quota.spent
+        spare = 0 if self._grant is None else max(self._grant - spent.pages - len(self._scheduler.tasks), 0)
+        return ShardNow(
+            self.place.number,
+            worker,
+            state,
+            until,
+            name,
+            why,
+            self._grant,
+            spare,
+            self._frontier.sent,
+            self._frontier.taken,
+            spent.pages,
+            spent.bytes,
+            spent.seconds_at(now),
+            self.stats,
+        )
+
+    def result(self, worker: int) -> ShardEnd:
+        """What came of it, once `run` has ended."""
+        stands = ShardNow(self.place.number, worker, "stopped" if self.stopped else "resting", stats=self.stats)
+        return ShardEnd(
+            stands,
+            self.format,
+            self.refreshes,
+            self.left,
+            self.unasked,
+            self.trouble,
+            self.passing,
+            self.refusal,
+            self.put_off,
+        )
+
+    def _state(self, now: float) -> tuple[ShardState, float, str | None]:
+        at_work = self._scheduler.tasks or self._buffer.waiting or self._committing is not None or self._feeding
+        if at_work:
+            return "working", 0.0, None
+        if self._scheduler.is_idle(now):
+            return ("robots" if self.stats.postponed else "resting"), 0.0, None
+        if self._quota.granted is not None and self._quota.spent.pages >= self._quota.granted:
+            return "pages", 0.0, None
+        first, at = self._scheduler.hosts.first(), self._scheduler.hosts.next_time() or now
+        return "turn", max(at - now, 0.0), first.name if first is not None else None
+
+    def _state_to_save(self) -> dict[str, Any]:
+        return super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}
+
+    def _begin(self) -> None:
+        self._client.borrow = self._borrow
+        self._taken = dict(self._frontier.taken)
+        self._sent_before = self._frontier.sent
+        self._quota.granted = self._grant
+        self._begun = True
+        super()._begin()
+
+    def _is_over(self) -> bool:
+        return not self._scheduler.tasks and (self._stopping or self._ending)
+
+    def _is_much(self) -> bool:
+        return super()._is_much() or (not self._scheduler.tasks and self._buffer.waiting)
+
+    def _full(self) -> bool:
+        return self._ending or super()._full()
+
+    def _heed(self, order: Order) -> None:
+        if self.place.elsewhere(order.host) is None:
+            super()._heed(order)
+
+    async def _commit(self, *, final: bool = False) -> None:
+        await super()._commit(final=final)
+        if self.on_sent is not None and self._frontier.sent != self._sent_before:
+            self._sent_before = self._frontier.sent
+            self.on_sent()
+
+
+def _refreshed(folder: Path) -> int:
+    """The number of the last refresh that a shard has begun."""
+    path = folder / "frontier.sqlite"
+    if not has_begun(path):
+        return 0
+    with View(path) as view:
+        return int((view.load_state("refresh") or {"number": 0})["number"])
+
+
+def all_at_rest(shards: Mapping[int, ShardNow], granted: Mapping[int, int] | None) -> bool:
+    """Whether no shard does anything, and none has sent what another has not taken.
+
+    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
+    somebody had sent before it said how it stood; and then these numbers would not agree.
+
+    Args:
+        granted: by shard the pages that it may keep, over all runs, where they are limited: what one says that does not
+            know them yet does not count.
+    """
+    if not all(now.rests and (granted is None or now.granted == granted[number]) for number, now in shards.items()):
+        return False
+    return all(
+        shards[receiver].taken.get(sender, 0) == number
+        for sender, now in shards.items()
+        for receiver, number in now.sent.items()
+    )

@@ -1,0 +1,223 @@
+"""How one crawl is cut into shards: which host belongs to which, where each lies, and what holds for all of them.
+
+A shard is a folder with a crawl of its own: queue, what was met, waits, ledger, output. A host belongs to one shard for
+good, so that whoever works it keeps the host's pace without asking anybody. The manifest at the top says how many there
+are, which never changes, and with what the crawl was begun.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from comity import urls
+from comity.domains import registrable
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier import database
+from comity.frontier.durable import explained_files, sync_folder
+
+MANIFEST: Final = "crawl.json"
+LOCK: Final = "crawl.lock"
+MOST: Final = 256
+FOR_EACH_WORKER: Final = 2
+"""Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
+_FORMAT: Final = 1
+
+PlacedBy = Literal["host", "domain"]
+
+
+@lru_cache(maxsize=65_536)
+def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
+    """The shard that a host belongs to: the same in every process, version and run.
+
+    `www.example.com` goes where `example.com` goes, since either often leads to the other.
+    """
+    if count == 1:
+        return 0
+    key = registrable(host) if by == "domain" else host.removeprefix("www.")
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % count
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One shard among all of its crawl."""
+
+    number: int
+    count: int
+    by: PlacedBy = "host"
+
+    @property
+    def others(self) -> Iterator[int]:
+        return (number for number in range(self.count) if number != self.number)
+
+    def elsewhere(self, host: str) -> int | None:
+        """The shard that a host belongs to; None where it is this one."""
+        number = shard_of(host, self.count, self.by)
+        return None if number == self.number else number
+
+    def own(self, found: Iterable[str]) -> list[str]:
+        """Those of some URLs whose hosts belong to this shard."""
+        return [url for url in found if self.elsewhere(urls.host(url)) is None]
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What holds for a whole crawl.
+
+    Attributes:
+        shards: how many there are.
+        by: what its hosts are placed by.
+        seeds: the URLs given.
+        sink: format or plug-in of the output, and `expander` the plug-in's name.
+        policy, settings: as `policy_to_dict` and `settings_to_dict` give them.
+        refresh: the number of the last refresh begun; 0 in a first crawl.
+        ended: how the last run ended; None while it runs, or where it was cut off.
+        seconds: that earlier runs took.
+    """
+
+    shards: int
+    by: PlacedBy = "host"
+    seeds: list[str] = field(default_factory=list)
+    sink: str = "jsonl"
+    expander: str | None = None
+    policy: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    refresh: int = 0
+    ended: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the shards' folders."""
+        return [part(number) for number in range(self.shards)]
+
+    def write(self, folder: Path) -> None:
+        """Write it, all or nothing.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        path = folder / MANIFEST
+        text = json.dumps({"format": _FORMAT, **asdict(self), "parts": self.parts}, indent=1)
+        with explained_files(path):
+            new = path.with_suffix(".new")
+            with new.open("w", encoding="ascii") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+            sync_folder(folder)
+
+
+def part(number: int) -> str:
+    """The name of a shard's folder."""
+    return f"shard-{number:03}"
+
+
+def manifest_of(folder: Path) -> Manifest | None:
+    """The manifest of the crawl in a folder; None where it has no shards, or there is none.
+
+    Raises:
+        StorageError: it cannot be read, or is another version's.
+    """
+    path = folder / MANIFEST
+    try:
+        kept = json.loads(path.read_text(encoding="ascii"))
+        if kept.pop("format") != _FORMAT:
+            raise StorageError(f"{path} was created by another version of comity", hint="go on with that one")
+        del kept["parts"]
+        manifest = Manifest(**kept)
+        if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in ("host", "domain"):
+            raise ValueError
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageError(f"{path} is damaged", hint="restore it, or start a new crawl in another folder") from error
+    return manifest
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none.
+
+    Raises:
+        StorageError: the manifest cannot be read.
+    """
+    manifest = manifest_of(folder)
+    return [folder] if manifest is None else [folder / name for name in manifest.parts]
+
+
+def part_with(folder: Path, host: str) -> Path:
+    """The folder of the part that a host belongs to."""
+    manifest = manifest_of(folder)
+    return folder if manifest is None else folder / part(shard_of(host, manifest.shards, manifest.by))
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process crawls into a folder now, or into one of its shards'. Nothing is written."""
+    parts = parts_of(folder)
+    return any(map(database.is_running, parts)) or (parts != [folder] and database.is_running(folder, LOCK))
+
+
+def combined(hashes: Iterable[str]) -> str:
+    """One hash for the ledgers of all shards: that of their last hashes, a line each, in the order of the shards."""
+    return hashlib.sha256("".join(f"{each}\n" for each in hashes).encode("ascii", "replace")).hexdigest()
+
+
+def checked(name: str, number: int, *, least: int = 1) -> int:
+    """A number of shards or workers.
+
+    Raises:
+        InvalidSetting: it is not allowed.
+    """
+    if not least <= number <= MOST:
+        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MOST}")
+    return number
+
+
+def shards_for(workers: int) -> int:
+    """How many shards a new crawl has where nobody says it."""
+    return min(FOR_EACH_WORKER * workers, MOST)
+
+
+def placed_by(pace_by: str) -> PlacedBy:
+    """What hosts are placed by under a policy.
+
+    Raises:
+        InvalidSetting: hosts that share a pace would lie in several shards.
+    """
+    if pace_by == "address":
+        raise InvalidSetting(
+            "pace_by: hosts cannot share a pace by their address over several shards, for which shard they belong to "
+            "must be known before they are looked up",
+            hint="pace by host or domain, or crawl with --shards 1",
+        )
+    return "domain" if pace_by == "domain" else "host"
+
+
+def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:
+    """Whether a crawl is to be one of several shards.
+
+    Raises:
+        InvalidSetting: it was begun as one that cannot have several workers, or has not so many shards.
+    """
+    manifest = manifest_of(folder)
+    if manifest is None:
+        wanted = (shards or 1) > 1 or (workers > 1 and shards is None)
+        if workers > 1 and shards is not None and shards < workers:
+            raise InvalidSetting(f"shards: {shards} are too few for {workers} workers")
+        if wanted and database.has_begun(folder / "frontier.sqlite"):
+            raise InvalidSetting(
+                f"workers: the crawl in {folder} was begun without shards, so it has one",
+                hint="begin another with --workers",
+            )
+        return wanted
+    if workers > manifest.shards:
+        raise InvalidSetting(f"workers: the crawl in {folder} has {manifest.shards} shards, so no more can work on it")
+    return True

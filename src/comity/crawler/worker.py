@@ -1,0 +1,355 @@
+"""A worker: one process that has some shards of a crawl, and does with them what the process above it says.
+
+It learns what other shards have for its own by reading their databases, and is only told when to look. It ends at once
+when the process above is gone: then nobody says any more who has which shard.
+"""
+
+import asyncio
+import os
+import pickle
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shard import ShardCrawler
+from comity.crawler.shards import Manifest, Place, part
+from comity.errors import ComityError
+from comity.frontier import has_begun
+from comity.frontier.exchange import Neighbour
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+TICK: Final = 0.2  # seconds between two reports
+ACKNOWLEDGED_EVERY: Final = 2.0  # seconds: nothing waits for it but room on the disk
+AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
+LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
+_HEAD: Final = struct.Struct("!I")
+
+Word = tuple[Any, ...]
+"""What the processes say to each other: a name, and what belongs to it.
+
+To a worker: `grant` {shard: pages}, `give back` shard, `mail`, `picture`, `stop`, `end`. From it: `begun`, `report`
+[ShardNow], `gave` shard, pages; `mail`, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed` error. From one to
+another: `turn` key, shard, host, answered by `lent` key, whether; and `returned` key once it is over.
+"""
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is to do.
+
+    Attributes:
+        shards: the numbers of those that it has.
+        seeds: those of the whole crawl.
+        granted: pages that each may keep, over all runs; None without a limit.
+    """
+
+    folder: Path
+    manifest: Manifest
+    shards: tuple[int, ...]
+    policy: Policy
+    settings: CrawlSettings
+    client_settings: ClientSettings
+    granted: Mapping[int, int] | None = None
+
+
+def pack(word: Any) -> bytes:
+    """A word as it goes through a pipe between two processes of one crawl."""
+    data = pickle.dumps(word)
+    return _HEAD.pack(len(data)) + data
+
+
+def read_word(file: BinaryIO) -> Any:
+    """The next word of a pipe.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        raise EOFError
+    (size,) = _HEAD.unpack(head)
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+class Pipe:
+    """This process's end of the pipes to the one above, in the place of standard input and output."""
+
+    def __init__(self) -> None:
+        self._in = os.fdopen(os.dup(0), "rb")
+        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)  # what a plug-in prints must not be taken for a word
+        self._lock = threading.Lock()
+
+    def job(self) -> Job:
+        job = read_word(self._in)
+        assert isinstance(job, Job)
+        return job
+
+    def say(self, *word: Any) -> None:
+        data = pack(word)
+        try:
+            with self._lock:
+                while data:
+                    data = data[self._out.write(data) :]
+        except OSError:
+            os._exit(1)
+
+    def listen(self, heard: Callable[[Word], None]) -> None:
+        """Have each word heard on the loop that runs."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            while True:
+                try:
+                    word = read_word(self._in)
+                except (EOFError, OSError):
+                    os._exit(1)  # whoever has our shards next finds them as after a crash
+                try:
+                    loop.call_soon_threadsafe(heard, word)
+                except RuntimeError:  # the loop has ended
+                    return
+
+        threading.Thread(target=read, daemon=True).start()
+
+
+class Courier:
+    """Brings what other shards have for those of this process, and tells these what was taken of theirs."""
+
+    def __init__(self, folder: Path, count: int, crawlers: Mapping[int, ShardCrawler]) -> None:
+        self._folder = folder
+        self._count = count
+        self._crawlers = crawlers
+        self._neighbours: dict[int, Neighbour] = {}
+        self._acknowledge_at = 0.0
+        self._read = {
+            sender: min(crawler.taken(sender) for crawler in crawlers.values()) for sender in range(count)
+        }  # the last parcel that none of ours needs any more
+
+    def close(self) -> None:
+        for neighbour in self._neighbours.values():
+            neighbour.close()
+
+    def carry(self) -> bool:
+        """Hand over what there is; whether more is left than was read."""
+        more = False
+        for sender in range(self._count):
+            neighbour = self._neighbour(sender)
+            if neighbour is None:
+                continue
+            if not all(crawler.has_room for crawler in self._crawlers.values()):
+                return True
+            parcels = neighbour.parcels(self._crawlers, after=self._read[sender], most=AT_ONCE)
+            for parcel in parcels:
+                self._crawlers[parcel.shard].take_in(sender, parcel)
+                self._read[sender] = parcel.number
+            more = more or len(parcels) == AT_ONCE
+        if time.monotonic() >= self._acknowledge_at:
+            self._acknowledge()
+            self._acknowledge_at = time.monotonic() + ACKNOWLEDGED_EVERY
+        return more
+
+    def _acknowledge(self) -> None:
+        sending = {number: crawler for number, crawler in self._crawlers.items() if crawler.unacknowledged}
+        if not sending:
+            return
+        for receiver in range(self._count):
+            neighbour = self._neighbour(receiver)
+            taken = {} if neighbour is None else neighbour.taken()
+            for number, crawler in sending.items():
+                if number in taken:
+                    crawler.delivered({receiver: taken[number]})
+
+    def _neighbour(self, number: int) -> Neighbour | None:
+        """A shard's database, once it is there."""
+        if number not in self._neighbours:
+            path = self._folder / part(number) / "frontier.sqlite"
+            if not has_begun(path):
+                return None
+            self._neighbours[number] = Neighbour(path)
+        return self._neighbours[number]
+
+
+class Worker:
+    """The shards of this process.
+
+    Args:
+        say: tells the process above.
+    """
+
+    def __init__(self, job: Job, say: Callable[..., None]) -> None:
+        self._say = say
+        self._job = job
+        manifest = job.manifest
+        memory = max(job.settings.body_memory // manifest.shards, LEAST_MEMORY)
+        settings = replace(job.settings, body_memory=min(memory, job.settings.body_memory))
+        self._crawlers = {
+            number: ShardCrawler(
+                manifest.seeds,
+                job.folder,
+                Place(number, manifest.shards, manifest.by),
+                policy=job.policy,
+                settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
+                client_settings=job.client_settings,
+                sink=manifest.sink,
+                expander=manifest.expander,
+                refresh=manifest.refresh,
+            )
+            for number in job.shards
+        }
+        self._mail = asyncio.Event()
+        self._asked = 0
+        self._turns: dict[Key, asyncio.Future[bool]] = {}  # of hosts of other shards
+        self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
+        self._lent: dict[Key, tuple[int, str]] = {}  # of ours
+
+    async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None:
+        """Work until all shards have come to their end.
+
+        Raises:
+            ComityError: what ended one of them.
+        """
+        crawlers = self._crawlers
+        for number, crawler in crawlers.items():
+            if self._job.granted is not None:
+                crawler.grant(self._job.granted[number])
+            crawler.on_sent, crawler.borrow = self._sent, self._borrow
+            crawler.share(list(crawlers.values()))
+        begun = [self._begin(crawler) for crawler in crawlers.values()]
+        running = [task for task, _ in begun]
+        try:
+            await self._first(running, asyncio.gather(*(event.wait() for _, event in begun)))
+            self._say("begun")
+            listen(self._heard)
+            courier = Courier(self._job.folder, self._job.manifest.shards, crawlers)
+            try:
+                tending = asyncio.ensure_future(self._tend(courier))
+                await self._first([tending], asyncio.gather(*running))
+                tending.cancel()
+            finally:
+                courier.close()
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        self._say("ended", [crawler.result(os.getpid()) for crawler in crawlers.values()])
+
+    def _begin(self, crawler: ShardCrawler) -> tuple["asyncio.Task[Any]", asyncio.Event]:
+        event = asyncio.Event()
+        crawler.on_begin = event.set
+        return asyncio.ensure_future(crawler.run()), event
+
+    async def _first(self, beside: Iterable["asyncio.Task[Any]"], wanted: "asyncio.Future[Any]") -> None:
+        """Wait for something, or the first error beside it."""
+        try:
+            waiting = {wanted, *beside}
+            while not wanted.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            wanted.result()
+        finally:
+            wanted.cancel()
+
+    async def _tend(self, courier: Courier) -> None:
+        while True:
+            more = courier.carry()
+            self._say("report", [crawler.now(os.getpid()) for crawler in self._crawlers.values()])
+            self._mail.clear()
+            if more:
+                await asyncio.sleep(TICK / 10)
+                continue
+            try:
+                async with asyncio.timeout(TICK):
+                    await self._mail.wait()
+            except TimeoutError:
+                continue
+            busy = all(crawler.is_at_work for crawler in self._crawlers.values())
+            await asyncio.sleep(TICK if busy else TICK / 10)  # what is sent at the same time comes along
+
+    def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[bool]", Callable[[], None]]:
+        """Ask for the turn of a host that another shard has, perhaps in another process."""
+        self._asked += 1
+        key = (self._job.shards[0], self._asked)
+        turn = self._turns[key] = asyncio.get_running_loop().create_future()
+        self._say("turn", key, shard, host)
+
+        def give_back() -> None:
+            self._turns.pop(key, None)
+            self._say("returned", key)
+
+        return turn, give_back
+
+    async def _lend(self, key: Key, shard: int, host: str) -> None:
+        lent = False
+        try:
+            lent = await self._crawlers[shard].lend(host)
+            self._say("lent", key, lent)
+        finally:
+            self._lending.pop(key, None)
+            if lent:
+                self._lent[key] = shard, host
+
+    def _returned(self, key: Key) -> None:
+        """A turn of ours is over, or not wanted any more."""
+        if key in self._lent:
+            shard, host = self._lent.pop(key)
+            self._crawlers[shard].returned(host)
+        elif key in self._lending:
+            self._lending.pop(key).cancel()
+
+    def _sent(self) -> None:
+        """One of ours has something for others."""
+        self._mail.set()
+        self._say("mail")
+
+    def _heard(self, word: Word) -> None:
+        crawlers = self._crawlers
+        match word:
+            case ("grant", granted):
+                for number, pages in granted.items():
+                    crawlers[number].grant(pages)
+                self._mail.set()
+            case ("give back", number):
+                self._say("gave", number, crawlers[number].give_back())
+            case ("mail",):
+                self._mail.set()
+            case ("turn", key, shard, host) if key not in self._lending and key not in self._lent:
+                self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host))
+            case ("lent", key, lent):
+                if key in self._turns and not self._turns[key].done():
+                    self._turns[key].set_result(lent)
+            case ("returned", key):
+                self._returned(key)
+            case ("picture", hosts, rules):
+                pictures = {number: each.snapshot(hosts=hosts, rules=rules) for number, each in crawlers.items()}
+                self._say("pictures", pictures)
+            case ("stop",):
+                for crawler in crawlers.values():
+                    crawler.stop()
+            case ("end",):
+                for crawler in crawlers.values():
+                    crawler.end()
+
+
+def serve(pipe: Pipe, job: Job, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None) -> int:
+    """Do a job to its end; gives the exit code of this process."""
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(Worker(job, pipe.say).run(pipe.listen))
+    except ComityError as error:
+        pipe.say("failed", error)
+        return 2
+    return 0

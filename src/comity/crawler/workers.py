@@ -1,0 +1,399 @@
+"""A crawl of several shards: the processes that work them, and what is said about all of them together.
+
+It starts the workers, and again those that die; it grants them pages of the limit, ends them once all are at rest, and
+adds up what they tell. It fetches nothing, and nothing that a shard finds passes through it. A shard goes to another
+process only when the one that had it is known to be dead.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls
+from comity.crawler import checkpoint
+from comity.crawler.checkpoint import settings_in_force, settings_to_dict
+from comity.crawler.grants import Grants, spent_by
+from comity.crawler.ledger import policy_to_dict
+from comity.crawler.limits import Spent
+from comity.crawler.processes import Turns, WorkerProcess
+from comity.crawler.recrawl import ENDED, FINISHED
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shard import ShardEnd, all_at_rest
+from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
+from comity.crawler.snapshot import ShardNow, Snapshot, merged
+from comity.crawler.standing import leave_word, take_back
+from comity.crawler.stats import Stats, summed
+from comity.crawler.worker import Job, Word
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier import View
+from comity.frontier.database import explained, lock
+from comity.frontier.durable import make_folder
+from comity.frontier.exchange import pending
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
+MOST_DEATHS: Final = 5  # of one worker that kept no page in between
+COMMAND: Final = (sys.executable, "-m", "comity", "worker")
+
+
+class ShardedCrawl:
+    """One crawl of several shards, worked by several processes. It is used like a Crawler.
+
+    Args:
+        seeds, policy, settings, client_settings, refresh: as of Crawler.
+        folder: where the manifest and the shards' folders lie.
+        shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
+        workers: processes; there are no more than shards.
+        sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
+        command: the program that is a worker, and its arguments.
+        stalled: seconds of silence after which a worker is killed and started again.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        StorageError: the folder cannot be used.
+    """
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        folder: str | Path,
+        *,
+        shards: int | None = None,
+        workers: int = 2,
+        policy: Policy | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
+        client_settings: ClientSettings | None = None,
+        sink: str | None = None,
+        expander: str | None = None,
+        refresh: bool = False,
+        command: Sequence[str] = COMMAND,
+        stalled: float = STALLED,
+    ) -> None:
+        self.folder = Path(folder)
+        before = manifest_of(self.folder)
+        count = shards if before is None else before.shards
+        self._manifest = before or Manifest(checked("shards", count or shards_for(workers), least=2))
+        if shards is not None and shards != self._manifest.shards:
+            raise InvalidSetting(f"shards: the crawl in {folder} was begun with {count}, which cannot be changed")
+        if sink is not None and before is not None and sink != before.sink:
+            raise StorageError(
+                f"{folder} holds a crawl written as {before.sink}, not as {sink}",
+                hint=f"go on with {before.sink}, or choose another folder",
+            )
+        checked("workers", workers)
+        self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
+        self.settings = settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
+        if self.settings.render:
+            raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
+        self._manifest.by = placed_by(self.policy.pace_by)
+        if before is not None and before.by != self._manifest.by:
+            raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
+        given = [urls.normalise(seed) for seed in seeds]
+        self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
+        self._manifest.sink = sink or self._manifest.sink
+        self._manifest.expander = expander or self._manifest.expander
+        self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
+        self.trouble: str | None = None
+        self.passing = True
+        self.refusal: str | None = None
+        self.limit_reached: str | None = None
+        self.put_off: str | None = None
+        self.left = self.unasked = 0
+        self.on_begin: Callable[[], None] | None = None
+        self._client_settings = client_settings or ClientSettings()
+        self._begins_refresh = refresh
+        self._stalled = stalled
+        count = self._manifest.shards
+        self._wake = asyncio.Event()
+        self._processes = [
+            WorkerProcess(number, tuple(range(number, count, workers)), command, self._heard, self._wake.set)
+            for number in range(min(workers, count))
+        ]
+        self._now = {number: ShardNow(number) for number in range(count)}
+        self._pictures: dict[int, Snapshot] = {}
+        self._shown = 0, 0  # hosts and rules that a picture is to have
+        self._ends: dict[int, ShardEnd] = {}
+        self._grants: Grants | None = None
+        self._stopping = self._ending = False
+        self._turns = Turns(self._processes)
+        self._error: Exception | None = None
+        self._seconds: dict[int, float] = {}  # of each shard when this run began
+        self._earlier = 0  # pages
+        self._started = time.monotonic()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called: URLs may be waiting for a later run."""
+        return self._stopping
+
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
+        return self._manifest.sink
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether this is a refresh, or goes on with one."""
+        return self._manifest.refresh > 0
+
+    @property
+    def stats(self) -> Stats:
+        """Counts over all runs and shards."""
+        return summed(now.stats for now in self._now.values())
+
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands: from any thread. What it shows of hosts is a second old or less."""
+        self._shown = hosts, rules
+        phase: Any = "stopping" if self._stopping else "running"
+        seconds = time.monotonic() - self._started
+        return merged(
+            list(self._pictures.copy().values()),
+            phase=phase,
+            stats=self.stats,
+            seconds=seconds,
+            earlier=self._earlier,
+            shards=tuple(self._now.copy().values()),
+            most_hosts=hosts,
+            most_rules=rules,
+        )
+
+    def stop(self) -> None:
+        """Start nothing new; what is under way is finished and written."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> Stats:
+        """Crawl until nothing is left in any shard, a limit is reached or `stop` was called.
+
+        Raises:
+            ComityError: what ended a shard for good; or a worker died again and again.
+        """
+        make_folder(self.folder)
+        with explained(self.folder / LOCK):
+            held = lock(self.folder / LOCK)
+        with closing(held):
+            self._begin()
+            if self.on_begin is not None:
+                self.on_begin()
+            try:
+                for worker in self._processes:
+                    await self._start(worker)
+                await self._tend()
+            finally:
+                await self._kill_all()
+            if self._error is not None:
+                raise self._error
+            self._sum_up()
+        return self.stats
+
+    # Beginning and end
+
+    def _begin(self) -> None:
+        """Settle what holds for this run, and write it down before a worker is started."""
+        manifest = self._manifest
+        if self._begins_refresh:
+            for number in range(manifest.shards):
+                path = self._database(number)
+                with View(path) as view:
+                    if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
+                        raise StorageError(
+                            f"the crawl in {self.folder} is not finished", hint="finish it first, with --resume"
+                        )
+            manifest.refresh += 1
+            manifest.seconds = 0.0
+        spent = {number: self._spent(number) for number in range(manifest.shards)}
+        self._seconds = {number: each.seconds for number, each in spent.items()}
+        manifest.seconds = max(manifest.seconds, *self._seconds.values())
+        self._earlier = sum(each.pages for each in spent.values())
+        if (most := self.settings.max_pages) is not None:
+            self._grants = Grants(most, {number: each.pages for number, each in spent.items()})
+        manifest.ended = None
+        manifest.write(self.folder)
+
+    def _sum_up(self) -> None:
+        ends = list(self._ends.values())
+        self._manifest.seconds = self._taken().seconds
+        self._now = {end.now.number: end.now for end in ends}
+        self.trouble = next((end.trouble for end in ends if end.trouble), None)
+        self.passing = all(end.passing for end in ends)
+        self.refusal = next((end.refusal for end in ends if end.refusal), None)
+        untaken = pending({number: self._database(number) for number in self._now})
+        self.left = sum(end.left for end in ends) + sum(untaken.values())
+        self.unasked = sum(end.unasked for end in ends)
+        if not self._stopping and self.limit_reached is None:
+            self.put_off = next((end.put_off for end in ends if end.put_off), None)
+            self.limit_reached = self.put_off
+        self._manifest.ended = "stopped" if self._stopping else FINISHED
+        self._manifest.write(self.folder)
+        take_back(self.folder)
+
+    def _spent(self, number: int) -> Spent:
+        """What a shard has taken of the limits; its worker, if it had one, is dead."""
+        return spent_by(self._database(number), refresh=self._manifest.refresh)
+
+    def _database(self, number: int) -> Path:
+        return self.folder / part(number) / "frontier.sqlite"
+
+    # Processes
+
+    async def _start(self, worker: WorkerProcess) -> None:
+        concurrency = -(-self.settings.concurrency // len(self._processes))
+        connections = -(-self._client_settings.connections // len(self._processes))
+        granted = None if self._grants is None else {s: self._grants.granted[s] for s in worker.shards}
+        job = Job(
+            self.folder,
+            self._manifest,
+            worker.shards,
+            self.policy,
+            replace(self.settings, concurrency=concurrency),
+            replace(self._client_settings, connections=max(concurrency, connections)),
+            granted,
+        )
+        await worker.start(job)
+
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        match word:
+            case ("begun",):
+                worker.begun = True
+                self._tell_end(worker)
+                self._turns.begun(worker)
+            case ("report", stands):
+                self._now.update({now.number: now for now in stands})
+                self._wake.set()
+            case ("mail",):
+                for other in self._processes:
+                    if other is not worker:
+                        other.say(word)
+            case ("pictures", pictures):
+                self._pictures.update(pictures)
+            case ("turn" | "lent" | "returned", *_):
+                self._turns.heard(worker, word)
+            case ("gave", number, granted) if self._grants is not None:
+                self._grants.gave(number, granted)
+            case ("ended", ends):
+                worker.ended = True
+                self._ends.update({end.now.number: end for end in ends})
+            case ("failed", error):
+                self._error = self._error or error
+                self._wake.set()
+
+    def _tell_end(self, worker: WorkerProcess) -> None:
+        if self._stopping or self._error is not None:
+            worker.say(("stop",))
+        elif self._ending:
+            worker.say(("end",))
+
+    async def _died(self, worker: WorkerProcess) -> None:
+        """A worker is dead: whoever has its shards next goes on as after a crash."""
+        assert worker.process is not None
+        code = worker.process.returncode
+        worker.died(sum(self._now[number].stats.pages for number in worker.shards))
+        if self._error is not None:
+            return
+        if worker.deaths >= MOST_DEATHS:
+            self._error = StorageError(
+                f"worker {worker.number} died {worker.deaths} times without keeping a page (exit code {code})",
+                hint="what was written is safe; see what it says on standard error, then continue with --resume",
+            )
+            return
+        self._turns.died(worker)
+        for number in worker.shards:
+            self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
+            if self._grants is not None:
+                self._grants.gave(number, self._spent(number).pages)
+        await self._start(worker)
+
+    async def _kill_all(self) -> None:
+        for worker in self._processes:
+            worker.kill()
+        for worker in self._processes:
+            await worker.wait()
+
+    # While it runs
+
+    async def _tend(self) -> None:
+        """Look after the workers until all have ended, or one failed and the others came to their end."""
+        told_stop = False
+        last = time.monotonic()
+        shown = 0.0
+        while True:
+            now = time.monotonic()
+            for worker in self._processes:
+                await self._look_after(worker, min(now - last, 1.0))
+            last = now
+            if all(self._is_over(worker) for worker in self._processes):
+                return
+            if (self._stopping or self._error is not None) and not told_stop:
+                told_stop = True
+                for worker in self._processes:
+                    if worker.begun:
+                        self._tell_end(worker)
+            if not self._ending and not told_stop:
+                self._share_out()
+                self._end_if_over()
+            if now - shown >= 0.5:
+                shown = now
+                self._show()
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.25):
+                    await self._wake.wait()
+
+    def _is_over(self, worker: WorkerProcess) -> bool:
+        return worker.is_dead and (worker.ended or self._error is not None)
+
+    async def _look_after(self, worker: WorkerProcess, passed: float) -> None:
+        if not worker.is_dead:
+            worker.watch(passed, self._stalled)
+        elif not worker.ended:
+            await self._died(worker)
+
+    def _share_out(self) -> None:
+        if self._grants is not None:
+            for number, word in self._grants.share_out(self._now, few=self.settings.concurrency):
+                self._tell_shard(number, word)
+
+    def _end_if_over(self) -> None:
+        """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
+        over = self.settings.budget.used_up(self._taken(), 0.0)
+        if over is None and not all_at_rest(self._now, None if self._grants is None else self._grants.granted):
+            return
+        if over is None and any(now.state == "pages" for now in self._now.values()):
+            assert self._grants is not None
+            if self._grants.pool > 0 or self._grants.asked_back or any(now.spare for now in self._now.values()):
+                return  # they are on their way
+        self.limit_reached = over
+        self._ending = True
+        self._tell_begun(("end",))
+
+    def _taken(self) -> Spent:
+        """What was taken of the limits by all shards."""
+        spent = Spent()
+        spent.pages = sum(now.kept for now in self._now.values())
+        spent.bytes = sum(now.bytes for now in self._now.values())
+        spent.seconds = self._manifest.seconds + max(
+            max(now.seconds - self._seconds[number], 0.0) for number, now in self._now.items()
+        )
+        return spent
+
+    def _tell_begun(self, word: Word) -> None:
+        for worker in self._processes:
+            if worker.begun:
+                worker.say(word)
+
+    def _tell_shard(self, number: int, word: Word) -> None:
+        for worker in self._processes:
+            if number in worker.shards:
+                worker.say(word)
+
+    def _show(self) -> None:
+        """Have a picture of each worker, and leave word of how the shards stand for `comity frontier`."""
+        if self._shown != (0, 0):
+            self._tell_begun(("picture", *self._shown))
+        leave_word(self.folder, self._now.values())

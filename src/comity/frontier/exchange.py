@@ -1,0 +1,124 @@
+"""What the shards of a crawl have to tell each other, each message taken up exactly once whatever crashes.
+
+The messages of one commit to one shard are a parcel: a row in the sender's own database, written in the transaction of
+what they were found on, with a number that only grows. The receiver reads the senders' databases, and saves in the
+transaction of what it makes of a parcel that it has taken it: of each sender the last number is enough. What it has
+taken, the sender may forget. Nobody else is needed in between, and nobody writes into the database of another.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from comity.frontier.database import explained, open_for_reading
+from comity.frontier.values import EntryKind, Message
+
+TAKEN: Final = "taken"
+"""The fact that says, by sender, which parcel was taken last."""
+SENT: Final = "sent"
+"""The fact that says, by receiver, which parcel was made last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Messages of one commit.
+
+    Attributes:
+        number: grows from each to the next of the same sender.
+        shard: the receiver.
+    """
+
+    number: int
+    shard: int
+    messages: tuple[Message, ...]
+
+
+def send(db: sqlite3.Connection, messages: Iterable[tuple[int, Message]]) -> dict[int, int]:
+    """Make parcels of messages, in the transaction that is open; gives their numbers by receiver."""
+    by_shard: dict[int, list[Any]] = {}
+    for shard, message in messages:
+        by_shard.setdefault(shard, []).append(astuple(message))
+    made = {}
+    for shard, rows in by_shard.items():
+        done = db.execute("INSERT INTO parcel (shard, messages) VALUES (?, ?)", (shard, json.dumps(rows)))
+        made[shard] = done.lastrowid or 0
+    return made
+
+
+def forget(db: sqlite3.Connection, delivered: Mapping[int, int]) -> None:
+    """Forget what was taken, by receiver up to which parcel."""
+    db.executemany("DELETE FROM parcel WHERE shard = ? AND id <= ?", delivered.items())
+
+
+class Neighbour:
+    """The database of another shard, as far as its messages go.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with explained(path):
+            self._db = open_for_reading(path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def parcels(self, receivers: Collection[int], *, after: int, most: int) -> list[Parcel]:
+        """Its parcels for some shards beyond a number, the oldest first."""
+        with explained(self._path):
+            rows = self._db.execute(
+                "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard IN (SELECT value FROM json_each(?)) "
+                "ORDER BY id LIMIT ?",
+                (after, json.dumps(list(receivers)), most),
+            ).fetchall()
+        return [Parcel(id_, shard, tuple(map(_message, json.loads(text)))) for id_, shard, text in rows]
+
+    def taken(self) -> dict[int, int]:
+        """The last parcel that it has taken of each sender."""
+        return self._numbers(TAKEN)
+
+    def sent(self) -> dict[int, int]:
+        """The last parcel that it has made for each receiver."""
+        return self._numbers(SENT)
+
+    def _numbers(self, name: str) -> dict[int, int]:
+        with explained(self._path):
+            row = self._db.execute("SELECT value FROM run WHERE key = ?", (name,)).fetchone()
+        return numbers(json.loads(row[0]) if row else None)
+
+
+def numbers(kept: Mapping[str, int] | None) -> dict[int, int]:
+    """Numbers by shard, as they were saved."""
+    return {int(shard): number for shard, number in (kept or {}).items()}
+
+
+def pending(paths: Mapping[int, Path]) -> dict[int, int]:
+    """How many messages each shard has sent that have not been taken.
+
+    Args:
+        paths: by shard, its database.
+
+    Raises:
+        StorageError: one cannot be read.
+    """
+    taken: dict[tuple[int, int], int] = {}  # by sender and receiver
+    for receiver, path in paths.items():
+        with closing(Neighbour(path)) as neighbour:
+            taken |= {(sender, receiver): number for sender, number in neighbour.taken().items()}
+    found = {}
+    for sender, path in paths.items():
+        with explained(path), closing(open_for_reading(path)) as db:
+            rows = db.execute("SELECT id, shard, json_array_length(messages) FROM parcel").fetchall()
+        found[sender] = sum(count for number, shard, count in rows if number > taken.get((sender, shard), 0))
+    return found
+
+
+def _message(row: list[Any]) -> Message:
+    url, depth, kind, hops, found_on, given, widens = row
+    return Message(url, depth, EntryKind(kind), hops, found_on, given, widens)

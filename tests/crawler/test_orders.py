@@ -1,0 +1,215 @@
+"""What the operator orders of a host holds while the crawl runs and after it, and the ledger says since when."""
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from clocks import FakeClock
+from commands import comity, complaint
+from sites import HANGS, Site
+
+from comity import Crawler, Policy
+from comity.audit.evidence import Paces
+from comity.audit.prove import prove
+from comity.crawler import orders
+from comity.errors import InvalidSetting, InvalidURL
+
+LOCAL = ("127.0.0.0/8",)
+
+
+def chain(site: Site, pages: int) -> None:
+    """Pages that lead one to the next."""
+    for number in range(pages):
+        site.link(f"/{number}", f"/{number + 1}")
+    site.link(f"/{pages}")
+
+
+def crawler(folder: Path, *seeds: str, interval: float = 0.0, clock: FakeClock | None = None, **more: Any) -> Crawler:
+    policy = Policy(min_interval=interval, allow_addresses=LOCAL)
+    return Crawler(seeds, folder, policy=policy, settings={"sitemaps": False, **more}, clock=clock)
+
+
+def ledger(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    chain(site, 400)
+    crawl = crawler(tmp_path, site.url("/0"), interval=1.0, clock=clock)
+    at: list[float] = []
+
+    def page(_: object) -> None:
+        at.append(clock.now)
+        if len(at) == 3:
+            orders.give(tmp_path, "127.0.0.1", "slow", 30)
+        if len(at) > 3 and at[-1] - at[-4] >= 90:
+            crawl.stop()
+
+    crawl.on_page = page
+    asyncio.run(crawl.run())
+    assert crawl.stopped, "it was never slowed down"
+    records = ledger(tmp_path)
+    (order,) = (record for record in records if record["kind"] == "order")
+    assert (order["host"], order["pace"], order["order"], order["seconds"]) == ("127.0.0.1", "127.0.0.1", "slow", 30)
+    kept = [each["kept"] for each in records if each["kind"] == "request" and each["sent"] > order["at"]]
+    assert len(kept) >= 3
+    assert min(kept) >= 30
+    assert prove(tmp_path).findings == []
+
+    resumed = crawler(tmp_path, interval=1.0, clock=clock)
+    resumed.on_page = lambda _: resumed.stop()
+    asyncio.run(resumed.run())
+    first, *later = (each for each in ledger(tmp_path)[len(records) :] if each["kind"] == "request")
+    assert first["sent"] >= clock.wall() - clock.now + at[-1] + 30 - 1e-3, "an order holds in later runs too"
+    assert all(each["kept"] >= 30 for each in later)
+    assert prove(tmp_path).findings == []
+
+
+def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Site, tmp_path: Path) -> None:
+    with Site("127.0.0.2") as other:
+        ordered = asyncio.Event()
+
+        async def slow(request: web.Request) -> web.Response:
+            """The other host's second page arrives once the order was heeded."""
+            await ordered.wait()
+            return web.Response(text='<a href="/2">2</a>', content_type="text/html")
+
+        chain(site, 3)
+        other.link("/0", "/1")
+        other.set("/1", slow)
+        other.link("/2")
+
+        async def endless(request: web.Request) -> web.Response:
+            number = int(request.path[2:])
+            return web.Response(text=f'<a href="/e{number + 1}">x</a>', content_type="text/html")
+
+        for number in range(5000):
+            site.set(f"/e{number}", endless)
+        crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01)
+
+        def page(_: object) -> None:
+            if crawl.stats.pages == 3:
+                assert comity("frontier", "stop", str(tmp_path), "127.0.0.1").returncode == 0
+
+        crawl.on_page = page
+        heed = crawl._collector.ordered
+
+        def heeded(host: str, words: str) -> None:
+            heed(host, words)
+            other._loop.call_soon_threadsafe(ordered.set)
+
+        crawl._collector.ordered = heeded  # type: ignore[method-assign]
+        asyncio.run(crawl.run())
+        assert not crawl.stopped
+        assert crawl.left == 1
+        assert crawl.put_off == "127.0.0.1 was stopped by the operator, and so was all else with work"
+        (order,) = (record for record in ledger(tmp_path) if record["kind"] == "order")
+        late = [
+            each
+            for each in ledger(tmp_path)
+            if each["kind"] == "request" and each["host"] == "127.0.0.1" and each["sent"] > order["at"]
+        ]
+        assert late == []
+        assert "/2" in other.paths()
+        assert prove(tmp_path).findings == []
+
+        before = len(site.seen)
+        asyncio.run(crawler(tmp_path).run())
+        assert len(site.seen) == before, "the order holds in the next run"
+
+        assert comity("frontier", "go", str(tmp_path), site.url("/e0")).returncode == 0
+        going = crawler(tmp_path)
+        going.on_page = lambda _: going.stop()
+        asyncio.run(going.run())
+        assert len(site.seen) > before
+        assert prove(tmp_path).findings == []
+
+
+def test_an_order_that_is_lifted_holds_nobody_back_any_more(site: Site, tmp_path: Path) -> None:
+    async def endless(request: web.Request) -> web.Response:
+        number = int(request.path[1:])
+        return web.Response(text=f'<a href="/{number + 1}">x</a>', content_type="text/html")
+
+    for number in range(20_000):
+        site.set(f"/{number}", endless)
+    crawl = crawler(tmp_path, site.url("/0"))
+    began = threading.Event()
+    crawl.on_page = lambda _: began.set()
+    running = threading.Thread(target=lambda: asyncio.run(crawl.run()))
+    running.start()
+
+    def waits() -> bool:
+        return any(host.wait > 100 for host in crawl.snapshot().hosts)
+
+    try:
+        assert began.wait(HANGS)
+        said = comity("frontier", "slow", str(tmp_path), "127.0.0.1", "3000")
+        assert said.stdout == "at least 3000 s between two requests to 127.0.0.1, now: the crawl is running\n"
+        pause = threading.Event()
+        for _ in range(HANGS * 20):
+            if waits():
+                break
+            pause.wait(0.05)
+        assert waits()
+        before = len(site.seen)
+        comity("frontier", "go", str(tmp_path), "127.0.0.1")
+        for _ in range(HANGS * 20):
+            if len(site.seen) > before:
+                break
+            pause.wait(0.05)
+        assert len(site.seen) > before
+    finally:
+        crawl.stop()
+        running.join(HANGS)
+    assert prove(tmp_path).findings == []
+
+
+def test_a_proof_finds_what_was_sent_in_spite_of_an_order() -> None:
+    def request(sent: float) -> dict[str, Any]:
+        about = {"host": "a.example", "pace": "a.example", "interval": 1.0, "kept": None, "retry_after": None}
+        return {**about, "sent": sent, "head": sent, "end": sent, "purpose": "content", "error": None}
+
+    def order(kind: str, at: float, seconds: float | None = None) -> dict[str, Any]:
+        return {"host": "a.example", "pace": "a.example", "order": kind, "seconds": seconds, "at": at}
+
+    paces, policy = Paces(), Policy()
+    assert list(paces.check(1, request(100.0), policy)) == []
+    assert paces.orders.add(order("slow", 100.0, 30.0)) is None
+    assert list(paces.check(2, request(120.0), policy)) == [
+        "it was sent 20.000 s after the previous answer of a.example, not 30 s"
+    ]
+    assert paces.orders.add(order("go", 120.0)) is None
+    assert list(paces.check(3, request(122.0), policy)) == []
+    assert paces.orders.add(order("stop", 122.0)) is None
+    assert list(paces.check(4, request(124.0), policy)) == ["it was sent after the order to stop a.example"]
+    assert paces.orders.add(order("hop", 122.0)) == "its order 'hop' is none that there is"
+
+
+def test_orders_that_make_no_sense_are_refused_and_damage_is_passed_over(tmp_path: Path, site: Site) -> None:
+    for seconds in (0, -1, float("nan"), 90_000):
+        with pytest.raises(InvalidSetting):
+            orders.give(tmp_path, "a.example", "slow", seconds)
+    with pytest.raises(InvalidURL):
+        orders.give(tmp_path, "a b", "stop")
+    orders.give(tmp_path, "A.example", "stop")
+    with (tmp_path / orders.FILE).open("ab") as file:
+        file.write(b'{"host": "x\nnothing\n{"host": "b.example", "order": "slow", "seconds": "x"}\n[1]\n{"host": "cut')
+    orders.give(tmp_path, "c.example", "go")
+    found = orders.Orders(tmp_path)
+    assert [(each.host, each.order) for each in found.new()] == [("a.example", "stop"), ("c.example", "go")]
+    assert list(found.new()) == []
+    orders.give(tmp_path, "d.example", "slow", 2.5)
+    assert [(each.host, each.seconds) for each in found.new()] == [("d.example", 2.5)]
+
+    nothing = comity("frontier", "stop", str(tmp_path), "a.example")
+    assert nothing.returncode == 66
+    assert "there is no crawl in" in complaint(nothing)
+    wrong = comity("frontier", "slow", str(tmp_path), "a.example")
+    assert wrong.returncode == 64
+    assert "(try: comity frontier slow --help)" in complaint(wrong)

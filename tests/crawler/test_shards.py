@@ -1,0 +1,428 @@
+"""A crawl of several shards and processes: the same pages as one, each host asked by one shard, whatever dies."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ALLOW, comity, complaint, process
+from sites import HANGS, Site
+
+from comity import Crawler, CrawlSettings, Policy
+from comity.audit.prove import prove
+from comity.cli.progress import picture
+from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
+from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
+from comity.crawler.standing import in_words
+from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.workers import ShardedCrawl
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
+from comity.frontier.exchange import Neighbour, pending
+
+HOSTS = 6
+PAGES = 15
+QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+CHANNELS = ("pages", "refusals", "failures", "redirects")
+
+
+@pytest.fixture
+def sites() -> Iterator[list[Site]]:
+    """Hosts whose pages lead to each other's."""
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(HOSTS)]
+        for number, site in enumerate(sites):
+            other, third = sites[(number + 1) % HOSTS], sites[(number + 2) % HOSTS]
+            site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+            for page in range(PAGES):
+                targets = [f"/{2 * page + 1}", f"/{2 * page + 2}", other.url(f"/{page}"), third.url("/private/x")]
+                site.link(
+                    f"/{page}", *(target for target in targets if not target[1:].isdigit() or int(target[1:]) < PAGES)
+                )
+            site.link("/away", "/moved")
+            site.set("/moved", status=301, headers={"Location": other.url("/landed")})
+            site.link("/landed", "/missing")
+            site.link("/0", "/1", "/2", "/away", other.url("/0"), third.url("/private/x"))
+        yield sites
+
+
+def output(folder: Path) -> dict[str, Counter[str]]:
+    """The URLs in each channel."""
+    found: dict[str, Counter[str]] = {}
+    for channel in CHANNELS:
+        found[channel] = Counter()
+        for part in parts_of(folder):
+            lines = (part / f"{channel}.jsonl").read_text(encoding="utf-8").splitlines()
+            found[channel].update(json.loads(line)["url"] for line in lines)
+    return found
+
+
+def whole(sites: list[Site], folder: Path) -> dict[str, Counter[str]]:
+    """What one crawler in one process makes of the sites."""
+    settings = CrawlSettings(scope="any", sitemaps=False)
+    asyncio.run(Crawler(sites[0].url("/0"), folder, policy=QUICK, settings=settings).run())
+    for site in sites:
+        site.seen.clear()
+    return output(folder)
+
+
+def words(sites: list[Site], folder: Path, *more: str) -> list[str]:
+    return ["crawl", sites[0].url("/0"), "-o", str(folder), "--delay", "0", "--scope", "any", *ALLOW, *more]
+
+
+def asked_once(sites: list[Site]) -> None:
+    """Each host was asked for its robots.txt once."""
+    assert [site.paths().count("/robots.txt") for site in sites] == [1] * len(sites)
+
+
+def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+    done = process(*words(sites, folder, "--workers", "2", "--shards", "5", "--json"))
+    assert done.returncode == 2, done.stderr  # the pages that are missing
+    told = json.loads(done.stdout)
+    assert output(folder) == wanted
+    assert max(wanted["pages"].values()) == 1
+    assert told["pages"] == wanted["pages"].total() == HOSTS * (PAGES + 2)
+    assert told["ended"] == "nothing was left to ask for"
+    assert told["left"] == 0
+    asked_once(sites)
+    assert [part.name for part in parts_of(folder)] == [f"shard-{number:03}" for number in range(5)]
+
+    proof = prove(folder)
+    assert proof.findings == []
+    assert proof.hosts == HOSTS
+    assert proof.requests == sum(len(site.seen) for site in sites)
+    assert comity("prove", str(folder), "--hash", proof.hash).returncode == 0
+    assert comity("prove", str(folder), "--hash", "0" * 64).returncode == 1
+    assert len(comity("pages", str(folder)).stdout.splitlines()) == told["pages"]
+    (fate,) = map(json.loads, comity("why", str(folder), sites[3].url("/landed"), "--json").stdout.splitlines())
+    assert (fate["fate"], fate["found_on"]) == ("kept", sites[2].url("/moved"))
+    shown = json.loads(comity("frontier", str(folder), "--json").stdout)
+    assert shown["counts"]["queued"] == 0
+    assert {each["state"] for each in shown["shards"]} == {"finished"}
+    assert {each["to_others"] for each in shown["shards"]} == {0}
+    assert sum(each["pages"] for each in shown["shards"]) == told["pages"]
+    report = comity("report", str(folder), "-o", str(tmp_path / "report.html"))
+    assert report.returncode == 0, report.stderr
+
+    # a refresh of all shards
+    for site in sites:
+        site.seen.clear()
+    sites[4].link("/3", "/new")
+    sites[4].link("/new")
+    again = process("crawl", "-o", str(folder), "--refresh", "--workers", "3", "--json")
+    assert again.returncode == 2, again.stderr
+    told = json.loads(again.stdout)
+    assert (told["new"], told["changed"], told["gone"]) == (1, 1, 0)
+    assert told["unchanged"] == wanted["pages"].total() - 1
+    assert prove(folder).findings == []
+
+
+def test_a_limit_on_pages_is_exact_over_all_shards_and_the_crawl_goes_on_from_there(
+    sites: list[Site], tmp_path: Path
+) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+    for most in (7, 30):
+        again = () if most == 7 else ("--resume",)
+        given = words(sites, folder) if most == 7 else ["crawl", "-o", str(folder)]
+        done = process(*given, *again, "--workers", "2", "--max-pages", str(most), "--json")
+        told = json.loads(done.stdout)
+        assert (told["pages"], told["ended"]) == (most, f"the limit of {most} pages is reached")
+        assert output(folder)["pages"].total() == most
+    done = process("crawl", "-o", str(folder), "--resume", "--workers", "1", "--max-pages", "none", "--json")
+    assert done.returncode == 2, done.stderr
+    assert output(folder) == wanted
+    assert prove(folder).findings == []
+
+
+def test_workers_that_are_killed_are_started_again_and_nothing_is_lost(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+
+    async def run() -> list[int]:
+        crawl = ShardedCrawl(
+            [sites[0].url("/0")],
+            folder,
+            shards=4,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=0.02),
+            settings={"scope": "any", "sitemaps": False},
+        )
+        killed = []
+
+        async def kill() -> None:
+            for enough in (15, 40, 70):
+                while sum(len(site.seen) for site in sites) < enough:
+                    await asyncio.sleep(0.01)
+                process = crawl._processes[len(killed) % 2].process
+                if process is not None and process.returncode is None:
+                    process.kill()
+                    killed.append(process.pid)
+
+        killing = asyncio.ensure_future(kill())
+        await crawl.run()
+        killing.cancel()
+        return killed
+
+    assert len(asyncio.run(run())) == 3
+    assert output(folder) == wanted
+    assert prove(folder).findings == []
+
+
+@pytest.mark.long
+def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+    given = words(sites, folder, "--workers", "2")
+    given[given.index("--delay") + 1] = "0.02"
+    crawl = subprocess.Popen([sys.executable, "-m", "comity", *given], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + HANGS
+    while sum(len(site.seen) for site in sites) < 25 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    crawl.kill()
+    crawl.wait()
+    while is_running(folder) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(folder), "its workers end with it"
+    refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
+    assert "already contains a crawl" in complaint(refused)
+    done = process("crawl", "-o", str(folder), "--resume", "--workers", "2")
+    assert done.returncode == 2, done.stderr
+    assert output(folder) == wanted
+    assert prove(folder).findings == []
+
+
+def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_one_gives(tmp_path: Path) -> None:
+    with Site("127.0.0.1") as one, Site("127.0.0.2") as other:
+        for site in (one, other):
+            for page in range(6):
+                site.link(f"/{page}", f"/{page + 1}", "/private/x")
+            site.link("/6")
+        assert shard_of("127.0.0.1", 3) != shard_of("127.0.0.2", 3)
+        other.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+        one.set("/robots.txt", status=301, headers={"Location": other.url("/robots-of-one.txt")})
+        other.set("/robots-of-one.txt", "User-agent: *\nDisallow: /private/\nDisallow: /6\n")
+        crawl = ShardedCrawl(
+            [one.url("/0"), other.url("/0")],
+            tmp_path,
+            shards=3,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=0.3),
+            settings={"sitemaps": False},
+        )
+        asyncio.run(crawl.run())
+        assert sorted(one.paths()) == ["/0", "/1", "/2", "/3", "/4", "/5", "/robots.txt"]
+        assert sorted(other.paths()) == [*(f"/{page}" for page in range(7)), "/robots-of-one.txt", "/robots.txt"]
+        assert min(other.intervals()) >= 0.3
+        assert crawl.stats.refused == 3
+    assert prove(tmp_path).findings == []
+
+
+def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    assert process(*words(sites, folder, "--workers", "2", "--max-pages", "5")).returncode == 0
+    said = comity("frontier", "stop", str(folder), sites[1].url("/"))
+    assert said.stdout == "no more requests to 127.0.0.2, from the next run on: the crawl is not running\n"
+    before = len(sites[1].seen)
+    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
+    assert len(sites[1].seen) == before
+    assert told["left"] > 0
+    assert told["ended"] == "127.0.0.2 was stopped by the operator, and so was all else with work"
+    alone = comity("crawl", "-o", str(folder / "shard-000"), "--resume", *ALLOW)
+    assert alone.returncode == 73
+    assert "holds one shard of a crawl (name the folder above it)" in complaint(alone)
+    assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
+    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--json").stdout)
+    assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
+    assert prove(folder).findings == []
+
+
+def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+    given = words(sites, folder, "--workers", "2", "--json")
+    given[given.index("--delay") + 1] = "0.05"
+    crawl = subprocess.Popen(
+        [sys.executable, "-m", "comity", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + HANGS
+    while sum(len(site.seen) for site in sites) < 25 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(crawl.pid, signal.SIGINT)  # as a terminal does
+    out, error = crawl.communicate(timeout=HANGS)
+    assert crawl.returncode == 130, error
+    assert json.loads(out)["left"] > 0
+    assert prove(folder).findings == []
+    assert {each["state"] for each in json.loads(comity("frontier", str(folder), "--json").stdout)["shards"]} == {
+        "stopped"
+    }
+    assert process("crawl", "-o", str(folder), "--resume", "--workers", "3").returncode == 2
+    assert output(folder) == wanted
+    assert prove(folder).findings == []
+
+
+def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Path) -> None:
+    crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path, workers=2, policy=QUICK, command=("false",))
+    with pytest.raises(StorageError, match=r"worker 0 died 5 times without keeping a page \(exit code 1\)"):
+        asyncio.run(crawl.run())
+    assert not is_running(tmp_path)
+
+
+def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, site: Site) -> None:
+    site.link("/")
+    where = ("-o", str(tmp_path / "a"))
+    for more, said in (
+        (("--workers", "4", "--shards", "3"), "3 are too few for 4 workers"),
+        (("--workers", "2", "--render"), "pages cannot be rendered over several shards"),
+        (("--workers", "2", "--source", "here:source"), "leave out --workers"),
+    ):
+        refused = comity("crawl", site.url("/"), *where, *more)
+        assert refused.returncode == 64
+        assert said in complaint(refused)
+        assert not (tmp_path / "a").exists()
+    with pytest.raises(InvalidSetting, match="by their address over several shards"):
+        ShardedCrawl([site.url("/")], tmp_path / "a", policy=Policy(pace_by="address"))
+    assert comity("crawl", site.url("/"), *where, "--delay", "0", *ALLOW).returncode == 0
+    late = comity("crawl", *where, "--resume", "--workers", "2")
+    assert late.returncode == 64
+    assert "was begun without shards" in complaint(late)
+    Manifest(4, seeds=[site.url("/")]).write(tmp_path)
+    for more, said in (
+        (("--workers", "5"), "has 4 shards, so no more can work on it"),
+        (("--shards", "8"), "was begun with 4, which cannot be changed"),
+    ):
+        refused = comity("crawl", "-o", str(tmp_path), "--resume", *more)
+        assert refused.returncode == 64
+        assert said in complaint(refused)
+    (tmp_path / "crawl.json").write_text('{"format": 1, "shards": 99999}', encoding="ascii")
+    damaged = comity("prove", str(tmp_path))
+    assert damaged.returncode == 73
+    assert "is damaged" in complaint(damaged)
+
+
+def test_a_host_belongs_to_one_shard_for_good() -> None:
+    hosts = ("example.com", "www.example.com", "shop.example.com", "example.org", "127.0.0.1", "[::1]")
+    assert [shard_of(host, 16) for host in hosts] == [6, 6, 15, 5, 12, 14]
+    assert len({shard_of(host, 16, "domain") for host in hosts[:3]}) == 1
+    assert {shard_of(host, 1) for host in hosts} == {0}
+    spread = Counter(shard_of(f"host{number}.example", 8) for number in range(8000))
+    assert min(spread.values()) > 800
+    place = Place(6, 16)
+    assert place.elsewhere("example.com") is None
+    assert place.elsewhere("example.org") == 5
+    assert place.own(["http://example.com/", "http://example.org/"]) == ["http://example.com/"]
+
+
+def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() -> None:
+    def part(name: str, queued: int) -> Snapshot:
+        host = HostNow(name, HostState.INTERVAL, 1.0, 2.0, queued, False, 0)
+        rule = RefusingRule(name, 3, "Disallow: /")
+        return Snapshot(
+            "running", Stats(pages=1), 5.0, 2.0, 0.2, 1, {HostState.INTERVAL: 1}, (host,), ((rule, queued),), 1
+        )
+
+    shards = (
+        ShardNow(0, state="working"),
+        ShardNow(1, state="turn", until=42.4, host="b.example", why="retry_after"),
+        ShardNow(2, state="resting"),
+        ShardNow(3, state="working"),
+    )
+    now = merged(
+        [part("a.example", 3), part("b.example", 9)],
+        phase="running",
+        stats=Stats(pages=7),
+        seconds=9.0,
+        earlier=2,
+        shards=shards,
+        most_hosts=8,
+        most_rules=1,
+    )
+    assert (now.pages_per_second, now.under_way, now.other_rules) == (4.0, 2, 5)
+    assert [host.name for host in now.hosts] == ["b.example", "a.example"]
+    lines = picture(now, 120).plain.splitlines()
+    assert lines[0].startswith("9 s  7 pages 4.0/s")
+    assert "4 shards: 2 fetching, 1 waiting for a turn, 1 with nothing left (longest 42 s, for b.example)" in lines
+    assert in_words(shards[1]) == "waits 42 s for b.example (Retry-After)"
+    assert len(picture(now, 120, height=6).plain.splitlines()) <= 6
+
+
+def message(number: int, **more: Any) -> tuple[int, Message]:
+    return 1, Message(f"http://b.example/{number}", 2, EntryKind.PAGE, 1, "http://a.example/", **more)
+
+
+def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    paths = {number: tmp_path / name / "frontier.sqlite" for number, name in enumerate("ab")}
+    path = paths[0]
+    with Frontier(path) as sender, Frontier(paths[1]) as receiver:
+
+        def full(_new: int, _refusals: object) -> dict[str, Any]:
+            raise OSError(28, "No space left on device")
+
+        def fine(_new: int, _refusals: object) -> dict[str, Any]:
+            return {}
+
+        batch = Batch(messages=[message(1), message(2), message(1)])
+        with pytest.raises(OSError, match="No space"):
+            sender.commit(batch, full)
+        assert pending(paths) == {0: 0, 1: 0}
+        sender.commit(batch, fine)
+        sender.commit(Batch(messages=[message(2), message(3)]), fine)  # 2 was sent before
+        sender.commit(Batch(messages=[message(3)]), fine)
+        neighbour = Neighbour(path)
+        parcels = neighbour.parcels([1], after=0, most=10)
+        assert pending(paths) == {0: 3, 1: 0}
+        assert [[each.url[-1] for each in parcel.messages] for parcel in parcels[:2]] == [["1", "2"], ["3"]]
+        assert parcels[0].messages[0] == message(1)[1]
+        assert neighbour.parcels([0, 2], after=0, most=10) == []
+
+        found = [
+            Found(each.url, "b.example", each.depth, each.kind, State.UNASKED, each.hops)
+            for parcel in parcels
+            for each in parcel.messages
+        ]
+        taking = Batch(found=found, taken={0: parcels[-1].number})
+        with pytest.raises(OSError, match="No space"):
+            receiver.commit(taking, full)
+        assert receiver.taken == {}
+        receiver.commit(taking, fine)
+        receiver.commit(taking, fine)  # again, as after a crash at the worst moment
+        assert receiver.taken == {0: parcels[-1].number} == {0: sender.sent[1]}
+        assert receiver.counts()[State.UNASKED] == 3
+        assert pending(paths) == {0: 0, 1: 0}, "what was taken is not pending, though it is not forgotten yet"
+
+        sender.commit(Batch(delivered={1: receiver.taken[0]}), fine)
+        assert neighbour.parcels([1], after=0, most=10) == []
+        sender.commit(Batch(messages=[message(4)]), fine)
+        (last,) = neighbour.parcels([1], after=receiver.taken[0], most=10)
+        assert last.number > parcels[-1].number
+        neighbour.close()
+    with Frontier(path) as sender:
+        assert sender.sent == {1: last.number}
+
+
+def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    Manifest(2, seeds=[sites[0].url("/0")]).write(tmp_path)
+    asyncio.run(
+        Crawler(
+            sites[0].url("/0"), tmp_path / "shard-000", policy=QUICK, settings=CrawlSettings(max_pages=30, scope="any")
+        ).run()
+    )
+    proof = prove(tmp_path)
+    assert not folder.exists()
+    assert "shard-001: it is missing" in [str(finding) for finding in proof.findings]
+    assert any("belongs to shard-001, so nobody keeps its pace here" in finding.what for finding in proof.findings)
+    assert manifest_of(tmp_path) is not None
