@@ -51,6 +51,8 @@ def folder(tmp_path: Path, site: Site) -> Path:
         ("prove", "out"),
         ("report", "out"),
         ("frontier", "out"),
+        ("pages", "out"),
+        ("why", "out", "http://a.example/"),
         ("crawl", "--help"),
     ],
 )

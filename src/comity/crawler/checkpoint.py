@@ -20,10 +20,8 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from comity.crawler.commit import CommitBuffer
-from comity.crawler.ledger import policy_to_dict
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import manifest_of
 from comity.crawler.stats import UNREACHABLE
@@ -31,8 +29,12 @@ from comity.errors import InvalidSetting
 from comity.fields import settings_of
 from comity.frontier import Entry, EntryKind, Frontier, Judged, View
 from comity.frontier.durable import explained_files
-from comity.net import Clock, Session
 from comity.policy import Decision, Policy
+from comity.policy.settings import policy_to_dict
+
+if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.crawler.commit import CommitBuffer
+    from comity.net import Clock, Session
 
 POLICY: Final = "policy"
 _PACE: Final = frozenset(
@@ -200,7 +202,7 @@ class Unreachable:
         saved: what `save_state` gave in earlier runs, by name.
     """
 
-    def __init__(self, buffer: CommitBuffer, clock: Clock, longest: float, saved: Mapping[str, Any]) -> None:
+    def __init__(self, buffer: "CommitBuffer", clock: "Clock", longest: float, saved: Mapping[str, Any]) -> None:
         self._buffer = buffer
         self._clock = clock
         self._longest = longest
@@ -289,7 +291,7 @@ class Waits:
         StorageError: the file cannot be opened or read.
     """
 
-    def __init__(self, path: Path, client: Session, clock: Clock, load_state: Callable[[str, Any], Any]) -> None:
+    def __init__(self, path: Path, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]) -> None:
         self.then: Callable[[str], None] | None = None
         self._path = path
         self._client = client

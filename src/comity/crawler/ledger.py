@@ -22,6 +22,7 @@ from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Policy, RobotsResult
+from comity.policy.settings import policy_to_dict
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
@@ -263,12 +264,6 @@ class Ledger:
 
     def _wall(self, monotonic: float) -> float:
         return round(monotonic + self._offset, DIGITS)
-
-
-def policy_to_dict(policy: Policy) -> dict[str, Any]:
-    """A policy as JSON can hold it: infinity is the text "inf"."""
-    values = dataclasses.asdict(policy)
-    return {name: "inf" if value == math.inf else value for name, value in values.items()}
 
 
 def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:

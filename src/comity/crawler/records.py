@@ -3,18 +3,20 @@
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from comity import times
 from comity.crawler.traps import Trap
 from comity.errors import UnwantedType
 from comity.frontier import Entry, Visit
-from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals import encodings
 from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
+
+if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.net import Response
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 
@@ -75,7 +77,7 @@ class CrawledPage:
     @classmethod
     def of(
         cls,
-        response: Response,
+        response: "Response",
         read: Page | None,
         meta: RobotsMeta,
         *,
@@ -103,7 +105,7 @@ class CrawledPage:
         )
 
 
-def read_response(response: Response) -> Page | None:
+def read_response(response: "Response") -> Page | None:
     """What an HTML page says; None where the response is something else."""
     if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
         return None
@@ -112,7 +114,7 @@ def read_response(response: Response) -> Page | None:
     return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
 
 
-def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:
+def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsMeta:
     """The directives for robots in a response's headers and metas."""
     tags = response.header_values("X-Robots-Tag")
     metas = read.metas if read is not None else ()
@@ -126,7 +128,7 @@ Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
 def page(
-    response: Response,
+    response: "Response",
     read: Page | None,
     *,
     depth: int,
@@ -174,7 +176,7 @@ def page(
     return record
 
 
-def complete(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
+def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
     """Add the body to a page's record, and null for what it does not have: the keys are always the same.
 
     Args:
@@ -185,7 +187,7 @@ def complete(record: dict[str, Any], response: Response, *, in_utf8: bool = Fals
         record.setdefault(name, None)
 
 
-def add_body(record: dict[str, Any], response: Response, *, in_utf8: bool = False) -> None:
+def add_body(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
     """Complete the record of a page by its body. That is done when it is written: a text takes much memory.
 
     Args:
@@ -220,7 +222,7 @@ def refusal(
     }
 
 
-def refusal_by_usage(entry: Entry, response: Response, why: str, usage: dict[str, Any] | None) -> dict[str, Any]:
+def refusal_by_usage(entry: Entry, response: "Response", why: str, usage: dict[str, Any] | None) -> dict[str, Any]:
     """A page that was fetched and not kept, because of what is stated about its use."""
     return refusal(response.decision, depth=entry.depth, found_on=entry.found_on) | {
         "url": entry.url,
@@ -256,7 +258,7 @@ def unwanted(error: UnwantedType, entry: Entry) -> dict[str, Any]:
     }
 
 
-def redirect(entry: Entry, response: Response, target: str | None) -> dict[str, Any]:
+def redirect(entry: Entry, response: "Response", target: str | None) -> dict[str, Any]:
     """A URL that leads elsewhere; `to` is None where that is no web address."""
     return {
         "url": response.url,
@@ -276,7 +278,7 @@ def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
 
 
 def change(
-    entry: Entry, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: Response | None
+    entry: Entry, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: "Response | None"
 ) -> dict[str, Any]:
     """What a refresh, by its number, found out about a page.
 

@@ -18,7 +18,6 @@ from comity import urls
 from comity.crawler import checkpoint
 from comity.crawler.checkpoint import settings_in_force, settings_to_dict
 from comity.crawler.grants import Grants, spent_by
-from comity.crawler.ledger import policy_to_dict
 from comity.crawler.limits import Spent
 from comity.crawler.processes import Turns, WorkerProcess
 from comity.crawler.recrawl import ENDED, FINISHED
@@ -36,6 +35,7 @@ from comity.frontier.durable import make_folder
 from comity.frontier.exchange import pending
 from comity.net import ClientSettings
 from comity.policy import Policy
+from comity.policy.settings import policy_to_dict
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between

@@ -6,6 +6,7 @@ may go, which addresses may be reached. It never holds what a site said.
 
 import dataclasses
 import ipaddress
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -217,3 +218,9 @@ def _names(agent: str, token: str | None) -> None:
             f"product_token: {token!r} must occur in the agent {agent!r} (RFC 9309, 2.2.1)",
             hint="add it to agent",
         )
+
+
+def policy_to_dict(policy: Policy) -> dict[str, Any]:
+    """A policy as JSON can hold it: infinity is the text "inf"."""
+    values = dataclasses.asdict(policy)
+    return {name: "inf" if value == math.inf else value for name, value in values.items()}
