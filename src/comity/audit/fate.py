@@ -13,7 +13,6 @@ from comity import times, urls
 from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
 from comity.crawler import checkpoint
-from comity.crawler.admission import may_be_sitemap
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
@@ -26,6 +25,7 @@ from comity.errors import InvalidSetting
 from comity.frontier import Standing, State, View
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
+from comity.signals.sitemaps import may_be_sitemap
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
 _ASIDE: Final = {

@@ -86,12 +86,6 @@ def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
         yield Candidate(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
 
 
-def may_be_sitemap(url: str | None) -> bool:
-    """Whether a URL looks like a sitemap's: for where the guess is redirected to."""
-    path = (url or "").partition("?")[0].lower()
-    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
-
-
 def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
     reader = sitemaps.SitemapReader(url)

@@ -26,6 +26,7 @@ from comity.net import Response
 from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
+from comity.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered
@@ -146,7 +147,7 @@ class PageProcessor:
         """Follow a redirect, in the turn of the URL that it leads to."""
         target = urls.join(entry.url, response.location or "")
         self._buffer.redirect(entry, response, target)
-        if entry.kind is EntryKind.SITEMAP and not admission.may_be_sitemap(target) and self.was_guess(entry):
+        if entry.kind is EntryKind.SITEMAP and not may_be_sitemap(target) and self.was_guess(entry):
             return  # sent to the front page, as if it were not there
         if target is not None:
             self._lead(entry, target)
@@ -181,7 +182,7 @@ class PageProcessor:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
         return entry.kind is EntryKind.SITEMAP or (
             self._settings.sitemaps
-            and (self._filter.names(entry.url) or (entry.depth == 0 and admission.may_be_sitemap(entry.url)))
+            and (self._filter.names(entry.url) or (entry.depth == 0 and may_be_sitemap(entry.url)))
         )
 
     def lists(self, entry: Entry, response: Response) -> bool:

@@ -18,7 +18,7 @@ from comity.signals.sitemaps.entries import (
     Video,
 )
 from comity.signals.sitemaps.reader import SitemapReader, read
-from comity.signals.sitemaps.scope import in_scope
+from comity.signals.sitemaps.scope import in_scope, may_be_sitemap
 
 __all__ = [
     "Alternate",
@@ -34,5 +34,6 @@ __all__ = [
     "SitemapUrl",
     "Video",
     "in_scope",
+    "may_be_sitemap",
     "read",
 ]

@@ -33,3 +33,9 @@ def in_scope(entry_url: str, sitemap_url: str, named_by: str | None = None) -> b
 
 def _without_scheme(url: str) -> str:
     return url.partition("://")[2]
+
+
+def may_be_sitemap(url: str | None) -> bool:
+    """Whether a URL looks like a sitemap's, where nobody says that it is one."""
+    path = (url or "").partition("?")[0].lower()
+    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
