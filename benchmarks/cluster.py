@@ -25,7 +25,7 @@ from typing import Any
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.shards import parts_of
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier.durable import make_folder
 from comity.policy import Policy
 

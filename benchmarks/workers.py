@@ -60,7 +60,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.crawl import tune
     from comity.crawler import Crawler, CrawlSettings
-    from comity.crawler.workers import ShardedCrawl
+    from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
     from comity.policy import Policy
 

@@ -22,9 +22,9 @@ from comity.audit.prove import prove
 from comity.cli.progress import picture
 from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
-from comity.crawler.standing import in_words
 from comity.crawler.stats import RefusingRule, Stats
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.standing import in_words
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
 from comity.frontier.exchange import Neighbour, pending

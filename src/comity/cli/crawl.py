@@ -28,7 +28,7 @@ from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
 from comity.crawler.shards import is_sharded, manifest_of
 from comity.crawler.stats import shown
-from comity.crawler.workers import COMMAND, ShardedCrawl
+from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
 from comity.policy import Policy

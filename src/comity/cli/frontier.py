@@ -12,7 +12,7 @@ from comity.cli.terminal import complain, say
 from comity.crawler import orders
 from comity.crawler.orders import Kind
 from comity.crawler.shards import is_running, part_with, parts_of
-from comity.crawler.standing import Standing, standing
+from comity.crawler.workers.standing import Standing, standing
 from comity.errors import InputError, InvalidSetting
 from comity.frontier import Entry, HostCounts, State, View, has_begun
 

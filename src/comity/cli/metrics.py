@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 from comity.crawler import Crawler
 from comity.crawler.metrics import collector, library
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import InvalidSetting
 
 LOOPBACK = "127.0.0.1"

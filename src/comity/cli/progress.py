@@ -16,7 +16,7 @@ from rich.text import Text
 from comity.crawler import Crawler, HostNow, HostState, Snapshot
 from comity.crawler.snapshot import ShardNow, ShardState
 from comity.crawler.stats import WAITS, RefusingRule, shown
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal

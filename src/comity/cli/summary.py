@@ -9,7 +9,7 @@ from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Crawler, Stats, checkpoint
 from comity.crawler.sinks.runner import FORMATS
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from comity.cli.crawl import loop_factory, tune
 from comity.cli.logs import logging_to
-from comity.crawler.worker import Pipe, serve
+from comity.crawler.workers.worker import Pipe, serve
 from comity.errors import InputError
 
 

@@ -12,7 +12,7 @@ from comity._extras import need
 from comity.crawler.crawler import Crawler
 from comity.crawler.snapshot import HostState, Snapshot
 from comity.crawler.stats import COMMIT_BOUNDS
-from comity.crawler.workers import ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier import State
 
 _COUNTERS = (

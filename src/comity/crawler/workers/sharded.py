@@ -17,17 +17,17 @@ from typing import Any, Final
 from comity import urls
 from comity.crawler import checkpoint
 from comity.crawler.checkpoint import settings_in_force, settings_to_dict
-from comity.crawler.grants import Grants, spent_by
 from comity.crawler.limits import Spent
-from comity.crawler.processes import Turns, WorkerProcess
 from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shard import ShardEnd, all_at_rest
 from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.standing import leave_word, take_back
 from comity.crawler.stats import Stats, summed
-from comity.crawler.worker import Job, Word
+from comity.crawler.workers.grants import Grants, spent_by
+from comity.crawler.workers.processes import Turns, WorkerProcess
+from comity.crawler.workers.shard import ShardEnd, all_at_rest
+from comity.crawler.workers.standing import leave_word, take_back
+from comity.crawler.workers.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import View
 from comity.frontier.database import explained, lock

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from comity.crawler.worker import Job, Key, Word, pack
+from comity.crawler.workers.worker import Job, Key, Word, pack
 
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
 LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shard import ShardCrawler
 from comity.crawler.shards import Manifest, Place, part
+from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import ComityError
 from comity.frontier import has_begun
 from comity.frontier.exchange import Neighbour
