@@ -50,7 +50,8 @@ class Output:
         return sorted(url for url, _ in self.pages)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def lines(path: Path) -> list[dict[str, Any]]:
+    """What a file of JSON Lines holds, packed or not; nothing where there is none."""
     return [json.loads(line) for line in _read(path).decode().splitlines()] if path.exists() else []
 
 
@@ -66,18 +67,18 @@ def _read(path: Path) -> bytes:
 
 def _jsonl(folder: Path, suffix: str = ".jsonl") -> Output:
     def urls(channel: str) -> list[str]:
-        return [record["url"] for record in _lines(folder / f"{channel}{suffix}")]
+        return [record["url"] for record in lines(folder / f"{channel}{suffix}")]
 
-    pages = [(record["url"], record["body"].encode()) for record in _lines(folder / f"pages{suffix}")]
+    pages = [(record["url"], record["body"].encode()) for record in lines(folder / f"pages{suffix}")]
     return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
 def _files(folder: Path) -> Output:
     def urls(channel: str) -> list[str]:
-        return [record["url"] for record in _lines(folder / f"{channel}.jsonl")]
+        return [record["url"] for record in lines(folder / f"{channel}.jsonl")]
 
-    index = {record["file"]: record["url"] for record in _lines(folder / "pages.jsonl")}
-    assert len(index) == len(_lines(folder / "pages.jsonl")), "two pages in one file"
+    index = {record["file"]: record["url"] for record in lines(folder / "pages.jsonl")}
+    assert len(index) == len(lines(folder / "pages.jsonl")), "two pages in one file"
     there = {path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*") if path.is_file()}
     assert there == set(index), "the index names exactly the files that are there"
     pages = [(url, (folder / file).read_bytes()) for file, url in index.items()]

@@ -18,7 +18,7 @@ from commands import comity, complaint
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import finished, killed
-from outputs import READERS, answered
+from outputs import READERS, answered, lines
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, StorageError, times
@@ -470,7 +470,8 @@ def told_by(form: str, folder: Path) -> list[tuple[str, str]]:
             for kind, _, record in warc_records(folder)
             if kind == "metadata" and "change" in record
         ]
-    return [(record["url"], record["change"]) for record in records(folder, "changes")]
+    suffix = form if form.startswith("jsonl") else "jsonl"
+    return [(record["url"], record["change"]) for record in lines(folder / f"changes.{suffix}")]
 
 
 def warc_records(folder: Path) -> list[tuple[str, Any, dict[str, Any]]]:
