@@ -147,6 +147,8 @@ class SettingField:
         """
         if value is None and self.optional:
             return None
+        if self.unit and isinstance(value, str):
+            value = self.read(value)
         if self.hint is not Any:
             try:
                 value = self._fitting(value)

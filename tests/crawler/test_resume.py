@@ -134,10 +134,10 @@ def test_the_command_remembers_limits_and_shows_them(site: Site, tmp_path: Path)
     assert json.loads(begun.stdout)["limits"] == {"max_pages": 2, "exclude": ["/private/"]}
     resumed = comity(*words, "--resume", "--json")
     assert json.loads(resumed.stdout)["pages"] == 2
-    assert "comity: keeping the earlier limits: --max-pages 2 --exclude /private/" in resumed.stderr
+    assert "comity: keeping the earlier options: --max-pages 2 --exclude /private/" in resumed.stderr
     more = comity(*words, "--resume", "--max-pages", "none", "--exclude", "/old/", "--json")
     assert more.returncode == 0, more.stderr
-    assert "keeping the earlier limits: --exclude /private/\n" in more.stderr
+    assert "keeping the earlier options: --exclude /private/\n" in more.stderr
     assert paths(tmp_path / "out", site) == ["/", "/public/0", "/public/1", "/public/2"]
     lifted = comity(*words, "--resume", "--exclude", "none", "--json")
     assert json.loads(lifted.stdout)["pages"] == 7, "what waited; what was left out when it was found is not known"

@@ -14,6 +14,7 @@ from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
 from comity.crawler import checkpoint
 from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.orders import last_order
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import part_with
@@ -73,6 +74,7 @@ def fate_of(folder: Path, url: str) -> Fate:
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
     url = urls.normalise(url)
+    order = last_order(folder, urls.host(url))
     folder = part_with(folder, urls.host(url))
     with View(folder / "frontier.sqlite") as view:
         sink = (view.load_state("sink") or {}).get("name", "jsonl")
@@ -83,8 +85,15 @@ def fate_of(folder: Path, url: str) -> Fate:
         exact = [record for record in found if record["url"] == url]
         standing = view.stands(url, urls.host(url))
         if not exact and standing is None and clean != url:
-            return _cleaned(folder, view, url, clean, found)
-        return _judged(folder, view, url, exact, standing)
+            told = _cleaned(folder, view, url, clean, found)
+        else:
+            told = _judged(folder, view, url, exact, standing)
+        if told.fate == "waits" and order is not None and order.order == "stop":
+            told.why, told.next_try = (
+                f"an order stopped its host; {told.why}",
+                f"after `comity frontier go DIR {order.host}`",
+            )
+        return told
 
 
 def view_settings(folder: Path) -> CrawlSettings:
@@ -178,11 +187,12 @@ def _waiting(view: View, url: str, standing: Standing) -> Fate:
     ended = view.load_state("ended")
     state = "its robots.txt is asked for first" if standing.state is State.UNASKED else "it is queued"
     why = f"{state}{tried}"
+    again = "by --resume" if ended else "in its turn"
     if ended == "finished":
-        why = f"a limit ended the crawl before its turn{tried}"
+        why, again = f"a limit ended the crawl before its turn{tried}", "by --resume with a higher limit"
     elif ended == "stopped":
         why = f"the crawl was stopped before its turn{tried}"
-    return Fate(url, "waits", why, standing.found_on, "by --resume" if ended else "in its turn")
+    return Fate(url, "waits", why, standing.found_on, again)
 
 
 def _anew(folder: Path, view: View, url: str) -> Fate:
@@ -204,7 +214,7 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
     told = "no page that was read has a link to it that may be followed"
     if settings.max_depth is not None:
-        told += f", but for pages {settings.max_depth} links from the start, of which no link is"
+        told += f"; the links of pages {settings.max_depth} links from the start are not followed"
     if may_be_sitemap(url):
         told += "; a sitemap that was read leaves no record"
     decision = _by_stored_robots(folder, url)

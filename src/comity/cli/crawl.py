@@ -171,7 +171,7 @@ def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, An
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
     anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
-    return anew, f"keeping the earlier limits: {shown(words)}" if kept else ""
+    return anew, f"keeping the earlier options: {shown(words)}" if kept else ""
 
 
 def _told(*lines: str) -> None:

@@ -171,7 +171,7 @@ class _FrontierGroup(click.Group):
         return super().parse_args(context, args)
 
     def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for words in ("[OPTIONS] DIR", "slow DIR HOST SECONDS", "stop DIR HOST", "go DIR HOST"):
+        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST"):
             formatter.write_usage(context.command_path, words)
 
 
@@ -186,12 +186,12 @@ def frontier() -> None:
 @frontier.command(name="slow")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("host", metavar="HOST")
-@click.argument("seconds", metavar="SECONDS", type=float)
-def slow_host(folder: Path, host: str, seconds: float) -> Exit:
-    """Leave at least SECONDS between two requests to HOST, whatever its robots.txt says."""
+@click.argument("interval", metavar="TIME")
+def slow_host(folder: Path, host: str, interval: str) -> Exit:
+    """Leave at least TIME (seconds, or such as 2m) between two requests to HOST, whatever its robots.txt says."""
     from comity.cli import frontier as command
 
-    return command.order(folder, host, "slow", seconds)
+    return command.order(folder, host, "slow", interval)
 
 
 @frontier.command(name="stop")

@@ -14,7 +14,10 @@ from comity.crawler.orders import Kind
 from comity.crawler.shards import is_running, part_with, parts_of
 from comity.crawler.workers.standing import Standing, standing
 from comity.errors import InputError, InvalidSetting
+from comity.fields import SettingField
 from comity.frontier import Entry, HostCounts, State, View, has_begun
+
+_INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
 
 
 def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
@@ -65,10 +68,10 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
     return Exit.DONE
 
 
-def order(folder: Path, host: str, kind: Kind, seconds: float | None = None) -> Exit:
+def order(folder: Path, host: str, kind: Kind, interval: str | None = None) -> Exit:
     """Give an order about a host to the crawl in a folder."""
     begun_parts(folder)
-    given = orders.give(folder, host, kind, seconds)
+    given = orders.give(folder, host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
     database = part_with(folder, given.host) / "frontier.sqlite"
     known = has_begun(database)
     if known:

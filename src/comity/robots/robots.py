@@ -61,12 +61,13 @@ class Robots(Parsed):
         """How the file says that the content of a URL may be used: each statement with its line."""
         from comity.robots.usage import for_agent
 
+        crawlable = self.allowed(url, agent)  # it says what is wrong with the question
         stated = self._usages.get(agent)
         if stated is None:
             if len(self._usages) >= MOST_MATCHERS:
                 self._usages.clear()
             stated = self._usages[agent] = for_agent(self, agent)
-        return stated.for_url(url, crawlable=self.allowed(url, agent))
+        return stated.for_url(url, crawlable=crawlable)
 
     def lint(self) -> "tuple[Finding, ...]":
         """What is wrong, useless or surprising in the file, with line, severity and a suggested fix."""

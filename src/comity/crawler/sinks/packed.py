@@ -40,6 +40,7 @@ class PackedFile:
         self._file = AppendedFile(path, committed)
         self._packer = packer
         self._packing: Any = None  # since the first line after a commit
+        self._empty = committed == 0
         self.pending = 0
 
     def add(self, data: bytes) -> None:
@@ -52,9 +53,12 @@ class PackedFile:
 
     def flush(self) -> int:
         """As of AppendedFile: the length of the file, not of what is packed in it."""
+        if self._packing is None and self._empty:  # an empty file is none of gzip's or Zstandard's
+            self._packing = self._packer()
         if self._packing is not None:
             self._file.add(self._packing.flush())
             self._packing = None
+            self._empty = False
         length = self._file.flush()
         self.pending = 0
         return length
