@@ -195,12 +195,8 @@ class Gate:
         if key is None or key == own:
             self._learn_interval(result.origin, own, now)
         if key is not None:
-            asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
-            self._throttle(key).answered(
-                now,
-                good=result.kind != "unreachable",
-                retry_after=asked_for if result.status in BUSY else None,
-            )
+            good, asked_for = told_by(result)
+            self._throttle(key).answered(now, good=good, retry_after=asked_for)
         return in_force
 
     def robots_at_hand(self, step: FetchRobots, result: RobotsResult, now: float, *, age: float) -> FetchRobots | None:
@@ -222,13 +218,18 @@ class Gate:
 
     def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Resolve | Wait | FetchRobots:
         """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
-        if (key := self._robots_at.pop(step.origin, None)) is not None:
-            self._throttle(key).answered(now)
+        self.robots_let_go(step, now)
         host = urls.host(url)
         key = self.pace_of(host)
         if key is None and self.policy.robots_fetch_counts:
             return Resolve(host)
         return self._robots_turn(step.origin, url, step.cached, key or host, now)
+
+    def robots_let_go(self, step: FetchRobots, now: float) -> str | None:
+        """The answer to a FetchRobots step was a redirect: its turn is over. Gives what it was a turn of."""
+        if (key := self._robots_at.pop(step.origin, None)) is not None:
+            self._throttle(key).answered(now)
+        return key
 
     def robots_abandoned(self, step: FetchRobots, now: float) -> None:
         """The driver gave a FetchRobots step up (it was cancelled); the next caller is told to fetch."""
@@ -334,12 +335,25 @@ class Gate:
         ready = throttle.ready_at(max(self.policy.min_interval, throttle.interval))
         if ready is None or ready > now:
             return now + LENDING if ready is None else ready
-        throttle.started(now)
+        self.hold(host, now)
         return None
 
-    def returned(self, host: str, now: float) -> None:
-        """The request for which a turn was lent is over, if it was sent at all."""
-        self._throttle(self.pace_of(host) or host).answered(now)
+    def hold(self, host: str, now: float) -> None:
+        """A turn of a host is lent, whether it was its time or not; it is to be `returned` too."""
+        self._throttle(self.pace_of(host) or host).started(now)
+
+    def returned(self, host: str, now: float, *, good: bool | None = None, retry_after: float | None = None) -> None:
+        """The request for which a turn was lent is over.
+
+        Args:
+            good: False for 429, 5xx and no answer at all; None where nobody can say, or it was perhaps never sent.
+            retry_after: seconds that a 429 or 503 asked us to stay away.
+        """
+        throttle = self._throttle(self.pace_of(host) or host)
+        if good is None:
+            throttle.abandoned(now)
+        else:
+            throttle.answered(now, good=good, retry_after=retry_after)
 
     # State
 
@@ -354,6 +368,14 @@ class Gate:
         if len(self._addresses) > SWEEP:
             self._addresses.clear()
         self._sweep_at = max(SWEEP, 2 * len(self.throttles.all))
+
+
+def told_by(result: RobotsResult) -> tuple[bool, float | None]:
+    """What came of a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
+    that it asked us to stay away.
+    """
+    asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
+    return result.kind != "unreachable", asked_for if result.status in BUSY else None
 
 
 @dataclass(frozen=True, slots=True)

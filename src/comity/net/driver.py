@@ -272,6 +272,11 @@ class AsyncDriver(GateDriver):
         if self.on_report is not None:
             self.on_report(key)
 
+    def robots_let_go(self, step: FetchRobots) -> None:
+        """A robots.txt redirects to where somebody else gives the turn: ours is over before that one is waited for."""
+        if (key := self.gate.robots_let_go(step, self.clock.monotonic())) is not None:
+            self.report(key)
+
     def give_up_waiting(self) -> None:
         """Cancel every task that waits for a turn; what was sent goes on."""
         for task in self._waiting:

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from comity import urls
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
-from comity.gate.machine import End
+from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
 from comity.http import BUSY, REDIRECTS, retry_after
 from comity.net.address import AddressGuard
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
 RETRIED: Final = (429, 502, 503, 504)
+GiveBack = Callable[[bool | None, float | None], None]
+"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
 CLOSED: Final = "the client is closed; to open it again, use the client as a context manager"
 
 
@@ -51,7 +53,7 @@ class Session:
         self.settings = settings
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_request: Callable[[RequestRecord], None] | None = None
-        self.borrow: Callable[[str], Awaitable[Callable[[], None] | None]] | None = None
+        self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
         self.clock = clock or Clock()
         self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
         self.driver.on_robots = self._robots_in_force
@@ -358,16 +360,25 @@ class Session:
         timeout = settings.robots_timeout or settings.timeout
         if self.borrow is None:
             return await fetch_robots(self.policy, step, hop, self._get_robots, timeout=timeout, clock=self.clock)
-        borrow, borrowed = self.borrow, ExitStack()
+        borrow, result = self.borrow, None
+        borrowed: list[GiveBack] = []  # one at most
 
         async def borrowing(url: str) -> FetchRobots:
-            borrowed.close()
+            self.driver.robots_let_go(step)  # first: two that wait for each other's turn would wait for ever
+            while borrowed:
+                borrowed.pop()(True, None)
             if (give_back := await borrow(urls.host(url))) is not None:
-                borrowed.callback(give_back)
+                borrowed.append(give_back)
             return await hop(url)
 
-        with borrowed:
-            return await fetch_robots(self.policy, step, borrowing, self._get_robots, timeout=timeout, clock=self.clock)
+        try:
+            result = await fetch_robots(
+                self.policy, step, borrowing, self._get_robots, timeout=timeout, clock=self.clock
+            )
+            return result
+        finally:
+            for give_back in borrowed:
+                give_back(*((None, None) if result is None else told_by(result)))
 
     async def _get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
         record = self._record(step, step.url)

@@ -121,31 +121,43 @@ class Turns:
 
     def __init__(self, workers: Sequence[WorkerProcess]) -> None:
         self._workers = workers
-        self._turns: dict[Key, tuple[WorkerProcess, int, Word | None]] = {}  # who asked, of whom, what (None: lent)
+        self._turns: dict[Key, tuple[WorkerProcess, int, Word]] = {}  # who asked, of whom, what this one is to know
 
     def heard(self, worker: WorkerProcess, word: Word) -> None:
         """Pass on what a worker said."""
         key = word[1]
         if word[0] == "turn":
+            if any(other.ended for other in self._workers if word[2] in other.shards):
+                worker.say(("lent", key, 0.0))
+                return
             self._turns[key] = worker, word[2], word
             self._tell(word[2], word)
         elif key in self._turns and word[0] == "lent":
-            asked_by, shard, _ = self._turns[key]
-            self._turns[key] = asked_by, shard, None
+            asked_by, shard, asked = self._turns[key]
+            self._turns[key] = asked_by, shard, ("held", *asked[1:])
+            if word[2] is not None:
+                del self._turns[key]
             asked_by.say(word)
         elif key in self._turns:
             self._tell(self._turns.pop(key)[1], word)
 
     def begun(self, worker: WorkerProcess) -> None:
-        """A worker has begun: it is asked for what its predecessor was asked for and has not lent."""
-        for _, shard, asked in self._turns.values():
-            if asked is not None and shard in worker.shards:
-                worker.say(asked)
+        """A worker has begun: it is asked for what its predecessor was asked for, and told what this one has lent."""
+        for _, shard, word in self._turns.values():
+            if shard in worker.shards:
+                worker.say(word)
+
+    def ended(self, worker: WorkerProcess) -> None:
+        """A worker has ended: nobody is lent a turn of its hosts any more."""
+        for key, (asked_by, shard, word) in list(self._turns.items()):
+            if word[0] == "turn" and shard in worker.shards:
+                del self._turns[key]
+                asked_by.say(("lent", key, 0.0))
 
     def died(self, worker: WorkerProcess) -> None:
         """A worker died: what it was lent is over."""
         for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
-            self._tell(self._turns.pop(key)[1], ("returned", key))
+            self._tell(self._turns.pop(key)[1], ("returned", key, None, None))
 
     def _tell(self, shard: int, word: Word) -> None:
         for worker in self._workers:

@@ -19,11 +19,15 @@ from comity.crawler.snapshot import HostState, ShardNow, ShardState
 from comity.errors import Postponed
 from comity.frontier import View, has_begun
 from comity.frontier.exchange import Parcel
+from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
+from comity.net.session import GiveBack
 from comity.policy import Policy
 
-Borrow = Callable[[int, str], tuple["asyncio.Future[bool]", Callable[[], None]]]
-"""Asks a shard for the turn of one of its hosts: what it comes to, and what is to be called when it is over."""
+Borrow = Callable[[int, str], tuple["asyncio.Future[float | None]", GiveBack]]
+"""Asks a shard for the turn of one of its hosts: what it comes to (see `ShardCrawler.lend`), and what is to be called
+when it is over.
+"""
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 COMMIT_EVERY: Final = 1.0  # seconds: there are several to a process; one that has nothing to do commits at once
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
@@ -156,36 +160,49 @@ class ShardCrawler(Crawler):
             self._fetcher.give_up()
         self._wake.set()
 
-    async def lend(self, host: str) -> bool:
-        """Wait for the turn of a host of ours and give it to another shard; whether it has it, until it is `returned`.
+    async def lend(self, host: str) -> float | None:
+        """Wait for the turn of a host of ours and give it to another shard, which has it until it is `returned`.
 
         A request to a host is made by its own shard. Only where a robots.txt redirects to a host of another does the
         one that asked for it follow, with the turn that the other gives it.
-        """
-        while (again := self._client.driver.gate.lend(host, self._clock.monotonic())) is not None:
-            if again == math.inf:
-                return False
-            await self._clock.sleep(max(again - self._clock.monotonic(), 0.0))
-        return True
 
-    def returned(self, host: str) -> None:
-        """The turn that was lent is over."""
+        Returns:
+            None where it is given; else the seconds for which the host is not to be asked, infinite where the operator
+            stopped it: longer than a call may wait (`max_wait`).
+        """
+        driver = self._client.driver
+        limit = math.inf if driver.max_wait is None else self._clock.monotonic() + driver.max_wait
+        while (again := driver.gate.lend(host, now := self._clock.monotonic())) is not None:
+            if again == math.inf or again > limit:
+                return again - now
+            await self._clock.sleep(max(again - now, 0.0))
+        return None
+
+    def has_lent(self, host: str) -> None:
+        """Another shard has the turn of a host of ours, from a process before this one."""
+        self._client.driver.gate.hold(host, self._clock.monotonic())
+
+    def returned(self, host: str, good: bool | None, retry_after: float | None) -> None:
+        """The turn that was lent is over; see `Gate.returned`."""
         gate = self._client.driver.gate
-        gate.returned(host, self._clock.monotonic())
+        gate.returned(host, self._clock.monotonic(), good=good, retry_after=retry_after)
         self._client.driver.report(gate.pace_of(host) or host)
 
-    async def _borrow(self, host: str) -> Callable[[], None] | None:
+    async def _borrow(self, host: str) -> GiveBack | None:
         shard = self.place.elsewhere(host)
         if shard is None or self.borrow is None or not self.policy.robots_fetch_counts:
             return None
+        url = f"http://{host}/"
+        if self._ending or self._stopping:  # who would lend it may have ended
+            raise Postponed(f"{url} is not asked: the crawl ends", url=url, seconds=0.0)
         turn, give_back = self.borrow(shard, host)
         try:
-            lent = await self._client.driver.wait_for(turn)
+            seconds = await self._client.driver.wait_for(turn)
+            if seconds is not None:
+                raise postponed(url, seconds)
         except BaseException:
-            give_back()
+            give_back(None, None)
             raise
-        if not lent:
-            raise Postponed(f"{host} is not asked: the operator stopped it", url=f"http://{host}/", seconds=math.inf)
         return give_back
 
     def now(self, worker: int) -> ShardNow:
@@ -264,6 +281,10 @@ class ShardCrawler(Crawler):
     def _heed(self, order: Order) -> None:
         if self.place.elsewhere(order.host) is None:
             super()._heed(order)
+        elif order.order == "stop":  # a robots.txt of ours may redirect there
+            self._client.driver.gate.stopped.add(order.host)
+        elif order.order == "go":
+            self._client.driver.gate.stopped.discard(order.host)
 
     async def _commit(self, *, final: bool = False) -> None:
         await super()._commit(final=final)

@@ -278,6 +278,7 @@ class ShardedCrawl:
                 self._grants.gave(number, granted)
             case ("ended", ends):
                 worker.ended = True
+                self._turns.ended(worker)
                 self._ends.update({end.now.number: end for end in ends})
             case ("failed", error):
                 self._error = self._error or error

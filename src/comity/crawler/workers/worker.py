@@ -22,6 +22,7 @@ from comity.errors import ComityError
 from comity.frontier import has_begun
 from comity.frontier.exchange import Neighbour
 from comity.net import ClientSettings
+from comity.net.session import GiveBack
 from comity.policy import Policy
 
 TICK: Final = 0.2  # seconds between two reports
@@ -35,7 +36,8 @@ Word = tuple[Any, ...]
 
 To a worker: `grant` {shard: pages}, `give back` shard, `mail`, `picture`, `stop`, `end`. From it: `begun`, `report`
 [ShardNow], `gave` shard, pages; `mail`, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed` error. From one to
-another: `turn` key, shard, host, answered by `lent` key, whether; and `returned` key once it is over.
+another: `turn` key, shard, host, answered by `lent` key, None or the seconds for which it is not given; and `returned`
+key, good, retry_after once it is over. A worker is told `held` key, shard, host of what its predecessor has lent.
 """
 Key = tuple[int, int]
 
@@ -211,7 +213,7 @@ class Worker:
         }
         self._mail = asyncio.Event()
         self._asked = 0
-        self._turns: dict[Key, asyncio.Future[bool]] = {}  # of hosts of other shards
+        self._turns: dict[Key, asyncio.Future[float | None]] = {}  # of hosts of other shards
         self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
         self._lent: dict[Key, tuple[int, str]] = {}  # of ours
 
@@ -279,34 +281,33 @@ class Worker:
             busy = all(crawler.is_at_work for crawler in self._crawlers.values())
             await asyncio.sleep(TICK if busy else TICK / 10)  # what is sent at the same time comes along
 
-    def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[bool]", Callable[[], None]]:
+    def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[float | None]", GiveBack]:
         """Ask for the turn of a host that another shard has, perhaps in another process."""
         self._asked += 1
         key = (self._job.shards[0], self._asked)
         turn = self._turns[key] = asyncio.get_running_loop().create_future()
         self._say("turn", key, shard, host)
 
-        def give_back() -> None:
+        def give_back(good: bool | None, retry_after: float | None) -> None:
             self._turns.pop(key, None)
-            self._say("returned", key)
+            self._say("returned", key, good, retry_after)
 
         return turn, give_back
 
     async def _lend(self, key: Key, shard: int, host: str) -> None:
-        lent = False
         try:
-            lent = await self._crawlers[shard].lend(host)
-            self._say("lent", key, lent)
+            seconds = await self._crawlers[shard].lend(host)
+            if seconds is None:
+                self._lent[key] = shard, host
+            self._say("lent", key, seconds)
         finally:
             self._lending.pop(key, None)
-            if lent:
-                self._lent[key] = shard, host
 
-    def _returned(self, key: Key) -> None:
+    def _returned(self, key: Key, good: bool | None, retry_after: float | None) -> None:
         """A turn of ours is over, or not wanted any more."""
         if key in self._lent:
             shard, host = self._lent.pop(key)
-            self._crawlers[shard].returned(host)
+            self._crawlers[shard].returned(host, good, retry_after)
         elif key in self._lending:
             self._lending.pop(key).cancel()
 
@@ -328,11 +329,14 @@ class Worker:
                 self._mail.set()
             case ("turn", key, shard, host) if key not in self._lending and key not in self._lent:
                 self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host))
-            case ("lent", key, lent):
+            case ("held", key, shard, host) if key not in self._lent:
+                crawlers[shard].has_lent(host)
+                self._lent[key] = shard, host
+            case ("lent", key, seconds):
                 if key in self._turns and not self._turns[key].done():
-                    self._turns[key].set_result(lent)
-            case ("returned", key):
-                self._returned(key)
+                    self._turns[key].set_result(seconds)
+            case ("returned", key, good, retry_after):
+                self._returned(key, good, retry_after)
             case ("picture", hosts, rules):
                 pictures = {number: each.snapshot(hosts=hosts, rules=rules) for number, each in crawlers.items()}
                 self._say("pictures", pictures)
