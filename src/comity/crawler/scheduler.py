@@ -340,7 +340,11 @@ class Scheduler:
             gate.stopped.discard(order.host)
             gate.throttles.order(pace, 0.0)
             for host in self.hosts.all():
-                if (gate.pace_of(host.name) or host.name) == pace or host.name == order.host:
+                if (
+                    (gate.pace_of(host.name) or host.name) == pace
+                    or host.name == order.host
+                    or (host.held_by == "stopped" and host.name not in gate.stopped)  # its robots.txt leads there
+                ):
                     host.not_before = 0.0 if host.held_by in ("stopped", "interval") else host.not_before
                     self.hosts.restart(host)
         self._wake()
