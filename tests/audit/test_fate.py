@@ -97,7 +97,11 @@ def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has
 def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: Site, tmp_path: Path) -> None:
     crawl(shop, tmp_path, "--max-pages", "1")
     waits = fate(tmp_path, shop.url("/a"))
-    assert (waits["fate"], waits["found_on"], waits["next_try"]) == ("waits", shop.url("/"), "by --resume")
+    assert (waits["fate"], waits["found_on"], waits["next_try"]) == (
+        "waits",
+        shop.url("/"),
+        "by --resume with a higher limit",
+    )
     assert "a limit ended the crawl" in waits["why"]
     crawl(shop, tmp_path, "--resume", "--max-pages", "none", url=None)
     (page,) = (page for page in lines(tmp_path, "pages") if page["url"] == shop.url("/a"))

@@ -90,6 +90,8 @@ def test_a_refresh_is_reported_by_what_changed_and_304_is_no_redirect(
     assert "<b>2</b><span>unchanged</span>" in text
     assert "not modified (304)" in text
     assert "redirect (3xx)" not in text
+    assert "<span>URLs given up in the last refresh</span>" in text
+    assert "<span>requests sent in all runs</span>" in text
 
 
 def test_a_host_whose_robots_txt_is_unreachable_is_reported_with_the_reason(tmp_path: Path, site: Site) -> None:

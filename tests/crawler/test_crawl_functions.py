@@ -302,3 +302,24 @@ def test_a_crawl_tells_its_failures_its_refusals_and_its_summary(site: Site) -> 
     assert crawl.failures[0]["found_on"] == crawl.refusals[0]["found_on"] == site.url("/")
     assert crawl.summary is not None
     assert (crawl.summary.pages, crawl.summary.failed, crawl.summary.refused) == (1, 1, 1)
+
+
+def test_a_page_says_what_robots_txt_headers_and_metas_state_together_and_where_it_was_found(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nAllow: /\nContent-Usage: train-ai=y\n")
+    site.link("/", "/no")
+    site.set("/no", "<title>no</title>", headers={"X-Robots-Tag": "noai"})
+    policy = QUICK.with_changes(purposes=("train-ai",))
+
+    async def work() -> list[CrawledPage]:
+        return [page async for page in comity.crawl(site.url("/"), policy=policy)]
+
+    first, second = asyncio.run(work())
+    assert (first.found_on, second.found_on) == (None, site.url("/"))
+    for page, stated in ((first, "allowed"), (second, "disallowed")):
+        assert page.usage is not None
+        assert page.usage.allows("train-ai") == stated
+        assert page.decision.usage.allows("train-ai") == "allowed", "it is made before the page is asked for"
+    alone = asyncio.run(crawl_page(site.url("/no"), policy=policy))
+    assert alone is not None
+    assert alone.usage is not None
+    assert alone.usage.allows("train-ai") == "disallowed"

@@ -212,7 +212,7 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
         )
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
-    told = "no page that was read has a link to it that may be followed"
+    told = "no page that was read has a link to it that was to be followed then"
     if settings.max_depth is not None:
         told += f"; the links of pages {settings.max_depth} links from the start are not followed"
     if may_be_sitemap(url):

@@ -272,7 +272,17 @@ class PageProcessor:
         if self._settings.link_graph and read is not None:
             self._buffer.links(link_graph.edges(taken.shown, read))
         if self._hands_out:
-            self._buffer.fresh(CrawledPage.of(taken.shown, read, meta, depth=entry.depth, duplicate=duplicate))
+            self._buffer.fresh(
+                CrawledPage.of(
+                    taken.shown,
+                    read,
+                    meta,
+                    depth=entry.depth,
+                    duplicate=duplicate,
+                    found_on=entry.found_on,
+                    usage=stated,
+                )
+            )
 
     def forget(self, before: Visit | None) -> None:
         """What a page was counts no more: no other page repeats it from now on."""

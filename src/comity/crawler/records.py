@@ -14,6 +14,7 @@ from comity.signals import encodings
 from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
+from comity.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.net import Response
@@ -51,7 +52,9 @@ class CrawledPage:
         noindex: whether the page asks to be kept out of indexes.
         duplicate: the page kept before that this one repeats, where that was looked for.
         depth: links from the URL that was given.
-        decision: why it could be fetched, with rule and evidence.
+        found_on: the page that named it first; None where it was given.
+        decision: why it could be fetched, with rule and evidence; of use it knows what robots.txt states alone.
+        usage: what robots.txt, headers and metas state together; None where the policy has no purposes.
         fetched_at: Unix time in seconds.
     """
 
@@ -68,6 +71,8 @@ class CrawledPage:
     decision: Decision
     fetched_at: float
     duplicate: Duplicate | None = None
+    found_on: str | None = None
+    usage: Usage | None = None
 
     @property
     def text(self) -> str:
@@ -83,6 +88,8 @@ class CrawledPage:
         *,
         depth: int = 0,
         duplicate: Duplicate | None = None,
+        found_on: str | None = None,
+        usage: Usage | None = None,
     ) -> Self:
         """Of a response and what was read in it (`read_response`, `read_meta`)."""
         kind = response.headers.get("Content-Type")
@@ -102,6 +109,8 @@ class CrawledPage:
             decision=response.decision,
             fetched_at=response.fetched_at,
             duplicate=duplicate,
+            found_on=found_on,
+            usage=usage,
         )
 
 

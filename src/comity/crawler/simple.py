@@ -22,6 +22,7 @@ from comity.crawler.records import CrawledPage, read_meta, read_response
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats
+from comity.crawler.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
 from comity.policy import Policy
@@ -322,7 +323,8 @@ async def _page(client: AsyncClient, url: str) -> CrawledPage | None:
     if response is None:
         return None
     read = read_response(response)
-    return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.asked_as))
+    usage = Uses(client.policy.purposes, (), client.policy.asked_as).stated(response, read)
+    return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.asked_as), usage=usage)
 
 
 async def _fetch(client: AsyncClient, url: str) -> Response | None:

@@ -90,14 +90,14 @@ def _shown(figures: Figures) -> dict[str, Any]:
     named = [name for name in figures.hosts if name]
     hosts = sorted(figures.hosts.items(), key=lambda item: (-item[1].requests, -item[1].refused, item[0]))
     stats = figures.stats
-    changes = [] if stats is None else [(getattr(stats, name), name) for name in _CHANGES]
+    changes = [(getattr(stats, name), name) for name in _CHANGES] if _is_refreshed(figures) else []
     return {
         "figures": figures,
         "title": f"Crawl of {named[0]}" if len(named) == 1 else f"Crawl of {len(named):,} hosts",
         "look": {"finished": "finished", "stopped": "stopped", RUNNING: "running"}.get(figures.state, "cut"),
         "damage": damage(figures),
         "tiles": _tiles(figures),
-        "changes": changes if any(value for value, _ in changes) else [],
+        "changes": changes,
         "rate": f"{figures.requests / max(figures.seconds, 0.001):,.1f}",
         "over_time": _over_time(figures),
         "kinds": [
@@ -115,16 +115,25 @@ def _shown(figures: Figures) -> dict[str, Any]:
     }
 
 
+def _is_refreshed(figures: Figures) -> bool:
+    """Whether the summary is that of a refresh, while the ledger goes back to the first run."""
+    stats = figures.stats
+    return stats is not None and any(getattr(stats, name) for name in _CHANGES)
+
+
 def _tiles(figures: Figures) -> list[tuple[str, str]]:
     stats = figures.stats
+    last, all_runs = (" in the last refresh", " in all runs") if _is_refreshed(figures) else ("", "")
     first = (
-        (f"{figures.fetched:,}", "pages and sitemaps fetched") if stats is None else (f"{stats.pages:,}", "pages kept")
+        (f"{figures.fetched:,}", "pages and sitemaps fetched")
+        if stats is None
+        else (f"{stats.pages:,}", f"pages kept{last}")
     )
     return [
         first,
-        (f"{(stats or figures).refused:,}", "URLs refused by rule"),
-        (f"{stats.failed:,}" if stats else "–", "URLs given up"),
-        (f"{figures.requests:,}", "requests sent"),
+        (f"{(stats or figures).refused:,}", f"URLs refused by rule{last}"),
+        (f"{stats.failed:,}" if stats else "–", f"URLs given up{last}"),
+        (f"{figures.requests:,}", f"requests sent{all_runs}"),
         (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
         (_size(figures.bytes), "received, decoded"),
         (_duration(figures.seconds), "from first to last"),
@@ -161,7 +170,9 @@ def _politeness(figures: Figures) -> plots.Plot:
 def _remarks(figures: Figures) -> list[str]:
     some = "" if len(figures.modes) == 1 else ", in some runs"
     remarks = [f"{_MODES[mode]}{some}." for mode in sorted(figures.modes & _MODES.keys())]
-    if figures.stats:
+    if _is_refreshed(figures):
+        remarks.append("Tables and plots count all runs, the refreshes and what was before them.")
+    elif figures.stats:
         remarks.append("Pages, refused and given up are counted as in the crawl's summary.")
     if figures.damaged:
         remarks.append(f"{figures.damaged:,} record{'' if figures.damaged == 1 else 's'} could not be understood.")
