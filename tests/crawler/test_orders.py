@@ -131,6 +131,37 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         assert prove(tmp_path).findings == []
 
 
+def test_a_host_whose_robots_txt_leads_to_a_stopped_one_goes_on_together_with_it(site: Site, tmp_path: Path) -> None:
+    with Site("127.0.0.2") as other:
+        site.set("/robots.txt", status=302, headers={"Location": other.url("/robots.txt")})
+        other.set("/robots.txt", "")
+        site.link("/")
+        held_back = threading.Event()
+
+        async def endless(request: web.Request) -> web.Response:
+            number = int(request.path[2:])
+            return web.Response(text=f'<a href="/e{number + 1}">x</a>', content_type="text/html")
+
+        with Site("127.0.0.3") as busy:
+            for number in range(5000):
+                busy.set(f"/e{number}", endless)
+            orders.give(tmp_path, "127.0.0.2", "stop")
+            crawl = crawler(tmp_path, site.url("/"), busy.url("/e0"), interval=0.01)
+
+            def page(_: object) -> None:
+                held = [host for host in crawl._scheduler.hosts.all() if host.held_by == "stopped"]
+                if held and not held_back.is_set():
+                    held_back.set()
+                    orders.give(tmp_path, "127.0.0.2", "go")
+                if "/" in site.paths():
+                    crawl.stop()
+
+            crawl.on_page = page
+            asyncio.run(crawl.run())
+        assert held_back.is_set(), "nothing was held back"
+        assert "/" in site.paths()
+
+
 def test_an_order_that_is_lifted_holds_nobody_back_any_more(site: Site, tmp_path: Path) -> None:
     async def endless(request: web.Request) -> web.Response:
         number = int(request.path[1:])

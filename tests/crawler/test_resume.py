@@ -15,6 +15,7 @@ from test_command import comity, complaint
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
+from comity.crawler import orders
 
 LOCAL = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, allow_addresses=LOCAL)
@@ -238,6 +239,38 @@ def test_a_wait_that_a_site_asked_for_outlives_a_crash_in_the_next_instant(
     assert crawl(tmp_path, clock=later).stats.pages == 1
     first, second = asked.times
     assert second - first >= 20
+
+
+@pytest.mark.parametrize("crashes", [True, False])
+def test_an_order_that_is_lifted_between_two_runs_takes_no_wait_away_that_a_site_asked_for(
+    site: Site, tmp_path: Path, crashes: bool
+) -> None:
+    clock = Still() if crashes else FakeClock()
+    asked = Asked(clock, web.Response(status=503, headers={"Retry-After": "60"}))
+    site.set("/", asked)
+    if crashes:
+        crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(asked.times))
+    else:
+        assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).left == 1
+    orders.give(tmp_path, "127.0.0.1", "slow", 5)
+    orders.give(tmp_path, "127.0.0.1", "go")
+    asked._clock = FakeClock(clock.now + 1)
+    assert crawl(tmp_path, clock=asked._clock, longest_wait=None).stats.pages == 1
+    first, second = asked.times
+    assert second - first >= 60
+
+
+def test_an_order_that_is_lifted_between_two_runs_holds_nobody_back_in_the_second(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    asked = Asked(clock)
+    site.set("/", asked)
+    orders.give(tmp_path, "127.0.0.1", "slow", 3000)
+    assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).left == 1, "its robots.txt was asked for"
+    orders.give(tmp_path, "127.0.0.1", "go")
+    before = clock.now
+    assert crawl(tmp_path, clock=clock).stats.pages == 1
+    assert asked.times[0] < before + 3000 - 1
 
 
 def test_an_interval_learnt_just_now_outlives_a_crash(site: Site, tmp_path: Path) -> None:

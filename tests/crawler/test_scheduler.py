@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from clocks import FakeClock
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler import scheduler
+from comity.frontier import Entry, EntryKind
 from comity.net import ClientSettings
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
@@ -37,6 +39,31 @@ def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
         turns.append(host.name)
         hosts.push(host, 1.0)
     assert turns == ["first.example", "second.example"] * 2
+
+
+def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside_it() -> None:
+    async def turns() -> None:
+        settings, clock, woken = CrawlSettings(concurrency=4), FakeClock(), asyncio.Event()
+        busy = scheduler.Scheduler(settings, clock, lambda: None)
+        other = scheduler.Scheduler(settings, clock, woken.set)
+        busy.beside, other.beside = [other], [busy]
+        host, entry = busy.hosts.of("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
+        for _ in range(4):
+            task: asyncio.Task[Entry | None] = asyncio.ensure_future(asyncio.sleep(0, None))
+            busy.tasks.add(task)
+            busy._quick[task] = 0.0
+        task.cancel()
+        await asyncio.gather(*busy.tasks, return_exceptions=True)
+        other.hosts.push(other.hosts.of("other.example"), 0.0)
+        assert other._is_full_beside(1.0, 8)
+        host.under_way.append(entry.id)
+        busy._fetched(task, host, entry)
+        assert woken.is_set()
+        assert busy._is_full_beside(1.0, 8), "it has its part of two"
+        assert not other._is_full_beside(1.0, 8)
+        assert not busy._is_full_beside(1.0, 8), "the other one was asked and started nothing"
+
+    asyncio.run(turns())
 
 
 def full_of_links(site: Site) -> None:

@@ -279,6 +279,69 @@ def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Pat
     assert not is_running(tmp_path)
 
 
+DIES = """
+import os, sys
+from pathlib import Path
+from comity.crawler.snapshot import ShardNow
+from comity.crawler.stats import Stats
+from comity.crawler.workers.worker import Pipe
+from comity.errors import StorageError
+pipe, starts = Pipe(), Path(sys.argv[1])
+number = pipe.job().shards[0]
+starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
+count = len(starts.read_text())
+if count > 20:
+    pipe.say("failed", StorageError("it was started for ever"))
+pipe.say("report", [ShardNow(number, state="fetching", stats=Stats(pages=count))])
+"""
+
+
+def test_pages_that_a_worker_told_of_and_did_not_commit_do_not_keep_it_alive(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", DIES, str(tmp_path / "starts"))
+    crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", workers=1, policy=QUICK, command=command)
+    with pytest.raises(StorageError, match=r"worker 0 died 5 times without keeping a page"):
+        asyncio.run(crawl.run())
+
+
+def test_a_plug_in_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
+    for kind in ("sink", "expander"):
+        crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", policy=QUICK, **{kind: "not_there:X"})  # type: ignore[arg-type]
+        with pytest.raises(InvalidSetting, match="there is no module not_there"):
+            asyncio.run(crawl.run())
+        assert not (tmp_path / "out").exists()
+
+
+def test_an_error_that_ends_one_shard_of_several_is_told_in_one_line(sites: list[Site], tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    (folder / "shard-001").write_text("in the way", encoding="ascii")
+    refused = process(*words(sites, folder, "--workers", "2", "--shards", "4"))
+    assert refused.returncode == 73
+    assert "shard-001" in complaint(refused)
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "comity.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["comity", "worker"]
+runpy.run_module("comity", run_name="__main__")
+"""
+
+
+def test_ctrl_c_does_not_end_a_worker_that_is_only_starting() -> None:
+    worker = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], input=b"", capture_output=True, timeout=HANGS, check=False
+    )
+    assert (worker.returncode, worker.stderr) == (1, b""), "it ends because nobody gives it a job"
+
+
 def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, site: Site) -> None:
     site.link("/")
     where = ("-o", str(tmp_path / "a"))

@@ -335,6 +335,37 @@ def test_an_order_of_the_operator_holds_for_the_next_request_and_may_be_lifted()
     assert gate.throttles.ready_at("new.example") <= 0.0, "it was not asked for anything yet"
 
 
+def test_an_order_that_is_lifted_leaves_the_waits_of_an_earlier_run_as_they_are() -> None:
+    gate = opened(Policy(min_interval=1))
+    gate.throttles.restore_delays({"a.example": 60.0, "b.example": 60.0}, 100.0, others=2.0)
+    for host, seconds in (("a.example", 5.0), ("b.example", 500.0), ("new.example", 5.0)):
+        gate.throttles.order(host, seconds)
+        gate.throttles.order(host, seconds / 2)
+        gate.throttles.order(host, 0.0)
+    assert gate.throttles.delays(100.0) == {"a.example": 60.0, "b.example": 60.0, "new.example": 2.0}
+
+
+def test_an_order_that_is_lifted_between_two_runs_takes_its_own_wait_along_and_no_other() -> None:
+    gate = opened(Policy(min_interval=1))
+    gate.throttles.order("a.example", 300.0)
+    step = gate.ask(URL, 300.0)
+    assert isinstance(step, Go)
+    assert gate.throttles.unordered(300.5) == {"a.example": 1.0}, "as if it were answered now"
+    gate.headers_received(step, 301.0, 503, retry_after=50.0)
+    gate.finished(step, 301.0)
+    assert gate.throttles.delays(311.0) == {"a.example": 290.0}
+    assert gate.throttles.unordered(311.0) == {"a.example": 40.0}
+    for lifted, left in ((False, 290.0), (True, 40.0)):
+        later = Gate(gate.policy)
+        later.throttles.restore_delays(
+            gate.throttles.delays(311.0), 0.0, unordered=gate.throttles.unordered(311.0), others=1.0
+        )
+        later.throttles.order("a.example", 300.0)
+        if lifted:
+            later.throttles.order("a.example", 0.0)
+        assert later.throttles.delays(0.0) == {"a.example": left}
+
+
 def test_a_host_that_is_stopped_waits_without_end_for_robots_txt_too() -> None:
     gate = opened(Policy(min_interval=1))
     gate.stopped.update(("a.example", "b.example"))

@@ -316,7 +316,8 @@ class Waits:
         seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
         known = max(self._intervals.get(pace, 0.0), self._least)
         if interval > known or seconds > max(known, interval):
-            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval]) + "\n"
+            unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
+            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
             try:
                 self._written += self._file.write(line.encode("ascii"))
             except OSError as error:
@@ -337,13 +338,15 @@ class Waits:
         with explained_files(self._path):
             if self._trouble is not None:
                 raise self._trouble
-        wall = self._clock.wall()
-        waits = {
-            key: (wall + seconds, seconds)
-            for key, seconds in self._client.driver.gate.throttles.delays(self._clock.monotonic()).items()
-        }
+        wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
+        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items()}
         self._taken = self._written
-        return {"waits": waits, "intervals": self._client.driver.gate.throttles.intervals(), "at_rest": at_rest}
+        return {
+            "waits": waits,
+            "unordered": throttles.unordered(now),
+            "intervals": throttles.intervals(),
+            "at_rest": at_rest,
+        }
 
     def committed(self) -> None:
         """What `save_state` gave last is durable."""
@@ -356,32 +359,40 @@ class Waits:
         """Have the client wait as the run before says."""
         wall = self._clock.wall()
         waits: dict[str, float] = {}
+        unordered: dict[str, float] = {}  # what is left of them where an order is lifted
         intervals: dict[str, float] = load_state("intervals", {})
-        heard = [(key, until, seconds, interval) for key, until, seconds, interval in self._lines()]
-        stated = [(key, until, seconds, 0.0) for key, (until, seconds) in load_state("waits", {}).items()]
-        for key, until, seconds, interval in stated + heard:
+        lifted = load_state("unordered", {})
+        stated = [
+            (key, until, seconds, 0.0, lifted.get(key, seconds))
+            for key, (until, seconds) in load_state("waits", {}).items()
+        ]
+        for key, until, seconds, interval, without in stated + self._lines():
             if until > wall:  # a clock that was set back makes no wait longer than it was
-                waits[key] = max(waits.get(key, 0.0), min(until - wall, seconds))
+                left = min(until - wall, seconds)
+                waits[key] = max(waits.get(key, 0.0), left)
+                unordered[key] = max(unordered.get(key, 0.0), left - max(seconds - without, 0.0))
             if interval > self._least:
                 intervals[key] = max(intervals.get(key, 0.0), interval)
         others = 0.0
         if not load_state("at_rest", True):
             others = self._least
             for key in waits.keys() | intervals.keys():
-                waits[key] = max(waits.get(key, 0.0), intervals.get(key, others))
+                for each in (waits, unordered):
+                    each[key] = max(each.get(key, 0.0), intervals.get(key, others))
         self._client.driver.gate.throttles.restore_delays(
-            waits, self._clock.monotonic(), intervals=intervals, others=others
+            waits, self._clock.monotonic(), intervals=intervals, unordered=unordered, others=others
         )
 
-    def _lines(self) -> list[tuple[str, float, float, float]]:
+    def _lines(self) -> list[tuple[str, float, float, float, float]]:
         """What was heard in the run before; a line that a crash cut short is none."""
         found = []
         with explained_files(self._path):
             text = self._path.read_bytes()
         for line in text.split(b"\n")[:-1]:
             try:
-                key, until, seconds, interval = json.loads(line)
-                found.append((str(key), float(until), float(seconds), float(interval)))
+                key, until, seconds, interval, *unordered = json.loads(line)
+                without = float(unordered[0]) if unordered else float(seconds)
+                found.append((str(key), float(until), float(seconds), float(interval), without))
             except (ValueError, TypeError):
                 continue
         return found

@@ -29,7 +29,7 @@ from comity.crawler.pages import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
-from comity.crawler.scheduler import Alarm, Scheduler
+from comity.crawler.scheduler import SLOW, Alarm, Scheduler
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Place
 from comity.crawler.sinks import Sink
@@ -376,6 +376,8 @@ class Crawler:
             ready = self._scheduler.hosts.next_time()
             if ready is not None and ready < math.inf and not self._full():
                 times.append(ready)
+            if self._scheduler.held_up:  # what holds it up may become slow, which nothing tells of
+                times.append(now + SLOW)
             if (deadline := self._quota.deadline()) is not None and not self._enough():
                 times.append(deadline)
             if asked_again is not None:

@@ -149,6 +149,7 @@ class Scheduler:
 
     Attributes:
         tasks: fetches under way.
+        held_up: whether only others, of those beside it, keep it from its first fetch.
         broken: the first error that ends the crawl.
 
     Args:
@@ -163,7 +164,7 @@ class Scheduler:
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self.beside: list[Scheduler] = []  # others that share the requests there may be at once
-        self._held_up = False  # by them
+        self.held_up = False  # by them
         self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
         self._clock = clock
@@ -217,11 +218,13 @@ class Scheduler:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick, tasks, at_work = len(self._quick), len(self.tasks), 1
         for other in self.beside:
-            quick, tasks, at_work = quick + len(other._quick), tasks + len(other.tasks), at_work + bool(other.tasks)
+            quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
+            at_work += bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
         full = quick >= self._settings.concurrency or tasks >= most or len(self._quick) >= share
         # One that has fetches of its own looks again when they end; another one has to be woken.
-        self._held_up = full and not self.tasks and (self.hosts.next_time() or math.inf) <= now
+        ready = self.hosts.next_time()
+        self.held_up = full and not self.tasks and ready is not None and ready <= now
         return full
 
     def is_idle(self, now: float) -> bool:
@@ -340,7 +343,11 @@ class Scheduler:
             gate.stopped.discard(order.host)
             gate.throttles.order(pace, 0.0)
             for host in self.hosts.all():
-                if (gate.pace_of(host.name) or host.name) == pace or host.name == order.host:
+                if (
+                    (gate.pace_of(host.name) or host.name) == pace
+                    or host.name == order.host
+                    or (host.held_by == "stopped" and host.name not in gate.stopped)  # its robots.txt leads there
+                ):
                     host.not_before = 0.0 if host.held_by in ("stopped", "interval") else host.not_before
                     self.hosts.restart(host)
         self._wake()
@@ -381,8 +388,7 @@ class Scheduler:
             self._release(pace)
         self._wake()
         for other in self.beside:
-            if other._held_up:
-                other._held_up = False
+            if other.held_up:  # and stays so until it has looked, so that this one leaves it its part
                 other._wake()
         if task.cancelled():
             return

@@ -94,6 +94,7 @@ class Throttle:
         "_started",
         "backoff",
         "circuit",
+        "floor",
         "interval",
         "latency",
         "next_start",
@@ -107,7 +108,7 @@ class Throttle:
         self._policy = policy
         self.ordered = ordered  # seconds that the operator ordered to leave at least
         self._started = self._last_head = self._asked_until = float("-inf")
-        self.next_start = next_start
+        self.next_start = self.floor = next_start  # floor: told by an earlier run, and no order's to lift
         self.under_way = 0
         self.reading = 0  # answers whose body is being read
         self.streams = 0  # the same, as their readers like
@@ -137,8 +138,14 @@ class Throttle:
         """The operator orders to leave at least so many seconds from now on; 0 lifts the order before."""
         before, self.ordered = self.ordered, seconds
         if seconds < before:  # what else holds it back goes on
-            self.next_start = min(self.next_start, max(self._last_head + self.wanted, self._asked_until))
+            self.next_start = min(self.next_start, max(self._last_head + self.wanted, self._asked_until, self.floor))
         self.next_start = max(self.next_start, self._last_head + seconds)
+
+    def unordered(self, now: float) -> float:
+        """The earliest next start if its order were lifted; a request on its way counts as answered now."""
+        last = now if self.under_way else self._last_head
+        wait = max(self.interval, self.backoff, self._policy.adaptive * self.latency)
+        return max(last + wait, self._asked_until, self.floor)
 
     def pause(self, now: float) -> Pause:
         """How the host is treated now, and why."""
@@ -231,6 +238,10 @@ class Throttles:
         }
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
+    def unordered(self, now: float) -> dict[str, float]:
+        """The seconds of `delays` that would be left if the orders were lifted, of those that have one."""
+        return {key: max(self.all[key].unordered(now) - now, 0.0) for key in self.orders if key in self.all}
+
     def delay_of(self, key: str, now: float) -> tuple[float, float]:
         """Seconds that one must still be left alone, and those between two of its requests."""
         throttle = self.all.get(key)
@@ -247,9 +258,14 @@ class Throttles:
         now: float,
         *,
         intervals: Mapping[str, float] | None = None,
+        unordered: Mapping[str, float] | None = None,
         others: float = 0.0,
     ) -> None:
-        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds."""
+        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds.
+
+        Args:
+            unordered: the seconds of `delays` that no order can lift, where these are not all.
+        """
         if others > 0:
             self._others_from = now + others
         for key, seconds in (intervals or {}).items():
@@ -257,6 +273,7 @@ class Throttles:
         for key, seconds in delays.items():
             throttle = self.of(key)
             throttle.next_start = max(throttle.next_start, now + seconds)
+            throttle.floor = max(throttle.floor, now + min((unordered or {}).get(key, seconds), seconds))
 
     def order(self, key: str, seconds: float) -> None:
         """Leave at least so many seconds between two requests from now on, whatever policy and site say; 0 lifts it."""

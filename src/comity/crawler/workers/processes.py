@@ -84,8 +84,8 @@ class WorkerProcess:
             self.kill()
 
     def died(self, pages: int) -> None:
-        """It died before its end. `pages`: kept by its shards, over all runs."""
-        in_vain = pages == self._pages and time.monotonic() - self._started < LONG_AGO
+        """It died before its end. `pages`: committed by its shards, over all runs."""
+        in_vain = pages <= self._pages and time.monotonic() - self._started < LONG_AGO
         self.deaths = self.deaths + 1 if in_vain else 1
         self._pages = pages
 

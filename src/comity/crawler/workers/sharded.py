@@ -18,9 +18,11 @@ from comity import urls
 from comity.crawler import checkpoint
 from comity.crawler.checkpoint import settings_in_force, settings_to_dict
 from comity.crawler.limits import Spent
+from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
+from comity.crawler.sinks.runner import named
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.grants import Grants, spent_by
@@ -174,6 +176,8 @@ class ShardedCrawl:
         Raises:
             ComityError: what ended a shard for good; or a worker died again and again.
         """
+        named(self._manifest.sink)  # what lacks is said before anything is written
+        Plugins(None, self._manifest.expander)
         make_folder(self.folder)
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
@@ -199,8 +203,7 @@ class ShardedCrawl:
         manifest = self._manifest
         if self._begins_refresh:
             for number in range(manifest.shards):
-                path = self._database(number)
-                with View(path) as view:
+                with View(self._database(number)) as view:
                     if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
                         raise StorageError(
                             f"the crawl in {self.folder} is not finished", hint="finish it first, with --resume"
@@ -294,9 +297,9 @@ class ShardedCrawl:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
         code = worker.process.returncode
-        worker.died(sum(self._now[number].stats.pages for number in worker.shards))
         if self._error is not None:
             return
+        worker.died(sum(self._spent(number).pages for number in worker.shards))  # it may have told of more
         if worker.deaths >= MOST_DEATHS:
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page (exit code {code})",

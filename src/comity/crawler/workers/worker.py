@@ -263,6 +263,7 @@ class Worker:
                     task.result()
             wanted.result()
         finally:
+            wanted.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody else looks at it
             wanted.cancel()
 
     async def _tend(self, courier: Courier) -> None:
