@@ -1,15 +1,20 @@
 """Fixtures shared by all tests: real servers on loopback, a clock that needs no waiting, what may be skipped."""
 
+import importlib.util
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from clocks import FakeClock
 from hypothesis import HealthCheck, settings
 from sites import Site
+
+if TYPE_CHECKING:
+    from postgres import Server
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
@@ -67,6 +72,21 @@ def nginx() -> str:
         missing("nginx", "apt-get install nginx-light")
     assert path is not None
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[Server]":
+    """A PostgreSQL server."""
+    from postgres import programs, serve
+
+    bin_ = programs()
+    if bin_ is None:
+        missing("PostgreSQL", "apt-get install postgresql")
+        raise AssertionError
+    if importlib.util.find_spec("psycopg") is None:
+        missing("psycopg", "pip install 'comity[postgresql]'")
+    with serve(bin_) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

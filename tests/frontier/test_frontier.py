@@ -13,10 +13,23 @@ import pytest
 from frontier_work import memory_folder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from postgres import Server
+from stores import Held, PostgresStore, SqliteStore, Store
 
 from comity.errors import StorageError
 from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen
+from comity.frontier.postgresql.database import address
+from comity.frontier.postgresql.queue import Displaced, PostgresFrontier
+from comity.frontier.postgresql.view import PostgresView
+from comity.frontier.protocol import DurableFrontier
 
 pytestmark = pytest.mark.both_forms
 
@@ -34,8 +47,25 @@ def found(path: str, host: str = "a.example", **values: Any) -> Found:
     )
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Where a frontier may lie: what a test says of it holds for each."""
+    if request.param == "sqlite":
+        yield SqliteStore(tmp_path)
+        return
+    made = PostgresStore(request.getfixturevalue("postgres"))
+    yield made
+    made.remove()
+
+
 @pytest.fixture
-def frontier(tmp_path: Path) -> Iterator[Frontier]:
+def frontier(store: Store) -> Iterator[DurableFrontier]:
+    with store.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def in_sqlite(tmp_path: Path) -> Iterator[Frontier]:
     with Frontier(tmp_path / "frontier.sqlite") as opened:
         yield opened
 
@@ -52,7 +82,7 @@ def urls(entries: list[Entry]) -> list[str]:
     return [entry.url for entry in entries]
 
 
-def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(frontier: Frontier) -> None:
+def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(frontier: DurableFrontier) -> None:
     frontier.commit(
         Batch(
             found=[
@@ -78,13 +108,13 @@ def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(fron
 @pytest.mark.parametrize(
     "url", ["http://a.example/", "https://a.example:8443/x?y", "http://user@a.example/x", "http://a.example.org/"]
 )
-def test_a_url_comes_out_as_it_went_in(frontier: Frontier, url: str) -> None:
+def test_a_url_comes_out_as_it_went_in(frontier: DurableFrontier, url: str) -> None:
     frontier.commit(Batch(found=[found("", url=url, depth=7, hops=3, state=State.UNASKED)]), nothing)
     (entry,) = frontier.waiting("a.example", but_not=(), most=10)
     assert (entry.url, entry.depth, entry.hops, entry.attempts, entry.kind) == (url, 7, 3, 0, EntryKind.PAGE)
 
 
-def test_what_became_of_urls_is_counted(frontier: Frontier) -> None:
+def test_what_became_of_urls_is_counted(frontier: DurableFrontier) -> None:
     refused = found("no", state=State.REFUSED, refusal={"url": "no"})
     said: list[tuple[int, list[dict[str, Any]]]] = []
 
@@ -111,9 +141,9 @@ def test_what_became_of_urls_is_counted(frontier: Frontier) -> None:
     assert left.attempts == 1
 
 
-def test_the_id_of_a_settled_url_is_not_given_to_another(tmp_path: Path) -> None:
+def test_the_id_of_a_settled_url_is_not_given_to_another(store: Store) -> None:
     for path in ("1", "2"):
-        with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        with store.open() as frontier:
             frontier.commit(Batch(found=[found(path)]), nothing)
             (entry,) = frontier.waiting("a.example", but_not=(), most=10)
             assert entry.id == int(path)
@@ -122,7 +152,7 @@ def test_the_id_of_a_settled_url_is_not_given_to_another(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("small_runs")
-def test_a_failing_write_leaves_everything_as_it_was(frontier: Frontier) -> None:
+def test_a_failing_write_leaves_everything_as_it_was(frontier: DurableFrontier) -> None:
     def fail(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
         raise StorageError("no room")
 
@@ -135,11 +165,10 @@ def test_a_failing_write_leaves_everything_as_it_was(frontier: Frontier) -> None
     assert len(frontier.waiting("a.example", but_not=(), most=1000)) == 100
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "frontier.sqlite"
-    with Frontier(path), pytest.raises(StorageError, match="in use by another crawl"):
-        Frontier(path)
-    with Frontier(path):
+def test_one_process_at_a_time(store: Store) -> None:
+    with store.open(), pytest.raises(StorageError, match="in use by another crawl"):
+        store.open()
+    with store.open():
         pass
 
 
@@ -235,7 +264,8 @@ def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_database_says_so_and_goes_on_once_there_is_room(frontier: Frontier) -> None:
+def test_a_full_database_says_so_and_goes_on_once_there_is_room(in_sqlite: Frontier) -> None:
+    frontier = in_sqlite
     (pages,) = frontier._db.execute("PRAGMA page_count").fetchone()
     frontier._db.execute(f"PRAGMA max_page_count = {pages + 5}")
     batch = Batch(found=[found(f"{n}/{'x' * 100}") for n in range(1000)])
@@ -247,30 +277,35 @@ def test_a_full_database_says_so_and_goes_on_once_there_is_room(frontier: Fronti
     assert frontier.counts()[State.QUEUED] == 1000
 
 
-def test_others_may_look_while_the_crawl_writes(frontier: Frontier, tmp_path: Path) -> None:
+def test_others_may_look_while_the_crawl_writes(frontier: DurableFrontier, store: Store) -> None:
     frontier.commit(Batch(found=[found("1"), found("2"), found("1", "b.example")]), nothing)
-    with View(tmp_path / "frontier.sqlite") as view:
+    with store.view() as view:
         (entry,) = frontier.waiting("b.example", but_not=(), most=1)
         frontier.commit(Batch(settled=[(State.DONE, entry.id)]), nothing)
         assert view.counts()[State.QUEUED] == 3, "the view is of one instant"
-    with View(tmp_path / "frontier.sqlite") as view:
+    with store.view() as view:
         assert [(each.host, each.waiting, each.done) for each in view.busiest(10)] == [
             ("a.example", 2, 0),
             ("b.example", 0, 1),
         ]
         assert urls(view.waiting("a.example", 1)) == ["http://a.example/1"]
         assert view.host("c.example") is None
+
+
+def test_a_view_of_nothing_says_that_there_is_no_crawl(tmp_path: Path, postgres: Server) -> None:
     with pytest.raises(StorageError, match="there is no crawl in"):
         View(tmp_path / "none" / "frontier.sqlite")
+    with pytest.raises(StorageError, match="there is no crawl in"):
+        PostgresView(address(postgres.url("none")), 0)
 
 
 def visit(path: str, host: str = "a.example", **values: Any) -> Visit:
     return Visit(f"http://{host}/{path}", 1, "0" * 64, 1.5, 2.5, **values)
 
 
-def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_path: Path) -> None:
+def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: Store) -> None:
     waits = ["https://a.example:8443/x?y=1", "http://a.example/z", "http://u:p@a.example/", "https://b.example/ü"]
-    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+    with store.open() as frontier:
         first = [found("1"), found("2"), found("map", kind=EntryKind.SITEMAP)]
         first += [
             Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, EntryKind.PAGE, State.QUEUED)
@@ -297,7 +332,7 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_pat
         assert [frontier.load_state(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
         assert set(frontier.counts().values()) == {0}
         assert not list(frontier.hosts())
-    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+    with store.open() as frontier:
         last = frontier.load_state("last")
         assert {each.url: each.depth for each in frontier.visits.until(last)} == {
             first[0].url: 1,
@@ -312,8 +347,8 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(tmp_pat
         assert min(entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)) > max(ids.values())
 
 
-def test_what_was_visited_again_is_no_longer_before_a_refresh(tmp_path: Path) -> None:
-    with Frontier(tmp_path / "frontier.sqlite") as frontier:
+def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> None:
+    with store.open() as frontier:
         frontier.commit(Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
         frontier.begin_again(forget=(), save=lambda last: {"last": last})
         last = frontier.load_state("last")
@@ -345,7 +380,7 @@ class Crashes(RuleBasedStateMachine):
         self.copies = 0
         self.folder = self.root / "0"
         self.folder.mkdir()
-        self.frontier = Frontier(self.folder / "frontier.sqlite")
+        self.frontier = self.opened()
         self.states: dict[str, State] = {}
         self.order: list[tuple[int, int, int, str, str]] = []  # priority, page, number, host, url: what waits
         self.commits = 0
@@ -399,8 +434,24 @@ class Crashes(RuleBasedStateMachine):
             for entry in data.draw(st.lists(st.sampled_from(entries), unique_by=lambda e: e.id)) if entries else ():
                 settled[entry.url] = data.draw(st.sampled_from([State.DONE, State.FAILED]))
                 batch.settled.append((settled[entry.url], entry.id))
-        image: list[Path] = []
         said: list[int] = []
+
+        def write(new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+            said.append(new)
+            return {"commits": self.commits}
+
+        before = (dict(self.states), list(self.order), self.commits)
+        new = self.apply(batch, settled)
+        if self.carry_out(batch, write, end, before[2]):
+            if self.frontier.load_state("commits", 0) == before[2]:
+                self.states, self.order, self.commits = before
+            assert self.frontier.load_state("commits", 0) == self.commits
+        else:
+            assert said == [new]
+
+    def carry_out(self, batch: Batch, write: Any, end: tuple[int, bool] | None, commits: int) -> bool:
+        """Commit; whether the machine stopped meanwhile. Then the frontier is what was found on the disk."""
+        image: list[Path] = []
         statements = 0
 
         def cut(_statement: str = "") -> None:
@@ -411,29 +462,29 @@ class Crashes(RuleBasedStateMachine):
                 image.append(self.root / str(self.copies))
                 shutil.copytree(self.folder, image[0])
 
-        def write(new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
-            said.append(new)
+        def write_and_cut(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             if end is not None and end[1]:
                 cut()
-            return {"commits": self.commits + 1}
+            state: dict[str, Any] = write(new, refusals) | {"commits": commits + 1}
+            return state
 
-        self.frontier._db.set_trace_callback(cut)
-        self.frontier.commit(batch, write)
-        self.frontier._db.set_trace_callback(None)
-        before = (dict(self.states), list(self.order), self.commits)
-        assert said == [self.apply(batch, settled)]
+        db = self.frontier._db
+        db.set_trace_callback(cut)
+        self.frontier.commit(batch, write_and_cut)
+        db.set_trace_callback(None)
         if image:
             self.frontier.__exit__()
             self.folder = image[0]
-            self.frontier = Frontier(self.folder / "frontier.sqlite")
-            if self.frontier.load_state("commits", 0) == before[2]:
-                self.states, self.order, self.commits = before
-            assert self.frontier.load_state("commits", 0) == self.commits
+            self.frontier = self.opened()
+        return bool(image)
+
+    def opened(self) -> Any:
+        return Frontier(self.folder / "frontier.sqlite")
 
     @rule()
     def open_again(self) -> None:
         self.frontier.__exit__()
-        self.frontier = Frontier(self.folder / "frontier.sqlite")
+        self.frontier = self.opened()
 
     @precondition(lambda self: self.states)
     @rule(data=st.data())
@@ -459,3 +510,71 @@ TestCrashes = Crashes.TestCase
 TestCrashes.settings = settings(
     max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+class Cut(Exception):
+    """The process is gone."""
+
+
+class PostgresCrashes(Crashes):
+    """The same in PostgreSQL: the process dies between any two of its statements, or before the last is answered, and
+    another has its shard; should it wake up after all, it can change nothing."""
+
+    server: Server
+
+    def opened(self) -> Held:
+        if not hasattr(self, "store"):
+            self.store = PostgresStore(self.server)
+        return Held(self.store.where, "holder")
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "store"):
+            self.store.remove()
+
+    def carry_out(self, batch: Batch, write: Any, end: tuple[int, bool] | None, commits: int) -> bool:
+        statements = 0
+
+        def cut() -> None:
+            nonlocal statements
+            statements += 1
+            if end is not None and statements >= end[0]:
+                raise Cut
+
+        def write_and_cut(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
+            if end is not None and end[1]:
+                raise Cut
+            state: dict[str, Any] = write(new, refusals)
+            return state
+
+        zombie = self.frontier
+
+        def counted(method: Any) -> Any:
+            return lambda *values, **options: (cut(), method(*values, **options))[1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("execute", "cursor"):
+                patch.setattr(zombie._db, name, counted(getattr(zombie._db, name)))
+            try:
+                zombie.commit(batch, write_and_cut)
+            except Cut:
+                pass
+            else:
+                return False
+        self.frontier = self.opened()
+        with pytest.raises(Displaced):
+            zombie.commit(Batch(found=[found("zombie")]), nothing)
+        with pytest.raises(Displaced):
+            zombie.save_state("commits", -1)
+        PostgresFrontier.__exit__(zombie)
+        zombie._lease.close()
+        return True
+
+
+def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server) -> None:
+    run_state_machine_as_test(
+        type("OnServer", (PostgresCrashes,), {"server": postgres}),
+        settings=settings(
+            max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,19 +212,14 @@ def waiting(
         f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
         (host, below, json.dumps(list(but_not)), most),
     ).fetchone()
-    return [
-        Entry(
-            id_,
-            (_PREFIXES[prefix] + host if prefix else "") + rest,
-            depth,
-            EntryKind(kind),
-            attempts,
-            hops,
-            _priority(rank),
-            found_on,
-        )
-        for rank, id_, prefix, rest, depth, kind, attempts, hops, found_on in sorted(json.loads(rows))
-    ]
+    return [entry_of(host, row) for row in sorted(json.loads(rows))]
+
+
+def entry_of(host: str, row: Sequence[Any]) -> Entry:
+    """An entry of the queue from rank, id, prefix, rest, depth, kind, attempts, hops and found_on."""
+    rank, id_, prefix, rest, depth, kind, attempts, hops, found_on = row
+    url = (_PREFIXES[prefix] + host if prefix else "") + rest
+    return Entry(id_, url, depth, EntryKind(kind), attempts, hops, _priority(rank), found_on)
 
 
 def _priority(rank: int) -> int:

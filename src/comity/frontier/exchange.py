@@ -39,14 +39,24 @@ class Parcel:
 
 def send(db: sqlite3.Connection, messages: Iterable[tuple[int, Message]]) -> dict[int, int]:
     """Make parcels of messages, in the transaction that is open; gives their numbers by receiver."""
-    by_shard: dict[int, list[Any]] = {}
+    by_shard: dict[int, list[Message]] = {}
     for shard, message in messages:
-        by_shard.setdefault(shard, []).append(astuple(message))
+        by_shard.setdefault(shard, []).append(message)
     made = {}
-    for shard, rows in by_shard.items():
-        done = db.execute("INSERT INTO parcel (shard, messages) VALUES (?, ?)", (shard, json.dumps(rows)))
+    for shard, together in by_shard.items():
+        done = db.execute("INSERT INTO parcel (shard, messages) VALUES (?, ?)", (shard, written(together)))
         made[shard] = done.lastrowid or 0
     return made
+
+
+def written(messages: Iterable[Message]) -> str:
+    """Messages as they are kept in a parcel."""
+    return json.dumps([astuple(message) for message in messages])
+
+
+def read(text: str) -> tuple[Message, ...]:
+    """What `written` wrote."""
+    return tuple(map(_message, json.loads(text)))
 
 
 def forget(db: sqlite3.Connection, delivered: Mapping[int, int]) -> None:
@@ -77,7 +87,7 @@ class Neighbour:
                 "ORDER BY id LIMIT ?",
                 (after, json.dumps(list(receivers)), most),
             ).fetchall()
-        return [Parcel(id_, shard, tuple(map(_message, json.loads(text)))) for id_, shard, text in rows]
+        return [Parcel(id_, shard, read(text)) for id_, shard, text in rows]
 
     def taken(self) -> dict[int, int]:
         """The last parcel that it has taken of each sender."""

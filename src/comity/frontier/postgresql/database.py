@@ -1,0 +1,234 @@
+"""The crawl's schema in a PostgreSQL database: how it is named, reached and made, and what its errors mean in words."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from comity._extras import need
+from comity.errors import InputError, InvalidSetting, StorageError
+
+FORMAT: Final = 1
+USE: Final = "--store with PostgreSQL"
+DEFAULT_NAME: Final = "crawl"
+_NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
+# How long a connection that leads nowhere is waited for. A server on the same machine is reached without TCP.
+_REACH: Final = {
+    "connect_timeout": 5,
+    "keepalives_idle": 3,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,  # milliseconds
+}
+# A plan made while a table was small is used when it is large: never one that reads all of it.
+_SESSION: Final = (
+    "SET client_min_messages = error; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; "
+    "SET search_path = {schema}"
+)
+
+# Each shard's rows are in partitions of their own, and so are their indexes, which need no column for the shard. Rows
+# of the queue are inserted and deleted, and changed only where a fetch is tried again or put off. `seen` has 64 bits of
+# each URL met, the key of both tables and of the set; `fact`, `host` and `shard` are small, and room is left in their
+# pages for the rows that take the place of old ones.
+_QUEUED = """shard int NOT NULL, id bigint NOT NULL, rank bigint NOT NULL, host int NOT NULL, source int,
+    depth int NOT NULL, hops int NOT NULL, attempts int NOT NULL, prefix smallint NOT NULL, kind smallint NOT NULL,
+    state smallint NOT NULL, {why}rest text NOT NULL"""
+_SCHEMA = f"""
+CREATE SCHEMA {{schema}};
+SET LOCAL search_path = {{schema}};
+CREATE TABLE crawl (
+    format int NOT NULL, fingerprint_key bytea NOT NULL, manifest text NOT NULL, lease double precision NOT NULL,
+    run bigint NOT NULL DEFAULT 1, ended text, pool bigint
+);
+CREATE TABLE fence (shard int PRIMARY KEY, token bigint NOT NULL DEFAULT 0);
+CREATE TABLE shard (
+    number int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, holder text, expires timestamptz, granted bigint,
+    stands text, run bigint
+) WITH (fillfactor = 20);
+CREATE TABLE member (
+    name text PRIMARY KEY, folder text NOT NULL, workers int NOT NULL DEFAULT 1, alive timestamptz NOT NULL
+) WITH (fillfactor = 20);
+CREATE TABLE part (
+    shard int NOT NULL, token bigint NOT NULL, holder text NOT NULL, folder text NOT NULL, name text NOT NULL,
+    sink text, ledger text, ended boolean NOT NULL DEFAULT false, PRIMARY KEY (shard, token)
+) WITH (fillfactor = 50);
+CREATE TABLE operator_order (id bigserial PRIMARY KEY, text text NOT NULL);
+CREATE TABLE turn (
+    id bigserial PRIMARY KEY, asked_by int NOT NULL, token bigint NOT NULL, shard int NOT NULL, host text NOT NULL,
+    state text NOT NULL DEFAULT 'asked', seconds double precision, good boolean, retry_after double precision
+);
+CREATE TABLE parcel (
+    sender int NOT NULL, id bigint NOT NULL, receiver int NOT NULL, messages text NOT NULL, PRIMARY KEY (sender, id)
+);
+CREATE INDEX parcel_receiver ON parcel (receiver, sender, id);
+CREATE TABLE fact (shard int NOT NULL, key text NOT NULL, value text NOT NULL) PARTITION BY LIST (shard);
+CREATE TABLE host (
+    shard int NOT NULL, id int NOT NULL, name text NOT NULL, unasked bigint NOT NULL DEFAULT 0,
+    queued bigint NOT NULL DEFAULT 0, done bigint NOT NULL DEFAULT 0, refused bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0
+) PARTITION BY LIST (shard);
+CREATE TABLE waiting ({_QUEUED.format(why="")}) PARTITION BY LIST (shard);
+CREATE TABLE aside ({_QUEUED.format(why="why smallint NOT NULL, ")}) PARTITION BY LIST (shard);
+CREATE TABLE source (shard int NOT NULL, id int NOT NULL, url text NOT NULL) PARTITION BY LIST (shard);
+CREATE TABLE seen (fingerprint bigint NOT NULL, shard int NOT NULL) PARTITION BY LIST (shard);
+CREATE TABLE heard (shard int NOT NULL, id bigserial, line text NOT NULL) PARTITION BY LIST (shard);
+CREATE TABLE visit (
+    shard int NOT NULL, id bigserial, url text NOT NULL, known boolean NOT NULL, said text NOT NULL,
+    stated double precision
+) PARTITION BY LIST (shard)"""
+_PARTITION = """
+CREATE TABLE fact_{n} PARTITION OF fact FOR VALUES IN ({n}) WITH (fillfactor = 40);
+CREATE UNIQUE INDEX ON fact_{n} (key);
+CREATE TABLE host_{n} PARTITION OF host FOR VALUES IN ({n}) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX ON host_{n} (id);
+CREATE UNIQUE INDEX ON host_{n} (name);
+CREATE TABLE waiting_{n} PARTITION OF waiting FOR VALUES IN ({n});
+CREATE UNIQUE INDEX ON waiting_{n} (id);
+CREATE INDEX ON waiting_{n} (host, rank, id);
+CREATE TABLE aside_{n} PARTITION OF aside FOR VALUES IN ({n});
+CREATE UNIQUE INDEX ON aside_{n} (id);
+CREATE TABLE source_{n} PARTITION OF source FOR VALUES IN ({n});
+CREATE UNIQUE INDEX ON source_{n} (id);
+CREATE TABLE seen_{n} PARTITION OF seen FOR VALUES IN ({n});
+CREATE UNIQUE INDEX ON seen_{n} (fingerprint);
+CREATE TABLE heard_{n} PARTITION OF heard FOR VALUES IN ({n});
+CREATE TABLE visit_{n} PARTITION OF visit FOR VALUES IN ({n});
+CREATE UNIQUE INDEX ON visit_{n} (id);
+INSERT INTO shard (number) VALUES ({n});
+INSERT INTO fence (shard) VALUES ({n})"""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a crawl is kept: a database, and the crawl's name in it (`?crawl=NAME`).
+
+    Attributes:
+        conninfo: the database as libpq takes it; a password may be in it.
+        name: of the crawl; its schema is `comity_NAME`.
+    """
+
+    conninfo: str
+    name: str = DEFAULT_NAME
+
+    @property
+    def schema(self) -> str:
+        return f"comity_{self.name}"
+
+    def __str__(self) -> str:
+        """The address without a password."""
+        parts = urlsplit(self.conninfo)
+        user, at, place = parts.netloc.rpartition("@")
+        shown = urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + place, query=""))
+        return shown if self.name == DEFAULT_NAME else f"{shown}?crawl={self.name}"
+
+
+def address(url: str) -> Address:
+    """Where a URL such as `postgresql://user@host/database?crawl=NAME` leads.
+
+    Raises:
+        InvalidSetting: it is none.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise InvalidSetting(f"store: {url.partition('@')[2] or url!r} is no postgresql:// URL")
+    query = parse_qsl(parts.query)
+    names = [value for key, value in query if key == "crawl"]
+    name = names[-1] if names else DEFAULT_NAME
+    if not _NAME.fullmatch(name):
+        raise InvalidSetting(f"store: {name!r} cannot be a crawl's name: at most 40 of a-z, 0-9 and _, a letter first")
+    rest = urlencode([each for each in query if each[0] != "crawl"])
+    return Address(urlunsplit(parts._replace(query=rest)), name)
+
+
+@contextmanager
+def explained(where: Address) -> Iterator[None]:
+    """Turn what PostgreSQL says into a StorageError that says what to do."""
+    psycopg = need("psycopg", "postgresql", USE)
+    errors = psycopg.errors
+    try:
+        yield
+    except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
+        raise InputError(f"there is no crawl in {where}", hint="start one with --store, or see ?crawl=NAME") from error
+    except (errors.DiskFull, errors.OutOfMemory) as error:
+        raise StorageError(f"{where} has no room left: {_said(error)}", hint="then continue with --resume") from error
+    except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
+        raise StorageError(f"{where}: {_said(error)}", hint="the user needs CREATE on the database") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise Unreachable(f"{where} cannot be reached: {_said(error)}", hint="see that it runs") from error
+    except psycopg.Error as error:
+        raise StorageError(f"{where}: {_said(error)}") from error
+
+
+class Unreachable(StorageError):
+    """The database cannot be reached now, or has ended our connection; it may be there again later."""
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def connect(where: Address, **options: Any) -> Any:
+    """A connection to the database whose tables are the crawl's, in autocommit.
+
+    Raises:
+        Unreachable, MissingExtra
+    """
+    psycopg = need("psycopg", "postgresql", USE)
+    with explained(where):
+        db = psycopg.connect(where.conninfo, autocommit=True, **_REACH, **options)
+        try:
+            db.execute(_SESSION.format(schema=where.schema))
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def is_made(db: Any, where: Address) -> bool:
+    """Whether there is a crawl of that name.
+
+    Raises:
+        StorageError: it is another version's.
+    """
+    if db.execute("SELECT to_regclass(%s)", (f"{where.schema}.crawl",)).fetchone()[0] is None:
+        return False
+    row = db.execute("SELECT format FROM crawl").fetchone()
+    if row is None or row[0] != FORMAT:
+        raise StorageError(f"{where} was created by another version of comity", hint="go on with that one")
+    return True
+
+
+def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float) -> None:
+    """Make the tables of a crawl, all or none.
+
+    Args:
+        manifest: what holds for the whole crawl, as JSON can hold it.
+        lease: seconds for which a shard is somebody's who is not heard of.
+
+    Raises:
+        StorageError: there is one of that name.
+    """
+    psycopg = need("psycopg", "postgresql", USE)
+    try:
+        with explained(where), db.transaction():
+            db.execute(_SCHEMA.format(schema=where.schema))
+            for number in range(shards):
+                db.execute(_PARTITION.format(n=number))
+            db.execute(
+                "INSERT INTO crawl (format, fingerprint_key, manifest, lease) VALUES (%s, %s, %s, %s)",
+                (FORMAT, os.urandom(16), json.dumps(manifest), lease),
+            )
+    except StorageError as error:
+        if isinstance(error.__cause__, psycopg.errors.DuplicateSchema | psycopg.errors.UniqueViolation):
+            raise StorageError(f"{where} already contains a crawl", hint="add --resume or --join") from error
+        raise
+
+
+def drop(db: Any, where: Address) -> None:
+    """Remove a crawl's tables with all that is in them."""
+    with explained(where):
+        db.execute(f"DROP SCHEMA IF EXISTS {where.schema} CASCADE")

@@ -1,0 +1,398 @@
+"""The frontier of one shard in PostgreSQL: the same as queue.Frontier, in as few statements.
+
+A commit begins by asking, in its own transaction, whether the shard is still ours (leases.py): the row with the token
+stays locked until the end, so that nobody else can have the shard before all of the commit is there, or nothing.
+"""
+
+import hashlib
+import json
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
+from typing import Any, Final, Self
+
+from comity.errors import StorageError
+from comity.frontier import exchange
+from comity.frontier.database import LATER, rank, split
+from comity.frontier.later import Inside, Judged
+from comity.frontier.postgresql import later
+from comity.frontier.postgresql.database import Address, connect, explained
+from comity.frontier.postgresql.view import counts, waiting
+from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State
+
+_MOST_HOST_IDS: Final = 1 << 16
+_MOST_KNOWN: Final = 1 << 17  # fingerprints held in memory, to spare the database most of what was met before
+_NEXT_ID: Final = "next_id"
+_NEXT_SOURCE: Final = "next_source"
+_STATES: Final = ("unasked", "queued", "done", "refused", "failed")
+_COLUMNS: Final = "shard, id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
+
+_Tally = Counter[tuple[int, int]]  # (host, state): change
+
+
+class Displaced(StorageError):
+    """The shard is another process's by now: nothing of the commit was kept."""
+
+
+class PostgresFrontier:
+    """One shard of a crawl, for who holds it. See `queue.Frontier`, whose every method it has.
+
+    Args:
+        token: that of the lease (see leases.py).
+        patience: seconds that a transaction may stand still before the database ends it, so that a process that was
+            stopped in the middle of one does not keep the shard from the next.
+
+    Raises:
+        StorageError: the crawl is not there or cannot be reached.
+        Displaced: the shard is not ours.
+    """
+
+    def __init__(self, where: Address, shard: int, token: int, *, patience: float = 30.0) -> None:
+        self._where = where
+        self._shard = shard
+        self._token = token
+        self._known: set[int] = set()
+        self._host_ids: dict[str, int] = {}
+        self._saved: dict[str, str] = {}  # facts as they were committed last, to write only what changed
+        self._stale = False
+        with explained(where), ExitStack() as stack:
+            self._db = stack.enter_context(closing(connect(where)))
+            self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
+            self._reader = stack.enter_context(closing(connect(where)))
+            with self._transaction():
+                self._key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
+            self._reload()
+            self.sent = exchange.numbers(self.load_state(exchange.SENT))
+            self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
+            self.visits = later.Visits(self._reader, where, shard)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with explained(self._where):
+            self._open.close()
+
+    def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
+        """As `queue.Frontier.commit`.
+
+        Raises:
+            Displaced: the shard is another's by now.
+            Unreachable: the connection broke; whether all was kept or nothing is to be seen after the next opening.
+        """
+        with explained(self._where):
+            if self._stale:
+                self._reload()
+            self._stale = True
+            with self._transaction():
+                tally: _Tally = Counter()
+                later.set_aside(self._db, self._shard, batch)
+                self._settle(batch.settled, tally)
+                self._put_off(batch)
+                new, met = self._take_up(batch.found, tally)
+                self._count(tally)
+                later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
+                exchanged: dict[str, dict[int, int]] = {}
+                if batch.messages or batch.taken or batch.delivered:
+                    exchanged, more = self._exchange(batch)
+                    met += more
+                refusals = [found.refusal for found in new if found.refusal is not None]
+                state = write(len(new), refusals) | {_NEXT_ID: self._next_id, _NEXT_SOURCE: self._next_source}
+                saved = self._save_state(state | exchanged)
+            self._stale = False
+            self._saved.update(saved)
+            self._remember(met)
+            if exchanged:
+                self.sent, self.taken = exchanged[exchange.SENT], exchanged[exchange.TAKEN]
+            self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
+
+    def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+        """As `queue.Frontier.begin_again`."""
+        with explained(self._where):
+            self._stale = True
+            with self._transaction():
+                last = later.begin_refresh(self._db, self._shard)
+                for pattern in forget:
+                    like = pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
+                    self._db.execute(f"DELETE FROM fact_{self._shard} WHERE key LIKE %s", (like,))
+                self._saved.clear()
+                self._save_state(save(last))
+            self._reload()
+            self._stale = False
+
+    def judge_again(
+        self,
+        inside: Inside | None,
+        *,
+        policy: bool,
+        usage: bool,
+        save: Callable[[Judged, Judged], dict[str, Any]],
+    ) -> None:
+        """As `queue.Frontier.judge_again`."""
+        with explained(self._where):
+            self._stale = True
+            with self._transaction():
+                tally: _Tally = Counter()
+                by_policy = later.judge_policy(self._db, self._shard, tally) if policy else Judged()
+                if usage:
+                    by_policy += later.judge_usage(self._db, self._shard, tally)
+                by_scope = Judged() if inside is None else later.judge_scope(self._db, self._shard, inside, tally)
+                self._count(tally)
+                self._save_state(save(by_policy, by_scope))
+            self._reload()
+            self._stale = False
+
+    def hosts(self) -> Iterator[str]:
+        """As `queue.Frontier.hosts`."""
+        last = 0
+        while rows := self._rows(
+            f"SELECT id, name FROM host_{self._shard} WHERE id > %s AND unasked + queued > 0 ORDER BY id LIMIT 1000",
+            (last,),
+        ):
+            yield from (name for _, name in rows)
+            last = rows[-1][0]
+
+    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
+        """As `queue.Frontier.waiting`."""
+        with explained(self._where):
+            return waiting(self._reader, self._shard, host, most, but_not=but_not, below=LATER, kind=kind)
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        with explained(self._where):
+            return counts(self._reader, self._shard)
+
+    def save_state(self, key: str, value: Any) -> None:
+        """Keep a fact about the run, as JSON; None forgets it."""
+        with explained(self._where), self._transaction():
+            self._saved.pop(key, None)
+            self._save_state({key: value})
+
+    def load_state(self, key: str, default: Any = None) -> Any:
+        """A fact kept with `save_state`."""
+        rows = self._rows(f"SELECT value FROM fact_{self._shard} WHERE key = %s", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def load_states(self, start: str) -> dict[str, Any]:
+        """What is saved whose names begin with `start`, by name."""
+        rows = self._rows(f"SELECT key, value FROM fact_{self._shard} WHERE starts_with(key, %s)", (start,))
+        return {key: json.loads(value) for key, value in rows}
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction that is nothing unless the shard is ours to its end."""
+        with self._db.transaction():
+            row = self._db.execute(
+                "SELECT 1 FROM fence WHERE shard = %s AND token = %s FOR SHARE", (self._shard, self._token)
+            ).fetchone()
+            if row is None:
+                raise Displaced(
+                    f"shard {self._shard} of the crawl in {self._where} is in use by another crawl",
+                    hint="wait for it, or take part with --join",
+                )
+            yield
+
+    def _reload(self) -> None:
+        self._host_ids.clear()
+        self._saved.clear()
+        self._next_id: int = self.load_state(_NEXT_ID, 1)
+        self._next_source: int = self.load_state(_NEXT_SOURCE, 1)
+        # An index is made for the first refresh; a first crawl visits a URL once.
+        self._refreshes = self._rows("SELECT to_regclass(%s)", (f"{self._where.schema}.visited_{self._shard}",))[0][0]
+        self.totals: dict[State, int] = counts(self._reader, self._shard)
+
+    def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
+        states = {id_: state for state, id_ in settled}
+        if not states:
+            return
+        for id_, host, before in self._db.execute(
+            f"DELETE FROM waiting_{self._shard} WHERE id = ANY(%s) RETURNING id, host, state", (list(states),)
+        ):  # what was settled before is not there
+            tally[host, before] -= 1
+            tally[host, states[id_]] += 1
+
+    def _put_off(self, batch: Batch) -> None:
+        """Count tries, put URLs off, and have hosts' put-off URLs come up again."""
+        queue = f"waiting_{self._shard}"
+        for id_, times in Counter(batch.retried).items():
+            self._db.execute(f"UPDATE {queue} SET attempts = attempts + %s WHERE id = %s", (times, id_))
+        if batch.postponed:
+            self._db.execute(
+                f"UPDATE {queue} SET rank = rank + %s, attempts = attempts + 1 WHERE id = ANY(%s) AND rank < %s",
+                (2 * LATER, batch.postponed, LATER),
+            )
+        if batch.resumed:
+            self._db.execute(
+                f"UPDATE {queue} SET rank = rank - %s WHERE rank >= %s AND host = ANY(ARRAY("
+                f"SELECT id FROM host_{self._shard} WHERE name = ANY(%s)))",
+                (2 * LATER, LATER, batch.resumed),
+            )
+
+    def _take_up(self, found: list[Found], tally: _Tally) -> tuple[list[Found], list[int]]:
+        """Those that are new, and their fingerprints; what of them waits goes into the queue."""
+        fingerprints = self._unknown([each.url for each in found])
+        new = [found[index] for index in fingerprints.values()]
+        self._learn_hosts(each.host for each in new)
+        sources = self._sources(new)
+        rows: list[str] = []
+        refused: list[str] = []
+        ids, number, shard = self._host_ids, self._next_id, self._shard
+        for each in new:
+            host = ids[each.host]
+            tally[host, each.state] += 1
+            if each.state < State.DONE or each.by_policy:
+                prefix, rest = split(each)
+                source = r"\N" if each.found_on is None else sources[each.found_on]
+                row = (
+                    f"{shard}\t{number}\t{host}\t{rank(each)}\t{prefix}\t{_text(rest)}\t{each.depth}\t{each.kind:d}\t"
+                    f"{each.state:d}\t{each.hops}\t0\t{source}"
+                )
+                (refused if each.by_policy else rows).append(row)
+                number += 1
+        self._next_id = number
+        self._copy(f"waiting_{shard} ({_COLUMNS})", rows)
+        self._copy(f"aside_{shard} ({_COLUMNS}, why)", [f"{row}\t{later.POLICY}" for row in refused])
+        return new, list(fingerprints)
+
+    def _unknown(self, urls: list[str]) -> dict[int, int]:
+        """Take up the fingerprints not met before, each with the index of the first URL that has it, in order."""
+        first: dict[int, int] = {}
+        if not urls:
+            return first
+        key, known, blake2b = self._key, self._known, hashlib.blake2b
+        digests = b"".join(
+            [blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for url in urls]
+        )
+        for index, fingerprint in enumerate(array("q", digests)):
+            if fingerprint not in known:
+                first.setdefault(fingerprint, index)
+        if not first:
+            return first
+        rows = self._db.execute(
+            f"INSERT INTO seen_{self._shard} SELECT unnest(%s::bigint[]), {self._shard} ON CONFLICT DO NOTHING "
+            "RETURNING fingerprint",
+            (sorted(first),),
+        ).fetchall()
+        if len(rows) == len(first):
+            return first
+        new = {fingerprint for (fingerprint,) in rows}
+        return {fingerprint: index for fingerprint, index in first.items() if fingerprint in new}
+
+    def _remember(self, fingerprints: list[int]) -> None:
+        """These were met, and that is committed."""
+        if len(self._known) + len(fingerprints) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update(fingerprints)
+
+    def _learn_hosts(self, names: Iterable[str]) -> None:
+        """Have the ids of hosts in memory; they are made in the order of the names."""
+        ids = self._host_ids
+        unknown = [name for name in dict.fromkeys(names) if name not in ids]
+        if not unknown:
+            return
+        table = f"host_{self._shard}"
+        if len(ids) >= _MOST_HOST_IDS:
+            unknown = list(dict.fromkeys((*unknown, *names)))
+            ids.clear()
+        query = f"SELECT name, id FROM {table} WHERE name = ANY(%s)"
+        ids.update(self._db.execute(query, (unknown,)).fetchall())
+        if made := [name for name in unknown if name not in ids]:
+            (last,) = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
+            numbers = {name: number for number, name in enumerate(made, last + 1)}
+            self._db.execute(
+                f"INSERT INTO {table} (shard, id, name) SELECT {self._shard}, * FROM unnest(%s::int[], %s::text[])",
+                (list(numbers.values()), list(numbers)),
+            )
+            ids.update(numbers)
+
+    def _sources(self, new: list[Found]) -> dict[str, int]:
+        """The ids, new ones, of what named the URLs that are to be kept."""
+        named = dict.fromkeys(
+            each.found_on for each in new if each.found_on is not None and (each.state < State.DONE or each.by_policy)
+        )
+        ids = {url: number for number, url in enumerate(named, self._next_source)}
+        self._next_source += len(ids)
+        self._copy(
+            f"source_{self._shard} (shard, id, url)",
+            [f"{self._shard}\t{number}\t{_text(url)}" for url, number in ids.items()],
+        )
+        return ids
+
+    def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, int]], list[int]]:
+        """Send what concerns other shards, each URL once; gives what is to be saved, and fingerprints."""
+        urls = [each for each in batch.messages if not each[1].widens]
+        fingerprints = self._unknown([message.url for _, message in urls])
+        new = [urls[index] for index in fingerprints.values()]
+        by_shard: dict[int, list[Message]] = {}
+        for shard, message in chain((each for each in batch.messages if each[1].widens), new):
+            by_shard.setdefault(shard, []).append(message)
+        made: dict[int, int] = {}
+        following = max(self.sent.values(), default=0) + 1
+        for number, (shard, messages) in enumerate(by_shard.items(), following):
+            made[shard] = number
+            self._db.execute(
+                "INSERT INTO parcel (sender, id, receiver, messages) VALUES (%s, %s, %s, %s)",
+                (self._shard, number, shard, exchange.written(messages)),
+            )
+        for shard, number in batch.delivered.items():
+            self._db.execute(
+                "DELETE FROM parcel WHERE sender = %s AND receiver = %s AND id <= %s", (self._shard, shard, number)
+            )
+        return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}, list(fingerprints)
+
+    def _copy(self, table: str, rows: list[str]) -> None:
+        if rows:
+            with self._db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                copy.write("\n".join(rows) + "\n")
+
+    def _count(self, tally: _Tally) -> None:
+        hosts: dict[int, list[int]] = {}
+        for (host, state), change in tally.items():
+            hosts.setdefault(host, [0] * len(State))[state] += change
+        if not hosts:
+            return
+        changes = [list(column) for column in zip(*hosts.values(), strict=True)]
+        sums = ", ".join(f"{name} = host.{name} + more.{name}" for name in _STATES)
+        self._db.execute(
+            f"UPDATE host_{self._shard} AS host SET {sums} FROM unnest(%s::int[], {', '.join(['%s::int[]'] * 5)}) "
+            f"AS more (id, {', '.join(_STATES)}) WHERE host.id = more.id",
+            (list(hosts), *changes),
+        )
+
+    def _save_state(self, state: Mapping[str, Any]) -> dict[str, str]:
+        """Save facts, those that are not what they were; gives them as text."""
+        values = {key: json.dumps(value) for key, value in state.items() if value is not None}
+        changed = {key: text for key, text in values.items() if self._saved.get(key) != text}
+        table = f"fact_{self._shard}"
+        if changed:
+            self._db.execute(
+                f"INSERT INTO {table} SELECT {self._shard}, * FROM unnest(%s::text[], %s::text[]) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (list(changed), list(changed.values())),
+            )
+        if gone := [key for key, value in state.items() if value is None]:
+            self._db.execute(f"DELETE FROM {table} WHERE key = ANY(%s)", (gone,))
+            for key in gone:
+                self._saved.pop(key, None)
+        return changed
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with explained(self._where):
+            rows: list[Any] = self._reader.execute(query, values).fetchall()
+            return rows
+
+
+def _text(value: str) -> str:
+    """As COPY takes it."""
+    if "\\" in value:
+        value = value.replace("\\", r"\\")
+    if not value.isprintable():
+        value = value.replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
+    return value
+
+
+def _change(tally: _Tally, state: State) -> int:
+    return sum(change for (_, of), change in tally.items() if of == state)
