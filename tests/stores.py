@@ -65,6 +65,12 @@ class PostgresStore:
     def view(self) -> PostgresView:
         return PostgresView(self.where, SHARD)
 
+    def clear(self) -> None:
+        """Forget what is in it; leases stay."""
+        with closing(database.connect(self.where)) as db:
+            for table in ("fact", "host", "waiting", "aside", "source", "seen", "visit", "parcel"):
+                db.execute(f"DELETE FROM {table}")
+
     def remove(self) -> None:
         with closing(database.connect(self.where)) as db:
             database.drop(db, self.where)

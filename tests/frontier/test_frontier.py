@@ -520,17 +520,14 @@ class PostgresCrashes(Crashes):
     """The same in PostgreSQL: the process dies between any two of its statements, or before the last is answered, and
     another has its shard; should it wake up after all, it can change nothing."""
 
-    server: Server
+    store: PostgresStore
 
     def opened(self) -> Held:
-        if not hasattr(self, "store"):
-            self.store = PostgresStore(self.server)
         return Held(self.store.where, "holder")
 
     def teardown(self) -> None:
         super().teardown()
-        if hasattr(self, "store"):
-            self.store.remove()
+        self.store.clear()
 
     def carry_out(self, batch: Batch, write: Any, end: tuple[int, bool] | None, commits: int) -> bool:
         statements = 0
@@ -571,10 +568,13 @@ class PostgresCrashes(Crashes):
         return True
 
 
-def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server) -> None:
+@pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.long)])
+def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server, examples: int) -> None:
+    store = PostgresStore(postgres)
     run_state_machine_as_test(
-        type("OnServer", (PostgresCrashes,), {"server": postgres}),
+        type("OnServer", (PostgresCrashes,), {"store": store}),
         settings=settings(
-            max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+    store.remove()

@@ -57,6 +57,7 @@ class PostgresFrontier:
         self._host_ids: dict[str, int] = {}
         self._saved: dict[str, str] = {}  # facts as they were committed last, to write only what changed
         self._stale = False
+        self.totals: dict[State, int] = {}
         with explained(where), ExitStack() as stack:
             self._db = stack.enter_context(closing(connect(where)))
             self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
@@ -202,7 +203,7 @@ class PostgresFrontier:
         self._next_source: int = self.load_state(_NEXT_SOURCE, 1)
         # An index is made for the first refresh; a first crawl visits a URL once.
         self._refreshes = self._rows("SELECT to_regclass(%s)", (f"{self._where.schema}.visited_{self._shard}",))[0][0]
-        self.totals: dict[State, int] = counts(self._reader, self._shard)
+        self.totals = counts(self._reader, self._shard)
 
     def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
         states = {id_: state for state, id_ in settled}
