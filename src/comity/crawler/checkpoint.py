@@ -1,4 +1,4 @@
-"""What goes from one run of a crawl to the next: policy, settings, sites that could not be reached, delays.
+"""What goes from one run of a crawl to the next: policy, settings, sites that could not be reached.
 
 A later run keeps to the policy and the settings that the crawl was begun with, unless it is told otherwise; where scope
 or policy change, what the old ones decided about the queue is decided again. What a machine can bear (requests at once,
@@ -6,35 +6,28 @@ the browser) is no part of that: each run says it for itself.
 
 RFC 9309, 2.3.1.4: a robots.txt that cannot be reached is so for now. A site is asked again once its failure's life is
 over, in this run if that lasts so long, or else in a later one; no run waits for it.
-
-A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
-crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
-the beginning of the new run. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
-interval has just been learnt, cannot wait for the next commit to be remembered: that is written to a file beside the
-frontier the moment it is known, and read again with what was committed.
 """
 
 import dataclasses
 import heapq
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import manifest_of
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import Entry, EntryKind, Frontier, Judged, View
-from comity.frontier.durable import explained_files
+from comity.frontier import Entry, EntryKind, Judged, View
+from comity.frontier.protocol import DurableFrontier
 from comity.policy import Decision, Policy
 from comity.policy.settings import policy_to_dict
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.commit import CommitBuffer
-    from comity.net import Clock, Session
+    from comity.net import Clock
 
 POLICY: Final = "policy"
 _PACE: Final = frozenset(
@@ -154,7 +147,7 @@ def changed_settings(settings: CrawlSettings) -> dict[str, Any]:
     return {name: value for name, value in stated_settings(settings).items() if name not in OF_THE_RUN}
 
 
-def judge_again(frontier: Frontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
+def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
     """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction.
 
     Args:
@@ -275,124 +268,3 @@ class Unreachable:
 
 def _last(times: dict[str, float]) -> float:
     return max(times.values())
-
-
-class Waits:
-    """The waits of one run. Use it as a context manager, before the first request and until after the last commit.
-
-    Attributes:
-        then: called with a pace when `heard` has been.
-
-    Args:
-        path: the file for what no commit has remembered yet.
-        load_state: gives back a fact by its name, or the default.
-
-    Raises:
-        StorageError: the file cannot be opened or read.
-    """
-
-    def __init__(self, path: Path, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]) -> None:
-        self.then: Callable[[str], None] | None = None
-        self._path = path
-        self._client = client
-        self._clock = clock
-        self._least = client.policy.min_interval
-        self._intervals: dict[str, float] = {}  # those that a later run would know of
-        self._trouble: OSError | None = None
-        with explained_files(path):
-            self._file = path.open("ab", buffering=0)
-            self._written = self._file.tell()  # bytes
-        self._taken = 0  # bytes of them that the commit under way makes superfluous
-        self._keep(load_state)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def heard(self, pace: str) -> None:
-        """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
-        seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
-        known = max(self._intervals.get(pace, 0.0), self._least)
-        if interval > known or seconds > max(known, interval):
-            unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
-            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
-            try:
-                self._written += self._file.write(line.encode("ascii"))
-            except OSError as error:
-                self._trouble = self._trouble or error
-            self._intervals[pace] = max(known, interval)
-        if self.then is not None:
-            self.then(pace)
-
-    def save_state(self, *, at_rest: bool) -> dict[str, Any]:
-        """What a later run has to know.
-
-        Args:
-            at_rest: whether this run sends nothing more.
-
-        Raises:
-            StorageError: what was heard could not be written.
-        """
-        with explained_files(self._path):
-            if self._trouble is not None:
-                raise self._trouble
-        wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
-        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items()}
-        self._taken = self._written
-        return {
-            "waits": waits,
-            "unordered": throttles.unordered(now),
-            "intervals": throttles.intervals(),
-            "at_rest": at_rest,
-        }
-
-    def committed(self) -> None:
-        """What `save_state` gave last is durable."""
-        if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
-            with explained_files(self._path):
-                self._file.truncate(0)
-            self._written = self._taken = 0
-
-    def _keep(self, load_state: Callable[[str, Any], Any]) -> None:
-        """Have the client wait as the run before says."""
-        wall = self._clock.wall()
-        waits: dict[str, float] = {}
-        unordered: dict[str, float] = {}  # what is left of them where an order is lifted
-        intervals: dict[str, float] = load_state("intervals", {})
-        lifted = load_state("unordered", {})
-        stated = [
-            (key, until, seconds, 0.0, lifted.get(key, seconds))
-            for key, (until, seconds) in load_state("waits", {}).items()
-        ]
-        for key, until, seconds, interval, without in stated + self._lines():
-            if until > wall:  # a clock that was set back makes no wait longer than it was
-                left = min(until - wall, seconds)
-                waits[key] = max(waits.get(key, 0.0), left)
-                unordered[key] = max(unordered.get(key, 0.0), left - max(seconds - without, 0.0))
-            if interval > self._least:
-                intervals[key] = max(intervals.get(key, 0.0), interval)
-        others = 0.0
-        if not load_state("at_rest", True):
-            others = self._least
-            for key in waits.keys() | intervals.keys():
-                for each in (waits, unordered):
-                    each[key] = max(each.get(key, 0.0), intervals.get(key, others))
-        self._client.driver.gate.throttles.restore_delays(
-            waits, self._clock.monotonic(), intervals=intervals, unordered=unordered, others=others
-        )
-
-    def _lines(self) -> list[tuple[str, float, float, float, float]]:
-        """What was heard in the run before; a line that a crash cut short is none."""
-        found = []
-        with explained_files(self._path):
-            text = self._path.read_bytes()
-        for line in text.split(b"\n")[:-1]:
-            try:
-                key, until, seconds, interval, *unordered = json.loads(line)
-                without = float(unordered[0]) if unordered else float(seconds)
-                found.append((str(key), float(until), float(seconds), float(interval), without))
-            except (ValueError, TypeError):
-                continue
-        return found

@@ -19,7 +19,8 @@ from comity.crawler.sinks import Channel
 from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, Visit
+from comity.frontier import Batch, Entry, EntryKind, Found, Message, State, Visit
+from comity.frontier.protocol import DurableFrontier
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
@@ -350,7 +351,7 @@ class Commit:
         self._tally = tally
         self._unsaved = state
 
-    def carry_out(self, frontier: Frontier, sink: SinkRunner, ledger: Ledger, *, final: bool) -> None:
+    def carry_out(self, frontier: DurableFrontier, sink: SinkRunner, ledger: Ledger, *, final: bool) -> None:
         """Write output, ledger and frontier, all or nothing. Only one at a time; any thread.
 
         Args:

@@ -17,7 +17,7 @@ from typing import Any
 from comity import urls
 from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
-from comity.crawler.checkpoint import Unreachable, Waits, judge_again
+from comity.crawler.checkpoint import Unreachable, judge_again
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
@@ -36,9 +36,11 @@ from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
 from comity.crawler.stats import UNREACHABLE, Stats, StatsCollector
+from comity.crawler.waits import Heard, HeardFile, Waits
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
+from comity.frontier.protocol import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
 from comity.policy import OriginPolicy, Policy
 
@@ -123,7 +125,7 @@ class Crawler:
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
         self._beside: ThreadPoolExecutor  # has no thread until something is given to it
-        self._frontier: Frontier
+        self._frontier: DurableFrontier
         self._sink: SinkRunner
         self._ledger: Ledger
         self._client: Session
@@ -193,7 +195,7 @@ class Crawler:
         make_folder(self.folder)
         with (
             self._collector.running(self.folder),
-            Frontier(self.folder / "frontier.sqlite") as self._frontier,
+            self._open_frontier() as self._frontier,
             nullcontext(SinkRunner(sink, self.folder, self._frontier)) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.load_state("ledger"), self._clock) as self._ledger,
             ThreadPoolExecutor(1, "comity-read") as self._beside,
@@ -203,7 +205,7 @@ class Crawler:
         ):
             async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._waits = resources.enter_context(
-                    Waits(self.folder / "frontier.waits", self._client, self._clock, self._load_state)
+                    Waits(self._open_heard(), self._client, self._clock, self._load_state)
                 )
                 self._start()
                 self._waits.then, self._client.driver.on_report = self._client.driver.on_report, self._waits.heard
@@ -239,6 +241,12 @@ class Crawler:
                 if self._refresh is not None:
                     self.unasked = self._refresh.visits.unasked(self._refresh.last)
         return self.stats
+
+    def _open_frontier(self) -> DurableFrontier:
+        return Frontier(self.folder / "frontier.sqlite")
+
+    def _open_heard(self) -> Heard:
+        return HeardFile(self.folder / "frontier.waits")
 
     # The loop
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.errors import StorageError
-from comity.frontier import Entry, EntryKind, Frontier, Visit, Visits, has_begun
+from comity.frontier import Entry, EntryKind, Visit, has_begun
+from comity.frontier.protocol import DurableFrontier, KnownVisits
 from comity.net import Response
 
 MARGIN: Final = 86_400.0
@@ -38,7 +39,7 @@ class Refresh:
 
     number: int
     last: int
-    visits: Visits
+    visits: KnownVisits
     trusts_sitemaps: bool
     in_full: bool = False
 
@@ -106,7 +107,7 @@ _FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
 
 
 def refresh_of(
-    frontier: Frontier, *, begin: bool, folder: Path, trusts_sitemaps: bool, in_full: bool
+    frontier: DurableFrontier, *, begin: bool, folder: Path, trusts_sitemaps: bool, in_full: bool
 ) -> Refresh | None:
     """The refresh under way in a folder; None while the first crawl is.
 

@@ -23,7 +23,8 @@ from comity.crawler.orders import Order
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats, span
-from comity.frontier import Entry, EntryKind, Frontier
+from comity.frontier import Entry, EntryKind
+from comity.frontier.protocol import DurableFrontier
 from comity.net import Clock, Session
 
 
@@ -121,7 +122,7 @@ def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool)
 
 
 def needed(
-    frontier: Frontier, host: Host, but_not: Collection[int], *, room: int, most: int, lists: int, unread: bool
+    frontier: DurableFrontier, host: Host, but_not: Collection[int], *, room: int, most: int, lists: int, unread: bool
 ) -> tuple[list[Entry], bool]:
     """What has its turn next, and whether nothing else waits that may have it before the next commit.
 
@@ -170,7 +171,7 @@ class Scheduler:
         self._clock = clock
         self._wake = wake
         # Known when the crawl starts:
-        self._frontier: Frontier
+        self._frontier: DurableFrontier
         self._client: Session
         self._fetcher: Fetcher
         self._quota: Quota
@@ -180,7 +181,7 @@ class Scheduler:
 
     def began(
         self,
-        frontier: Frontier,
+        frontier: DurableFrontier,
         client: Session,
         fetcher: Fetcher,
         quota: Quota,

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from comity import urls
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.frontier import Frontier, State
+    from comity.frontier import State
+    from comity.frontier.protocol import DurableFrontier
     from comity.gate.throttle import Pause
     from comity.net import Clock
     from comity.net.request_record import RequestRecord
@@ -235,7 +236,7 @@ class StatsCollector:
         self.unreachable: dict[str, Mapping[str, float]] = {}
         self.how = ""
         self.limit: str | None = None
-        self._frontier: Frontier | None = None
+        self._frontier: DurableFrontier | None = None
         self._samples: deque[tuple[float, int]] = deque(maxlen=int(RECENT) + 1)  # time, pages
         self._slow = SLOW
 
@@ -259,7 +260,7 @@ class StatsCollector:
         finally:
             self.ended = self.clock.monotonic()
 
-    def began(self, frontier: "Frontier", pause: "Callable[[str], Pause]") -> None:
+    def began(self, frontier: "DurableFrontier", pause: "Callable[[str], Pause]") -> None:
         """The counts of earlier runs, if there were any, go on."""
         self._frontier, self.pause = frontier, pause
         self.stats = Stats(**frontier.load_state("stats", {}))

@@ -11,6 +11,7 @@ import os
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -107,9 +108,20 @@ def most_sockets() -> int:
 
 
 class Connections(aiohttp.TCPConnector):
-    """Make it inside the event loop that uses it."""
+    """Make it inside the event loop that uses it.
 
-    def __init__(self, settings: ClientSettings, guard: AddressGuard, names: AbstractResolver) -> None:
+    Args:
+        may_send: asked when a connection is there, right before a request goes out; where it says no, none does.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        guard: AddressGuard,
+        names: AbstractResolver,
+        may_send: Callable[[], bool] | None = None,
+    ) -> None:
+        self._may_send = may_send
         self._most = most_sockets()
         super().__init__(
             limit=min(settings.connections, self._most),
@@ -144,6 +156,10 @@ class Connections(aiohttp.TCPConnector):
         self, req: aiohttp.ClientRequest, traces: list["Trace"], timeout: aiohttp.ClientTimeout
     ) -> "Connection":
         connection = await super().connect(req, traces, timeout)
+        if self._may_send is not None and not self._may_send():  # asked last: to connect may have taken long
+            connection.close()
+            url = ATTEMPT.get().url
+            raise Postponed(f"{url} is not asked: its host is another process's by now", url=url, seconds=1.0)
         if req.proxy is None and connection.transport is not None:
             peer = connection.transport.get_extra_info("peername")
             ATTEMPT.get().address = peer[0] if peer else None

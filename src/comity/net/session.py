@@ -46,6 +46,8 @@ class Session:
         on_request: told of each request when it is over.
         borrow: has the turn of a host given by who keeps its pace, and gives what is to be called once the request is
             over; it gives None where we keep it ourselves. Only a redirected robots.txt needs it.
+        may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
+            is sent. For who holds its hosts for a time only.
     """
 
     def __init__(self, policy: Policy, settings: ClientSettings, *, clock: Clock | None = None) -> None:
@@ -54,6 +56,7 @@ class Session:
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_request: Callable[[RequestRecord], None] | None = None
         self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+        self.may_send: Callable[[], bool] | None = None
         self.clock = clock or Clock()
         self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
         self.driver.on_robots = self._robots_in_force
@@ -95,9 +98,12 @@ class Session:
                 from comity.net.http_cache import HttpCache
 
                 self._cache = HttpCache(Path(self.settings.cache))
-            self._transport = Transport(self.settings, guard, self.policy.agent)
+            self._transport = Transport(self.settings, guard, self.policy.agent, may_send=self._holds)
             self.driver.address_of = self._transport.address_of
         return self._transport
+
+    def _holds(self) -> bool:
+        return self.may_send is None or self.may_send()
 
     # Questions
 

@@ -4,7 +4,7 @@ that is the client's work. Every connection passes the address guard at the mome
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from io import BytesIO
 from typing import Final, Protocol
 
@@ -207,7 +207,9 @@ class OpenAnswer:
 class Transport:
     """A pool of connections. Make it and use it inside one running event loop."""
 
-    def __init__(self, settings: ClientSettings, guard: AddressGuard, agent: str) -> None:
+    def __init__(
+        self, settings: ClientSettings, guard: AddressGuard, agent: str, *, may_send: Callable[[], bool] | None = None
+    ) -> None:
         self._settings = settings
         self._guard = guard
         self._names = Names(settings.resolve, settings.nameservers)
@@ -217,7 +219,7 @@ class Transport:
             total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=Connections(settings, guard, self._names),
+            connector=Connections(settings, guard, self._names, may_send),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=timeout,

@@ -19,7 +19,7 @@ from comity.frontier.durable import disk_error
 if TYPE_CHECKING:  # what reads a finished crawl has no use for them
     from concurrent.futures import Executor
 
-    from comity.frontier import Frontier
+    from comity.frontier.protocol import DurableFrontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class SinkRunner:
         in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
     """
 
-    def __init__(self, given: Named | str | None, folder: Path, frontier: "Frontier") -> None:
+    def __init__(self, given: Named | str | None, folder: Path, frontier: "DurableFrontier") -> None:
         stored = frontier.load_state("sink", {})
         begun = stored.get("name")
         if given is None:

@@ -1,0 +1,185 @@
+"""The delays that go from one run of a crawl to the next.
+
+A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
+crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
+the beginning of the new run. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
+interval has just been learnt, cannot wait for the next commit to be remembered: that is written down beside the
+frontier the moment it is known, and read again with what was committed.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from comity.frontier.durable import explained_files
+
+if TYPE_CHECKING:
+    from comity.net import Clock, Session
+
+
+class Heard(Protocol):
+    """Keeps lines that no commit has remembered yet, each from the moment it is added."""
+
+    def add(self, line: bytes) -> None:
+        """Keep one more line. What goes wrong is raised by `check`."""
+
+    def check(self) -> None:
+        """Raises StorageError where a line could not be kept."""
+
+    def clear(self) -> None:
+        """Forget all that was added."""
+
+    def lines(self) -> list[bytes]:
+        """What is kept, the oldest first."""
+
+    def close(self) -> None: ...
+
+
+class HeardFile:
+    """The same in a file.
+
+    Raises:
+        StorageError: the file cannot be opened or read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._trouble: OSError | None = None
+        with explained_files(path):
+            self._file = path.open("ab", buffering=0)
+
+    def add(self, line: bytes) -> None:
+        try:
+            self._file.write(line)
+        except OSError as error:
+            self._trouble = self._trouble or error
+
+    def check(self) -> None:
+        with explained_files(self._path):
+            if self._trouble is not None:
+                raise self._trouble
+
+    def clear(self) -> None:
+        with explained_files(self._path):
+            self._file.truncate(0)
+
+    def lines(self) -> list[bytes]:
+        with explained_files(self._path):
+            return self._path.read_bytes().split(b"\n")[:-1]  # what has no end was cut short by a crash
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Waits:
+    """The waits of one run. Use it as a context manager, before the first request and until after the last commit.
+
+    Attributes:
+        then: called with a pace when `heard` has been.
+
+    Args:
+        heard: for what no commit has remembered yet; closed at the end.
+        load_state: gives back a fact by its name, or the default.
+
+    Raises:
+        StorageError: what was heard cannot be read.
+    """
+
+    def __init__(self, heard: Heard, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]) -> None:
+        self.then: Callable[[str], None] | None = None
+        self._heard = heard
+        self._client = client
+        self._clock = clock
+        self._least = client.policy.min_interval
+        self._intervals: dict[str, float] = {}  # those that a later run would know of
+        lines = heard.lines()
+        self._written = len(lines)
+        self._taken = 0  # of them, those that the commit under way makes superfluous
+        self._keep(load_state, lines)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._heard.close()
+
+    def heard(self, pace: str) -> None:
+        """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
+        seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
+        known = max(self._intervals.get(pace, 0.0), self._least)
+        if interval > known or seconds > max(known, interval):
+            unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
+            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
+            self._heard.add(line.encode("ascii"))
+            self._written += 1
+            self._intervals[pace] = max(known, interval)
+        if self.then is not None:
+            self.then(pace)
+
+    def save_state(self, *, at_rest: bool) -> dict[str, Any]:
+        """What a later run has to know.
+
+        Args:
+            at_rest: whether this run sends nothing more.
+
+        Raises:
+            StorageError: what was heard could not be written.
+        """
+        self._heard.check()
+        wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
+        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items()}
+        self._taken = self._written
+        return {
+            "waits": waits,
+            "unordered": throttles.unordered(now),
+            "intervals": throttles.intervals(),
+            "at_rest": at_rest,
+        }
+
+    def committed(self) -> None:
+        """What `save_state` gave last is durable."""
+        if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
+            self._heard.clear()
+            self._written = self._taken = 0
+
+    def _keep(self, load_state: Callable[[str, Any], Any], lines: list[bytes]) -> None:
+        """Have the client wait as the run before says."""
+        wall = self._clock.wall()
+        waits: dict[str, float] = {}
+        unordered: dict[str, float] = {}  # what is left of them where an order is lifted
+        intervals: dict[str, float] = load_state("intervals", {})
+        lifted = load_state("unordered", {})
+        stated = [
+            (key, until, seconds, 0.0, lifted.get(key, seconds))
+            for key, (until, seconds) in load_state("waits", {}).items()
+        ]
+        for key, until, seconds, interval, without in stated + _heard_before(lines):
+            if until > wall:  # a clock that was set back makes no wait longer than it was
+                left = min(until - wall, seconds)
+                waits[key] = max(waits.get(key, 0.0), left)
+                unordered[key] = max(unordered.get(key, 0.0), left - max(seconds - without, 0.0))
+            if interval > self._least:
+                intervals[key] = max(intervals.get(key, 0.0), interval)
+        others = 0.0
+        if not load_state("at_rest", True):
+            others = self._least
+            for key in waits.keys() | intervals.keys():
+                for each in (waits, unordered):
+                    each[key] = max(each.get(key, 0.0), intervals.get(key, others))
+        self._client.driver.gate.throttles.restore_delays(
+            waits, self._clock.monotonic(), intervals=intervals, unordered=unordered, others=others
+        )
+
+
+def _heard_before(lines: list[bytes]) -> list[tuple[str, float, float, float, float]]:
+    """What was heard in the run before; a line that a crash cut short is none."""
+    found = []
+    for line in lines:
+        try:
+            key, until, seconds, interval, *unordered = json.loads(line)
+            without = float(unordered[0]) if unordered else float(seconds)
+            found.append((str(key), float(until), float(seconds), float(interval), without))
+        except (ValueError, TypeError):
+            continue
+    return found
