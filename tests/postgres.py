@@ -81,7 +81,7 @@ class Server:
                 stderr=log,
                 cwd=self.socket,
             )
-        ready = [str(self._bin / "pg_isready"), "-q", "-h", str(self.socket), "-p", str(self.port)]
+        ready = [str(self._bin / "pg_isready"), "-q", "-U", "comity", "-d", "postgres", "-h", str(self.socket), "-p", str(self.port)]
         deadline = time.monotonic() + HANGS
         while subprocess.run(ready, check=False).returncode:
             if self._process.poll() is not None or time.monotonic() > deadline:

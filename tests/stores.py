@@ -24,8 +24,8 @@ class Held(PostgresFrontier):
     def __init__(self, where: database.Address, holder: str = "", shard: int = SHARD) -> None:
         self._lease = database.connect(where)
         try:
-            self.leases = Leases(self._lease, where, holder or f"{os.getpid()}-{next(_NUMBERS)}")
-            token = self.leases.take(shard)
+            self.leases = Leases(where, holder or f"{os.getpid()}-{next(_NUMBERS)}", 600.0)
+            token = self.leases.take(self._lease, shard)
             if token is None:
                 raise StorageError(f"the crawl in {where} is in use by another crawl")
             super().__init__(where, shard, token)
@@ -35,7 +35,7 @@ class Held(PostgresFrontier):
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        self.leases.release(list(self.leases.tokens))
+        self.leases.release(self._lease, list(self.leases.tokens))
         self._lease.close()
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import dataclasses
 import gc
 import logging
 import signal
@@ -20,22 +19,23 @@ from rich.console import Console
 from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
-from comity.cli.options import as_typed
 from comity.cli.progress import watch
+from comity.cli.resuming import as_begun, told_anew
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
 from comity.crawler.shards import is_sharded, manifest_of
-from comity.crawler.stats import shown
+from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
 from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
+from comity.fields import SettingField
 from comity.frontier import has_begun
-from comity.policy import Policy
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
+_LEASE = SettingField(name="--lease", hint=float, unit="seconds")
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 _MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
@@ -61,6 +61,9 @@ def crawl(
     ok_if_some_failed: bool = False,
     workers: int = 1,
     shards: int | None = None,
+    store: str | None = None,
+    join: bool = False,
+    lease: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
     if demo and (seeds or resume or refresh):
@@ -83,16 +86,37 @@ def crawl(
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
         again = "--resume" if resume else "--refresh" if refresh else None
-        if not seeds and not again and source is None and not _holds_crawl(folder):
+        if not seeds and not again and not join and source is None and not _holds_crawl(folder):
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
-        folder = _folder(folder, normal, again)
+        crawler: AnyCrawl
         goes_on = limits = ""
+        command = (*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log))))
+        folder = _own_folder(folder, normal) if store is not None else _folder(folder, normal, again)
         if resume or refresh:
-            policy, goes_on = _as_begun(folder, configuration)
-            settings, limits = _told_anew(folder, configuration)
-        crawler: Crawler | ShardedCrawl
-        if is_sharded(folder, workers, shards):
+            begun = (checkpoint.begun_policy(folder), checkpoint.begun_settings(folder))
+            begun_policy, begun_settings = begun if store is None else begun_in(store)
+            policy, goes_on = as_begun(begun_policy, configuration)
+            settings, limits = told_anew(begun_settings, configuration)
+        if store is not None:
+            crawler = JoinedCrawl(
+                normal,
+                folder,
+                store,
+                join=join,
+                resume=resume,
+                shards=shards,
+                workers=workers,
+                policy=policy,
+                settings=settings,
+                client_settings=client_settings,
+                sink=sink,
+                expander=expander,
+                lease=LEASE if lease is None else _LEASE.checked(_LEASE.read(lease)),
+                command=command,
+            )
+            crawler.on_word = complain
+        elif is_sharded(folder, workers, shards):
             if source is not None:
                 raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
             crawler = ShardedCrawl(
@@ -106,7 +130,7 @@ def crawl(
                 sink=sink,
                 expander=expander,
                 refresh=refresh,
-                command=(*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log)))),
+                command=command,
             )
         else:
             crawler = Crawler(
@@ -146,34 +170,6 @@ def crawl(
     return code
 
 
-def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
-    """The policy that a crawl was begun with, with what the command line changes; and the line that tells of it."""
-    now = configuration.policy
-    begun = checkpoint.begun_policy(folder)
-    if begun is None:
-        return now, ""
-    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
-    fields = {field.name for field in dataclasses.fields(Policy)}
-    begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
-    if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
-        return begun, ""
-    pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-    return begun, f"resuming with the earlier settings: {shown(begun.agent)}, {pace}"
-
-
-def _told_anew(folder: Path, configuration: Configuration) -> tuple[dict[str, Any], str]:
-    """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
-    which others it goes on with."""
-    now = configuration.crawl
-    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
-    given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
-    begun = checkpoint.stated_settings(CrawlSettings(**checkpoint.begun_settings(folder)))
-    kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
-    words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
-    anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
-    return anew, f"keeping the earlier options: {shown(words)}" if kept else ""
-
-
 def _told(*lines: str) -> None:
     for line in filter(None, lines):
         complain(line)
@@ -188,6 +184,13 @@ def tune() -> None:
     # crawl leave holes in it: several times as much memory as is in use.
     with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
+
+
+def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
+    """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
+    if folder is not None and _holds_crawl(folder):
+        raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
+    return folder or _folder(None, seeds, None)
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
@@ -235,7 +238,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _run(crawler: Crawler | ShardedCrawl, console: Console | None) -> Stats:
+async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(crawler.run())
 

@@ -84,6 +84,18 @@ from comity.cli.terminal import complain, say
     type=click.IntRange(1, 256),
     help="Parts that a new crawl is cut into for good, at least as many as workers.  [2 for each worker]",
 )
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Keep the queue in PostgreSQL, for several machines: postgresql://USER@HOST/DATABASE, with ?crawl=NAME where "
+    "it holds several.",
+)
+@click.option("--join", is_flag=True, help="Take part in the crawl in --store that others work on.")
+@click.option(
+    "--lease",
+    metavar="TIME",
+    help="With --store: after so long, a process that is not heard of has lost its part of a new crawl.  [15s]",
+)
 @WATCHING
 @CONFIG
 @JSON
@@ -103,6 +115,9 @@ def crawl(
     demo: bool,
     workers: int,
     shards: int | None,
+    store: str | None,
+    join: bool,
+    lease: str | None,
     quiet: bool,
     verbose: int,
     log: Path | None,
@@ -125,6 +140,12 @@ def crawl(
         form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
+    if store is None and (join or lease is not None):
+        raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
+    if store is not None and (refresh or source is not None):
+        raise click.UsageError("--refresh and --source are not possible with --store")
+    if join and resume:
+        raise click.UsageError("--resume and --join exclude each other: who works on a crawl already is joined")
     configuration = loaded(**options)
     if urls is not None:
         from comity.cli.given import urls_in
@@ -149,6 +170,9 @@ def crawl(
         ok_if_some_failed=ok_if_some_failed,
         workers=workers,
         shards=shards,
+        store=store,
+        join=join,
+        lease=lease,
     )
 
 

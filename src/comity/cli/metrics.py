@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
-from comity.crawler import Crawler
 from comity.crawler.metrics import collector, library
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.joined import AnyCrawl
 from comity.errors import InvalidSetting
 
 LOOPBACK = "127.0.0.1"
@@ -32,7 +31,7 @@ def place(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def serving(crawler: Crawler | ShardedCrawl, where: str) -> Iterator[str]:
+def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
     """Serve a crawl's metrics, with those of the process, at `[ADDRESS:]PORT`; gives the URL. Port 0: any free one.
 
     Raises:

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from comity.crawler import Crawler, HostNow, HostState, Snapshot
+from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.snapshot import ShardNow, ShardState
 from comity.crawler.stats import WAITS, RefusingRule, shown
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.joined import AnyCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal
@@ -49,6 +49,7 @@ _SHARDS: dict[ShardState, str] = {
     "resting": "with nothing left",
     "stopped": "stopped",
     "down": "being started again",
+    "ended": "ended",
 }
 _VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
 _LOOKS = {
@@ -62,7 +63,7 @@ _LOOKS = {
 }
 
 
-async def watch(crawler: Crawler | ShardedCrawl, console: Console) -> None:
+async def watch(crawler: AnyCrawl, console: Console) -> None:
     """Show how a crawl goes until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:
@@ -75,7 +76,7 @@ async def watch(crawler: Crawler | ShardedCrawl, console: Console) -> None:
             await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
 
 
-def _now(crawler: Crawler | ShardedCrawl, console: Console) -> Text:
+def _now(crawler: AnyCrawl, console: Console) -> Text:
     room = max(console.height - 1, 1)
     return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, room)
 

@@ -7,14 +7,15 @@ from rich.console import Console
 from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
-from comity.crawler import Crawler, Stats, checkpoint
+from comity.crawler import Stats, checkpoint
 from comity.crawler.sinks.runner import FORMATS
+from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy
 
 
 def sum_up(
-    crawler: Crawler | ShardedCrawl,
+    crawler: AnyCrawl,
     stats: Stats,
     *,
     as_json: bool,
@@ -72,14 +73,14 @@ def sum_up(
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 
 
-def _ended(crawler: Crawler | ShardedCrawl) -> str:
+def _ended(crawler: AnyCrawl) -> str:
     """Why the run ended."""
     if crawler.stopped:
         return "it was stopped"
     return crawler.limit_reached or "nothing was left to ask for"
 
 
-def _conclude(crawler: Crawler | ShardedCrawl, stats: Stats, *, resumable: bool) -> Exit:
+def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
         how = f"; continue with: comity crawl -o {crawler.folder} --resume"
@@ -105,9 +106,9 @@ def _conclude(crawler: Crawler | ShardedCrawl, stats: Stats, *, resumable: bool)
     return Exit.PARTLY if stats.failed else Exit.DONE
 
 
-def _where(crawler: Crawler | ShardedCrawl, channel: str) -> str:
+def _where(crawler: AnyCrawl, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
     if crawler.format not in FORMATS:
         return crawler.format
-    parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""
+    parts = "shard-*/" if isinstance(crawler, ShardedCrawl | JoinedCrawl) else ""
     return parts + FORMATS[crawler.format].where.format(channel)

@@ -9,10 +9,9 @@ from itertools import accumulate
 from typing import Any
 
 from comity._extras import need
-from comity.crawler.crawler import Crawler
 from comity.crawler.snapshot import HostState, Snapshot
 from comity.crawler.stats import COMMIT_BOUNDS
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.joined import AnyCrawl
 from comity.frontier import State
 
 _COUNTERS = (
@@ -37,7 +36,7 @@ def library() -> Any:
     return need("prometheus_client.core", "metrics", "the endpoint for metrics")
 
 
-def collector(crawler: Crawler | ShardedCrawl) -> "CrawlCollector":
+def collector(crawler: AnyCrawl) -> "CrawlCollector":
     """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`.
 
     Raises:
@@ -49,7 +48,7 @@ def collector(crawler: Crawler | ShardedCrawl) -> "CrawlCollector":
 class CrawlCollector:
     """One crawl for a registry; see `collector`."""
 
-    def __init__(self, crawler: Crawler | ShardedCrawl, core: Any) -> None:
+    def __init__(self, crawler: AnyCrawl, core: Any) -> None:
         self._crawler = crawler
         self._core = core
 

@@ -102,7 +102,7 @@ class Orders:
             lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written
         for line in lines:
             self._read += len(line) + 1
-            if (order := _order(line)) is not None:
+            if (order := read_order(line)) is not None:
                 yield order
 
 
@@ -118,7 +118,8 @@ def last_order(folder: Path, host: str) -> Order | None:
     return last
 
 
-def _order(line: bytes) -> Order | None:
+def read_order(line: bytes) -> Order | None:
+    """An order as it is kept; None where it is none."""
     try:
         order = Order(**json.loads(line))
         fits = order.order in ("stop", "go") or (order.order == "slow" and 0 < float(order.seconds or 0) <= LONGEST)

@@ -65,9 +65,10 @@ class HostNow:
     under_way: int
 
 
-ShardState = Literal["starting", "working", "turn", "robots", "pages", "resting", "stopped", "down"]
+ShardState = Literal["starting", "working", "turn", "robots", "pages", "resting", "stopped", "down", "ended"]
 """What a shard does, or waits for: it fetches or commits; the turn of a host; the robots.txt of sites that could not be
-reached; more pages of the limit; nothing is left; its worker died and is started again.
+reached; more pages of the limit; nothing is left; its worker died and is started again; the crawl is
+over.
 """
 
 

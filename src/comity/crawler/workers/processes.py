@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from comity.crawler.workers.worker import Job, Key, Word, pack
+from comity.crawler.workers.worker import AnyJob, Key, Word, pack
 
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
 LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
@@ -54,7 +54,7 @@ class WorkerProcess:
         dead = self.process is not None and self.process.returncode is not None
         return dead and (self._listening is None or self._listening.done())
 
-    async def start(self, job: Job) -> None:
+    async def start(self, job: AnyJob) -> None:
         """Start it, or another in its place; the one before is dead."""
         self.process = await asyncio.create_subprocess_exec(
             *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE

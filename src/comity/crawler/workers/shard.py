@@ -55,6 +55,7 @@ class ShardCrawler(Crawler):
         seeds: those of the whole crawl.
         folder: of the whole crawl.
         refresh: the number of the refresh that the whole crawl is in; 0 for none.
+        own: the folder of this shard; None for the one that has its name.
     """
 
     def __init__(
@@ -70,8 +71,9 @@ class ShardCrawler(Crawler):
         sink: str | None = None,
         expander: str | None = None,
         refresh: int = 0,
+        own: Path | None = None,
     ) -> None:
-        own = folder / part(place.number)
+        own = own or folder / part(place.number)
         super().__init__(
             seeds,
             own,

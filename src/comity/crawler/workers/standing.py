@@ -99,8 +99,8 @@ def in_words(now: "ShardNow") -> str:
             return "waits for robots.txt files that could not be reached"
         case "resting":
             return "nothing is left; waits for what others find"
-        case "stopped":
-            return "stopped"
+        case "stopped" | "ended":
+            return now.state
 
 
 def _told(folder: Path) -> dict[int, str]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Manifest, Place, part
@@ -60,6 +60,10 @@ class Job:
     client_settings: ClientSettings
     granted: Mapping[int, int] | None = None
 
+    def worker(self, say: Callable[..., None]) -> "Worker":
+        """What does it."""
+        return Worker(self, say)
+
 
 def pack(word: Any) -> bytes:
     """A word as it goes through a pipe between two processes of one crawl."""
@@ -95,9 +99,8 @@ class Pipe:
         os.dup2(2, 1)  # what a plug-in prints must not be taken for a word
         self._lock = threading.Lock()
 
-    def job(self) -> Job:
-        job = read_word(self._in)
-        assert isinstance(job, Job)
+    def job(self) -> "AnyJob":
+        job: AnyJob = read_word(self._in)
         return job
 
     def say(self, *word: Any) -> None:
@@ -349,11 +352,23 @@ class Worker:
                     crawler.end()
 
 
-def serve(pipe: Pipe, job: Job, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None) -> int:
+class AnyJob(Protocol):
+    """What a process is to do: a Job, or a StoreJob."""
+
+    def worker(self, say: Callable[..., None]) -> "AnyWorker": ...
+
+
+class AnyWorker(Protocol):
+    """What does a job."""
+
+    async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None: ...
+
+
+def serve(pipe: Pipe, job: AnyJob, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None) -> int:
     """Do a job to its end; gives the exit code of this process."""
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(Worker(job, pipe.say).run(pipe.listen))
+            runner.run(job.worker(pipe.say).run(pipe.listen))
     except ComityError as error:
         pipe.say("failed", error)
         return 2

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -42,19 +44,19 @@ CREATE SCHEMA {{schema}};
 SET LOCAL search_path = {{schema}};
 CREATE TABLE crawl (
     format int NOT NULL, fingerprint_key bytea NOT NULL, manifest text NOT NULL, lease double precision NOT NULL,
-    run bigint NOT NULL DEFAULT 1, ended text, pool bigint
+    ended text, pool bigint
 );
 CREATE TABLE fence (shard int PRIMARY KEY, token bigint NOT NULL DEFAULT 0);
 CREATE TABLE shard (
     number int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, holder text, expires timestamptz, granted bigint,
-    stands text, run bigint
+    state text, stands text
 ) WITH (fillfactor = 20);
 CREATE TABLE member (
-    name text PRIMARY KEY, folder text NOT NULL, workers int NOT NULL DEFAULT 1, alive timestamptz NOT NULL
+    name text PRIMARY KEY, folder text NOT NULL, alive timestamptz NOT NULL
 ) WITH (fillfactor = 20);
 CREATE TABLE part (
     shard int NOT NULL, token bigint NOT NULL, holder text NOT NULL, folder text NOT NULL, name text NOT NULL,
-    sink text, ledger text, ended boolean NOT NULL DEFAULT false, PRIMARY KEY (shard, token)
+    sink text, ledger text, PRIMARY KEY (shard, token)
 ) WITH (fillfactor = 50);
 CREATE TABLE operator_order (id bigserial PRIMARY KEY, text text NOT NULL);
 CREATE TABLE turn (
@@ -157,7 +159,7 @@ def explained(where: Address) -> Iterator[None]:
         raise StorageError(f"{where} has no room left: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
         raise StorageError(f"{where}: {_said(error)}", hint="the user needs CREATE on the database") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+    except (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout) as error:
         raise Unreachable(f"{where} cannot be reached: {_said(error)}", hint="see that it runs") from error
     except psycopg.Error as error:
         raise StorageError(f"{where}: {_said(error)}") from error
@@ -186,6 +188,24 @@ def connect(where: Address, **options: Any) -> Any:
             db.close()
             raise
     return db
+
+
+def cut_off(db: Any) -> None:
+    """Have whoever waits for the database wait no longer: from any thread, while another uses the connection."""
+    with suppress(Exception), socket.socket(fileno=os.dup(db.fileno())) as same:  # unless it is closed already
+        same.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def cutting_off(seconds: float, db: Any) -> Iterator[None]:
+    """Wait for the database so long and no longer. libpq itself would wait for ever for one that stays silent."""
+    timer = threading.Timer(seconds, cut_off, (db,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def is_made(db: Any, where: Address) -> bool:

@@ -7,14 +7,19 @@ sleeps, from before the moment it asked: so its lease ends for itself before it 
 of the two machines say.
 """
 
+import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any, Final
 
 from comity._extras import need
-from comity.frontier.postgresql.database import USE, Address, explained
+from comity.errors import StorageError
+from comity.frontier.postgresql.database import USE, Address, connect, cutting_off, explained
 
 MARGIN: Final = 0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
+RENEWALS: Final = 5  # in the time of a lease
+LONGEST_PAUSE: Final = 1.0  # seconds between two tries to reach the database
 _WAIT: Final = 2000  # milliseconds that a new lease waits for a commit under the old one; then it is tried again
 
 
@@ -26,58 +31,47 @@ def now() -> float:
 
 
 class Leases:
-    """The leases of one holder. Its methods block, and may be called from one thread at a time.
+    """The leases of one holder.
 
     Attributes:
         tokens: of the shards that it has, as far as it knows.
         seconds: how long a lease is.
 
     Args:
-        db: a connection of its own, in autocommit.
         holder: a name that no other has.
     """
 
-    def __init__(self, db: Any, where: Address, holder: str) -> None:
-        self._db = db
+    def __init__(self, where: Address, holder: str, seconds: float) -> None:
         self._where = where
         self.holder = holder
+        self.seconds = seconds
         self.tokens: dict[int, int] = {}
         self._until: dict[int, float] = {}
-        with explained(where):
-            self.seconds: float = db.execute("SELECT lease FROM crawl").fetchone()[0]
-            db.execute(f"SET lock_timeout = {_WAIT}")
 
-    def holds(self, shard: int) -> bool:
-        """Whether a shard is surely ours now: asked before every request."""
-        return self._until.get(shard, 0.0) > now()
+    def holds(self, shard: int, token: int) -> bool:
+        """Whether a shard is surely ours now, by this token: asked before every request."""
+        return self.tokens.get(shard) == token and self._until.get(shard, 0.0) > now()
 
-    def free(self) -> list[int]:
-        """The shards that nobody has."""
-        with explained(self._where):
-            rows = self._db.execute(
-                "SELECT number FROM shard WHERE holder IS NULL OR expires < clock_timestamp() ORDER BY number"
-            ).fetchall()
-        return [number for (number,) in rows]
-
-    def take(self, shard: int) -> int | None:
+    def take(self, db: Any, shard: int) -> int | None:
         """Have a shard that nobody has; gives the token, or None where somebody has it or is in a commit."""
         psycopg = need("psycopg", "postgresql", USE)
         with explained(self._where):
             try:
-                with self._db.transaction():
-                    row = self._db.execute(
+                with db.transaction():
+                    db.execute(f"SET LOCAL lock_timeout = {_WAIT}")
+                    row = db.execute(
                         "SELECT 1 FROM shard WHERE number = %s AND (holder IS NULL OR expires < clock_timestamp() "
                         "OR holder = %s) FOR UPDATE SKIP LOCKED",
                         (shard, self.holder),
                     ).fetchone()
                     if row is None:
                         return None
-                    (token,) = self._db.execute(
+                    (token,) = db.execute(
                         "UPDATE fence SET token = token + 1 WHERE shard = %s RETURNING token", (shard,)
                     ).fetchone()
                     asked = now()
-                    self._db.execute(
-                        "UPDATE shard SET token = %s, holder = %s, "
+                    db.execute(
+                        "UPDATE shard SET token = %s, holder = %s, state = 'starting', "
                         "expires = clock_timestamp() + make_interval(secs => %s) WHERE number = %s",
                         (token, self.holder, self.seconds, shard),
                     )
@@ -87,47 +81,88 @@ class Leases:
         self._until[shard] = asked + MARGIN * self.seconds
         return int(token)
 
-    def renew(self, stands: Mapping[int, str | None]) -> list[int]:
-        """Have shards for longer; gives those that are somebody else's by now.
-
-        Args:
-            stands: the shards, and what is to be kept of how each stands; None for what is kept already.
-        """
-        if not stands:
-            return []
+    def renew(self, db: Any) -> None:
+        """Have all shards for longer; those that are somebody else's by now are forgotten."""
+        held = dict(self.tokens)
+        if not held:
+            return
         asked = now()
-        tokens = [self.tokens[shard] for shard in stands]
         with explained(self._where):
-            rows = self._db.execute(
-                "UPDATE shard SET expires = clock_timestamp() + make_interval(secs => %s), "
-                "stands = coalesce(new.stands, shard.stands) "
-                "FROM unnest(%s::int[], %s::bigint[], %s::text[]) AS new (number, token, stands) "
-                "WHERE shard.number = new.number AND shard.token = new.token AND holder = %s RETURNING shard.number",
-                (self.seconds, list(stands), tokens, list(stands.values()), self.holder),
+            rows = db.execute(
+                "UPDATE shard SET expires = clock_timestamp() + make_interval(secs => %s) "
+                "FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
+                "WHERE shard.number = mine.number AND shard.token = mine.token AND holder = %s "
+                "RETURNING shard.number",
+                (self.seconds, list(held), list(held.values()), self.holder),
             ).fetchall()
         kept = {number for (number,) in rows}
-        for shard in kept:
-            self._until[shard] = asked + MARGIN * self.seconds
-        lost = [shard for shard in stands if shard not in kept]
-        for shard in lost:
-            self.forget(shard)
-        return lost
+        for shard, token in held.items():
+            if self.tokens.get(shard) != token:
+                continue
+            if shard in kept:
+                self._until[shard] = asked + MARGIN * self.seconds
+            else:
+                self.forget(shard)
 
     def forget(self, shard: int) -> None:
         """Hold a shard no more, whether or not anybody is told."""
         self.tokens.pop(shard, None)
         self._until.pop(shard, None)
 
-    def release(self, shards: Collection[int], stands: Mapping[int, str] | None = None) -> None:
+    def release(self, db: Any, shards: Collection[int], state: str | None = None) -> None:
         """Let shards go, with nothing under way in them, so that another may have them at once."""
         held = {shard: self.tokens[shard] for shard in shards if shard in self.tokens}
         for shard in held:
             self.forget(shard)
-        words = [None if stands is None else stands.get(shard) for shard in held]
         with explained(self._where):
-            self._db.execute(
-                "UPDATE shard SET holder = NULL, expires = NULL, stands = coalesce(new.stands, shard.stands) "
-                "FROM unnest(%s::int[], %s::bigint[], %s::text[]) AS new (number, token, stands) "
-                "WHERE shard.number = new.number AND shard.token = new.token AND holder = %s",
-                (list(held), list(held.values()), words, self.holder),
+            db.execute(
+                "UPDATE shard SET holder = NULL, expires = NULL, state = coalesce(%s, state) "
+                "FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
+                "WHERE shard.number = mine.number AND shard.token = mine.token AND holder = %s",
+                (state, list(held), list(held.values()), self.holder),
             )
+
+
+class LeaseKeeper(threading.Thread):
+    """Renews leases in a thread and over a connection of its own, so that no work and no disk holds it up.
+
+    Args:
+        ended: called in this thread with shard and token where a lease is over; it may be called more than once.
+    """
+
+    def __init__(self, leases: Leases, where: Address, ended: Callable[[int, int], None]) -> None:
+        super().__init__(name="comity-leases", daemon=True)
+        self._leases = leases
+        self._where = where
+        self._ended = ended
+        self._over = threading.Event()
+        self._db: Any = None
+
+    def close(self) -> None:
+        """End the thread. What is held stays so until it is let go or its time is over."""
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        pause = 0.0
+        while not self._over.wait(pause):
+            held = dict(self._leases.tokens)
+            try:
+                if self._db is None:
+                    self._db = connect(self._where)
+                with cutting_off(self._leases.seconds / RENEWALS, self._db):
+                    self._leases.renew(self._db)
+                pause = self._leases.seconds / RENEWALS / 2
+            except StorageError:
+                self._drop()
+                pause = min(LONGEST_PAUSE, self._leases.seconds / RENEWALS / 2)
+            for shard, token in held.items():
+                if not self._leases.holds(shard, token):
+                    self._ended(shard, token)
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            with suppress(Exception):
+                self._db.close()
+            self._db = None

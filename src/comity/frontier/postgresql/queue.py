@@ -18,7 +18,7 @@ from comity.frontier import exchange
 from comity.frontier.database import LATER, rank, split
 from comity.frontier.later import Inside, Judged
 from comity.frontier.postgresql import later
-from comity.frontier.postgresql.database import Address, connect, explained
+from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.view import counts, waiting
 from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State
 
@@ -76,6 +76,11 @@ class PostgresFrontier:
     def __exit__(self, *_: object) -> None:
         with explained(self._where):
             self._open.close()
+
+    def abandon(self) -> None:
+        """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
+        cut_off(self._db)
+        cut_off(self._reader)
 
     def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
         """As `queue.Frontier.commit`.

@@ -1,0 +1,359 @@
+"""A crawl in PostgreSQL as one machine takes part in it: the processes that it starts there.
+
+It begins the crawl, or goes on with one, or joins those who work on it already; starts its processes, and again those
+that die; and tells how the whole crawl stands. Which process has which shard they settle among themselves (member.py).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls
+from comity.crawler.checkpoint import policy_from_dict, settings_in_force, settings_to_dict
+from comity.crawler.crawler import Crawler
+from comity.crawler.limits import Spent
+from comity.crawler.plugins import Plugins
+from comity.crawler.recrawl import FINISHED
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import LOCK, Manifest, checked, placed_by, shards_for
+from comity.crawler.sinks.runner import DEFAULT, named
+from comity.crawler.snapshot import ShardNow, Snapshot, merged
+from comity.crawler.stats import Stats, summed
+from comity.crawler.workers.leased import as_said
+from comity.crawler.workers.member import StoreJob, name_of_process
+from comity.crawler.workers.processes import WorkerProcess
+from comity.crawler.workers.shard import ShardEnd
+from comity.crawler.workers.sharded import COMMAND, MOST_DEATHS, STALLED, ShardedCrawl
+from comity.crawler.workers.worker import Word
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier import database
+from comity.frontier.durable import make_folder
+from comity.frontier.postgresql.crawl import CrawlStore, Row
+from comity.frontier.postgresql.database import address, make
+from comity.net import ClientSettings
+from comity.policy import Policy
+from comity.policy.settings import policy_to_dict
+
+LEASE: Final = 15.0  # seconds
+SHORTEST_LEASE: Final = 1.0
+LONGEST_LEASE: Final = 600.0
+LOOK_EVERY: Final = 0.5  # seconds
+
+
+class JoinedCrawl:
+    """This machine's part in a crawl that lies in PostgreSQL. It is used like a Crawler.
+
+    Args:
+        store: `postgresql://user@host/database`, with `?crawl=NAME` where it holds several.
+        folder: of this machine: its parts of the output and of the ledger lie there.
+        join: whether to take part in a crawl that others work on; its settings hold.
+        resume: whether to go on with one that nobody works on, with these settings.
+        lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
+        Others as of ShardedCrawl.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        StorageError: the store cannot be reached, or holds no crawl, or one that this is not about.
+    """
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        folder: str | Path,
+        store: str,
+        *,
+        join: bool = False,
+        resume: bool = False,
+        shards: int | None = None,
+        workers: int = 1,
+        policy: Policy | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
+        client_settings: ClientSettings | None = None,
+        sink: str | None = None,
+        expander: str | None = None,
+        lease: float = LEASE,
+        command: Sequence[str] = COMMAND,
+        stalled: float = STALLED,
+    ) -> None:
+        self.folder = Path(folder)
+        self.where = address(store)
+        self._url = store
+        self._store = CrawlStore(self.where)
+        self._begins = not join and not resume
+        checked("workers", workers)
+        if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
+            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
+        self._lease = lease
+        given = [urls.normalise(seed) for seed in seeds]
+        if self._begins:
+            self.policy = policy or Policy()
+            self.settings = settings_in_force(settings, {})
+            count = checked("shards", shards or max(shards_for(workers), 2), least=2)
+            self._manifest = Manifest(count, placed_by(self.policy.pace_by), list(dict.fromkeys(given)))
+            self._manifest.sink, self._manifest.expander = sink or DEFAULT, expander
+        else:
+            with closing(self._store):
+                self._manifest = Manifest(**self._store.crawl().manifest)
+            if join and (given or sink is not None or expander is not None):
+                raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
+            if shards is not None and shards != self._manifest.shards:
+                raise InvalidSetting(f"shards: the crawl was begun with {self._manifest.shards}, which stays so")
+            if sink is not None and sink != self._manifest.sink:
+                raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
+            begun = _begun(self._manifest)
+            self.policy = policy_from_dict(self._manifest.policy) if join or policy is None else policy
+            self.settings = settings_in_force(None if join else settings, begun)
+            self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
+        if self.settings.render:
+            raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl without --store")
+        if placed_by(self.policy.pace_by) != self._manifest.by:
+            raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
+        self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
+        self._join = join
+        self.trouble: str | None = None
+        self.passing = True
+        self.refusal: str | None = None
+        self.limit_reached: str | None = None
+        self.put_off: str | None = None
+        self.left = self.unasked = 0
+        self.on_begin: Callable[[], None] | None = None
+        self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again
+        self._client_settings = client_settings or ClientSettings()
+        self._stalled = stalled
+        self._wake = asyncio.Event()
+        self._processes = [WorkerProcess(number, (), command, self._heard, self._wake.set) for number in range(workers)]
+        self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
+        self._pictures: dict[int, dict[int, Snapshot]] = {}
+        self._shown = 0, 0
+        self._ends: list[ShardEnd] = []
+        self._away: set[int] = set()  # processes that cannot reach the database
+        self._stopping = self._over = False
+        self._error: Exception | None = None
+        self._earlier = 0
+        self._started = time.monotonic()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called on this machine: others may go on."""
+        return self._stopping and not self._over
+
+    @property
+    def format(self) -> str:
+        """What the output is written as."""
+        return self._manifest.sink
+
+    @property
+    def refreshes(self) -> bool:
+        """Always False: a crawl in PostgreSQL is not refreshed."""
+        return False
+
+    @property
+    def stats(self) -> Stats:
+        """Counts over all runs, shards and machines."""
+        return summed(now.stats for now in self._now.values())
+
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands: from any thread. Shards and counts are of all machines, hosts of this one."""
+        self._shown = hosts, rules
+        phase: Any = "stopping" if self._stopping else "running"
+        return merged(
+            [each for pictures in self._pictures.copy().values() for each in pictures.values()],
+            phase=phase,
+            stats=self.stats,
+            seconds=time.monotonic() - self._started,
+            earlier=self._earlier,
+            shards=tuple(self._now.copy().values()),
+            most_hosts=hosts,
+            most_rules=rules,
+        )
+
+    def stop(self) -> None:
+        """Have this machine start nothing new; what is under way is finished and written."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> Stats:
+        """Take part until the crawl is over, or `stop` was called.
+
+        Raises:
+            ComityError: what ended a process for good; or one died again and again.
+        """
+        named(self._manifest.sink)
+        Plugins(None, self._manifest.expander)
+        make_folder(self.folder)
+        with (
+            database.explained(self.folder / LOCK),
+            closing(database.lock(self.folder / LOCK)),
+            closing(self._store),
+            ThreadPoolExecutor(1, "comity-store") as thread,
+        ):
+            await asyncio.get_running_loop().run_in_executor(thread, self._begin)
+            if self.on_begin is not None:
+                self.on_begin()
+            try:
+                for worker in self._processes:
+                    await self._start(worker)
+                await self._tend(thread)
+            finally:
+                for worker in self._processes:
+                    worker.kill()
+                for worker in self._processes:
+                    await worker.wait()
+            if self._error is not None:
+                raise self._error
+            await asyncio.get_running_loop().run_in_executor(thread, self._sum_up)
+        return self.stats
+
+    def _begin(self) -> None:
+        manifest = asdict(self._manifest)
+        if self._begins:
+            with self._store.open() as db:
+                make(db, self.where, self._manifest.shards, manifest, lease=self._lease)
+        if not self._join:
+            self._store.go_on(manifest, self.settings.max_pages)
+        self._see(self._store.rows())
+        self._earlier = self.stats.pages
+
+    def _sum_up(self) -> None:
+        self._look()
+        ended = self._store.crawl().ended
+        self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
+        self.limit_reached = None if ended in (None, FINISHED) else ended
+        if self.limit_reached is None and any(now.state == "pages" for now in self._now.values()):
+            self.limit_reached = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
+        self.trouble = next((end.trouble for end in self._ends if end.trouble), None)
+        self.passing = all(end.passing for end in self._ends)
+        self.refusal = next((end.refusal for end in self._ends if end.refusal), None)
+        with self._store.open() as db:
+            (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
+        self.left = max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values())
+        if self.limit_reached is None and not self.stopped:
+            self.put_off = self.limit_reached = next((end.put_off for end in self._ends if end.put_off), None)
+
+    def _kept(self) -> int:
+        return sum(now.kept for now in self._now.values())
+
+    # Processes
+
+    async def _start(self, worker: WorkerProcess) -> None:
+        concurrency = -(-self.settings.concurrency // len(self._processes))
+        connections = -(-self._client_settings.connections // len(self._processes))
+        self._pictures.pop(worker.number, None)
+        self._away.discard(worker.number)
+        job = StoreJob(
+            self._url,
+            self.folder,
+            name_of_process(worker.number),
+            self._manifest,
+            self.policy,
+            replace(self.settings, concurrency=concurrency),
+            replace(self._client_settings, connections=max(concurrency, connections)),
+        )
+        await worker.start(job)
+
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        match word:
+            case ("begun",):
+                worker.begun = True
+                if self._stopping or self._error is not None:
+                    worker.say(("stop",))
+            case ("pictures", pictures):
+                self._pictures[worker.number] = pictures
+            case ("word", text):
+                self._pass_on(worker.number, text)
+            case ("ended", ends):
+                worker.ended = True
+                self._ends += ends
+            case ("failed", error):
+                self._error = self._error or error
+                self._wake.set()
+
+    def _pass_on(self, number: int, text: str) -> None:
+        """Tell once, whatever the number of processes, that the database is away, and that it is there again."""
+        before = bool(self._away)
+        self._away ^= {number}
+        if bool(self._away) != before and self.on_word is not None:
+            self.on_word(text if not self._away else f"{text}; nothing is asked for until it is there again")
+
+    async def _tend(self, thread: ThreadPoolExecutor) -> None:
+        told_stop = False
+        last = time.monotonic()
+        looked = 0.0
+        looking: asyncio.Future[None] | None = None
+        while True:
+            now = time.monotonic()
+            for worker in self._processes:
+                if not worker.is_dead:
+                    worker.watch(min(now - last, 1.0), self._stalled)
+                elif not worker.ended and self._error is None:
+                    await self._died(worker)
+            last = now
+            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self._processes):
+                if looking is not None:
+                    await asyncio.gather(looking, return_exceptions=True)
+                return
+            if (self._stopping or self._error is not None) and not told_stop:
+                told_stop = True
+                for worker in self._processes:
+                    worker.say(("stop",))
+            if (looking is None or looking.done()) and now - looked >= LOOK_EVERY:
+                looked = now
+                looking = asyncio.get_running_loop().run_in_executor(thread, self._look)
+                if self._shown != (0, 0):
+                    for worker in self._processes:
+                        if worker.begun:
+                            worker.say(("picture", *self._shown))
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.25):
+                    await self._wake.wait()
+
+    async def _died(self, worker: WorkerProcess) -> None:
+        assert worker.process is not None
+        worker.died(self.stats.pages)
+        if worker.deaths >= MOST_DEATHS:
+            self._error = StorageError(
+                f"worker {worker.number} died {worker.deaths} times without a page being kept "
+                f"(exit code {worker.process.returncode})",
+                hint="what was written is safe; see what it says on standard error, then continue with --join",
+            )
+            return
+        await self._start(worker)
+
+    def _look(self) -> None:
+        """See how all shards stand; while the database is away, what was seen last stays."""
+        with suppress(StorageError):
+            self._see(self._store.rows())
+
+    def _see(self, rows: list[Row]) -> None:
+        for row in rows:
+            self._now[row.number] = as_said(row)
+
+
+def begun_in(store: str) -> tuple[Policy, dict[str, Any]]:
+    """The policy and the settings of the crawl in a store.
+
+    Raises:
+        StorageError: it cannot be reached, or there is none.
+    """
+    with closing(CrawlStore(address(store))) as opened:
+        manifest = Manifest(**opened.crawl().manifest)
+    return policy_from_dict(manifest.policy), _begun(manifest)
+
+
+def _begun(manifest: Manifest) -> dict[str, Any]:
+    known = CrawlSettings.__dataclass_fields__
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in manifest.settings.items()
+        if name in known
+    }
+
+
+AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl
+"""What the command line runs."""

@@ -1,0 +1,437 @@
+"""A process that works some shards of a crawl in PostgreSQL, beside others that it knows by the store alone.
+
+It takes shards that nobody has, up to its share, lets one go when it has more, and ends when all of the crawl has come
+to its end. It reads and writes what all know (frontier/postgresql/crawl.py) five times a second. While the database is
+not there it works on until its leases are over; then it asks for nothing until it has shards again.
+"""
+
+import asyncio
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from comity.crawler.limits import Spent
+from comity.crawler.recrawl import FINISHED
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Manifest, Place
+from comity.crawler.snapshot import ShardNow
+from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text, part_of
+from comity.crawler.workers.lending import Lending
+from comity.crawler.workers.shard import ShardEnd, all_at_rest
+from comity.crawler.workers.worker import AT_ONCE, LEAST_MEMORY, TICK, Word
+from comity.errors import ComityError, StorageError
+from comity.frontier.exchange import Parcel
+from comity.frontier.postgresql.crawl import Crawl, CrawlStore, Row
+from comity.frontier.postgresql.database import Unreachable, address
+from comity.frontier.postgresql.leases import LeaseKeeper, Leases
+from comity.frontier.postgresql.queue import Displaced
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+ACKNOWLEDGED_EVERY: Final = 2.0  # seconds
+SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+LARGEST_GRANT: Final = 500  # pages
+LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the database
+
+
+@dataclass(frozen=True, slots=True)
+class StoreJob:
+    """What a process is to do with a crawl in PostgreSQL.
+
+    Attributes:
+        store: its address, as typed.
+        folder: of this machine.
+        name: of this process; no other has it.
+    """
+
+    store: str
+    folder: Path
+    name: str
+    manifest: Manifest
+    policy: Policy
+    settings: CrawlSettings
+    client_settings: ClientSettings
+
+    def worker(self, say: Callable[..., None]) -> "Member":
+        """What does it."""
+        return Member(self, say)
+
+
+def name_of_process(number: int) -> str:
+    """A name for the number-th process that this one starts."""
+    return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is to be asked of the store in one round, and said to it."""
+
+    stands: dict[int, tuple[int, str, str]] = field(default_factory=dict)
+    needy: list[tuple[int, int]] = field(default_factory=list)  # shard and token
+    given_back: list[tuple[int, int, int]] = field(default_factory=list)
+    after: dict[tuple[int, int], int] = field(default_factory=dict)
+    acknowledge: bool = False
+    take: bool = True
+
+
+@dataclass(slots=True)
+class _Look:
+    """What the store said in one round."""
+
+    crawl: Crawl
+    rows: list[Row]
+    members: int
+    orders: list[tuple[int, str]] = field(default_factory=list)
+    parcels: list[tuple[int, Parcel]] = field(default_factory=list)
+    delivered: dict[tuple[int, int], int] = field(default_factory=dict)
+    taken: tuple[int, int] | None = None  # a shard that is ours from now on, and its token
+
+
+class Member:
+    """One process of a crawl in PostgreSQL.
+
+    Args:
+        say: tells the process that started this one.
+    """
+
+    def __init__(self, job: StoreJob, say: Callable[..., None]) -> None:
+        self._say = say
+        self._job = job
+        self._where = address(job.store)
+        self._store = CrawlStore(self._where)
+        self._thread = ThreadPoolExecutor(1, "comity-store")
+        self._heard = CrawlStore(self._where), ThreadPoolExecutor(1, "comity-heard")
+        self._crawlers: dict[int, LeasedShard] = {}
+        self._running: dict[int, asyncio.Task[Any]] = {}
+        self._said: dict[int, tuple[str, float]] = {}
+        self._order = 0  # the last one read
+        self._orders_so_far: list[str] = []
+        self._given_back: list[tuple[int, int, int]] = []  # shard, token, pages it may keep from now on
+        self._ends: list[ShardEnd] = []
+        self._ending = self._stopping = False
+        self._leaving: set[int] = set()  # shards that are let go
+        self._acknowledge_at = 0.0
+        self._wake = asyncio.Event()
+        self._error: ComityError | None = None
+        self._trouble: str | None = None
+        self._most: int | None = job.settings.max_pages
+        self._clock = StoreClock(time.time())
+        self._leases: Leases
+        self._lending: Lending
+
+    async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None:
+        """Work until the crawl is over, or this process is to stop.
+
+        Raises:
+            ComityError: what ended it.
+        """
+        loop = asyncio.get_running_loop()
+        crawl = await self._in_thread(self._store.crawl)
+        self._clock = StoreClock(crawl.at)
+        self._leases = Leases(self._where, self._job.name, crawl.lease)
+        self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
+
+        def over(shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
+            crawler = self._crawlers.get(shard)
+            if crawler is not None and crawler.token == token:
+                crawler.abandon()
+                loop.call_soon_threadsafe(self._lost, shard, token)
+
+        keeper = LeaseKeeper(self._leases, self._where, over)
+        keeper.start()
+        self._say("begun")
+        listen(self._told)
+        try:
+            await self._tend()
+        finally:
+            for task in self._running.values():
+                task.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+            keeper.close()
+            with suppress(StorageError):
+                await self._in_thread(self._leave)
+            self._thread.shutdown(wait=False)
+            self._heard[1].shutdown(wait=False)
+        if self._error is not None:
+            raise self._error
+        self._say("ended", self._ends)
+
+    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
+
+    def _leave(self) -> None:
+        with self._store.open() as db:
+            self._leases.release(db, list(self._leases.tokens))
+        self._store.gone(self._job.name)
+        self._store.close()
+
+    # Rounds
+
+    async def _tend(self) -> None:
+        pause = TICK
+        while True:
+            self._wake.clear()
+            await self._reap()
+            if self._error is not None or (self._stopping and not self._running):
+                return
+            try:
+                look: _Look = await self._in_thread(self._round, self._asking())
+                await self._lending.round(self._leases.tokens)
+                pause = TICK
+                self._in_reach(None)
+            except (Unreachable, Displaced) as error:
+                self._in_reach(str(error))
+                self._said.clear()
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                self._heed(look)
+                if all(row.state == "ended" for row in look.rows):
+                    return
+            self._say("report", [self._now(crawler) for crawler in self._crawlers.values() if crawler.has_begun])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            await asyncio.sleep(TICK / 10)  # what comes at the same time comes along
+
+    def _in_reach(self, trouble: str | None) -> None:
+        """Tell who started this process when the database is away, and when it is there again."""
+        if (trouble is None) != (self._trouble is None):
+            self._say("word", trouble or f"{self._where} is there again")
+        self._trouble = trouble
+
+    def _now(self, crawler: LeasedShard) -> ShardNow:
+        return crawler.now(os.getpid())
+
+    def _asking(self) -> _Asked:
+        """What is to be asked and said, as of now."""
+        asked = _Asked(take=not self._stopping)
+        now = time.monotonic()
+        for number, crawler in self._crawlers.items():
+            if not crawler.has_begun or not crawler.is_ours:
+                continue
+            stands = self._now(crawler)
+            text = as_text(stands)
+            key = f"{stands.state} {stands.sent} {stands.taken} {stands.granted} {stands.kept}"
+            said, at = self._said.get(number, ("", 0.0))
+            if key != said or now - at > SAID_EVERY:
+                self._said[number] = key, now
+                asked.stands[number] = crawler.token, stands.state, text
+            few = min(self._job.settings.concurrency, LARGEST_GRANT // 4)
+            if self._most is not None and (
+                stands.state == "pages" or (stands.state == "working" and stands.spare < few)
+            ):
+                asked.needy.append((number, crawler.token))
+            if crawler.has_room:
+                asked.after |= {(sender, number): crawler.taken(sender) for sender in crawler.place.others}
+        asked.given_back, self._given_back = self._given_back, []
+        if now >= self._acknowledge_at:
+            self._acknowledge_at = now + ACKNOWLEDGED_EVERY
+            asked.acknowledge = any(crawler.has_begun and crawler.unacknowledged for crawler in self._crawlers.values())
+        return asked
+
+    def _round(self, asked: _Asked) -> _Look:
+        """Say and ask; in the store's thread."""
+        store, leases = self._store, self._leases
+        members = store.here(self._job.name, str(self._job.folder))
+        store.say(asked.stands)
+        for shard, token, granted in asked.given_back:
+            store.give_back(shard, token, granted)
+        for shard, token in asked.needy:
+            store.grant(shard, token, LARGEST_GRANT)
+        look = _Look(store.crawl(), store.rows(), members)
+        look.orders = store.orders(self._order)
+        if asked.after:
+            look.parcels = store.parcels({receiver for _, receiver in asked.after}, asked.after, AT_ONCE * 4)
+        if asked.acknowledge:
+            look.delivered = store.taken_of(list(leases.tokens))
+        if asked.take:
+            look.taken = self._take(look)
+        return look
+
+    def _take(self, look: _Look) -> tuple[int, int] | None:
+        """Have one more shard, where one is free and it is our turn."""
+        share = -(-len(look.rows) // max(look.members, 1))
+        held = len(self._leases.tokens)
+        for row in look.rows:
+            if row.state == "ended" or row.number in self._running:
+                continue
+            if row.holder not in (None, self._job.name) or row.number in self._leases.tokens:
+                continue
+            if held >= share:
+                return None
+            with self._store.open() as db:
+                token = self._leases.take(db, row.number)
+            if token is not None:
+                name = part_of(row.number, token)
+                self._store.begin_part(row.number, token, self._job.name, str(self._job.folder.absolute()), name)
+                return row.number, token
+        return None
+
+    def _heed(self, look: _Look) -> None:
+        """Act on what the store said."""
+        for number, text in look.orders:
+            self._order = number
+            self._orders_so_far.append(text)
+            for crawler in self._crawlers.values():
+                crawler.order(text)
+        for sender, parcel in look.parcels:
+            if (taker := self._crawlers.get(parcel.shard)) is not None and taker.has_begun:
+                taker.take_in(sender, parcel)
+        for (sender, receiver), number in look.delivered.items():
+            if (teller := self._crawlers.get(sender)) is not None and teller.has_begun:
+                teller.delivered({receiver: number})
+        for row in look.rows:
+            ours = self._crawlers.get(row.number)
+            if ours is not None and ours.token == row.token and row.granted is not None:
+                ours.grant(row.granted)
+        if look.crawl.ended is not None and not self._ending:
+            self._ending = True
+            for crawler in self._crawlers.values():
+                crawler.end()
+        if look.taken is not None:
+            granted = next(row.granted for row in look.rows if row.number == look.taken[0])
+            self._begin(*look.taken, granted)
+            self._wake.set()
+        elif not self._ending and not self._stopping:
+            self._even_out(look)
+        stands = {row.number: as_said(row) for row in look.rows}
+        if self._most is not None and look.crawl.pool == 0:
+            self._give_back(stands)
+        if look.crawl.ended is None and (why := self._over(stands, look)) is not None:
+            self._thread.submit(self._store.end, why)
+
+    def _even_out(self, look: _Look) -> None:
+        """Let a shard go, where others have fewer than their share and none is free."""
+        if self._leaving or any(row.holder is None for row in look.rows):
+            return
+        share = len(look.rows) // max(look.members, 1)
+        served = sum(number >= share for number in Counter(row.holder for row in look.rows).values())
+        if len(self._running) > share and served < look.members:
+            number = max(self._running)
+            self._leaving.add(number)
+            self._crawlers[number].stop()
+
+    def _give_back(self, stands: Mapping[int, ShardNow]) -> None:
+        """Where others need pages of the limit and none is left, give back what ours do not need."""
+        if not any(now.state == "pages" for now in stands.values()):
+            return
+        for number, crawler in self._crawlers.items():
+            if crawler.has_begun and (now := self._now(crawler)).spare > 0 and now.state != "pages":
+                self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
+
+    def _over(self, stands: Mapping[int, ShardNow], look: _Look) -> str | None:
+        """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
+        spent = Spent()
+        spent.pages = sum(now.kept for now in stands.values())
+        spent.bytes = sum(now.bytes for now in stands.values())
+        spent.seconds = max(now.seconds for now in stands.values())
+        over = self._job.settings.budget.used_up(spent, 0.0)
+        if over is not None:
+            return over
+        granted = None
+        if self._most is not None:
+            granted = {row.number: row.granted or 0 for row in look.rows}
+        if not all_at_rest(stands, granted):
+            return None
+        if any(now.state == "pages" for now in stands.values()) and (
+            look.crawl.pool or any(now.spare for now in stands.values())
+        ):
+            return None
+        return FINISHED
+
+    # Shards
+
+    def _begin(self, number: int, token: int, granted: int | None) -> None:
+        job, manifest = self._job, self._job.manifest
+        memory = max(job.settings.body_memory // manifest.shards, LEAST_MEMORY)
+        settings = replace(job.settings, body_memory=min(memory, job.settings.body_memory))
+        crawler = LeasedShard(
+            manifest.seeds,
+            job.folder,
+            Place(number, manifest.shards, manifest.by),
+            token,
+            where=self._where,
+            leases=self._leases,
+            heard=self._heard,
+            policy=job.policy,
+            settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
+            client_settings=job.client_settings,
+            clock=self._clock,
+            sink=manifest.sink,
+            expander=manifest.expander,
+        )
+        if self._most is not None:
+            crawler.grant(granted or 0)
+        crawler.on_sent = self._wake.set
+        crawler.borrow = partial(self._lending.borrow, number, token)
+        for text in self._orders_so_far:
+            crawler.order(text)
+        if self._ending:
+            crawler.end()
+        self._crawlers[number] = crawler
+        self._running[number] = asyncio.ensure_future(crawler.run())
+        self._running[number].add_done_callback(lambda _: self._wake.set())
+        for each in self._crawlers.values():
+            each.share(list(self._crawlers.values()))
+
+    def _lost(self, number: int, token: int) -> None:
+        """A lease is over: nothing of that shard goes on."""
+        crawler = self._crawlers.get(number)
+        if crawler is not None and crawler.token == token and not crawler.is_ours:
+            self._leases.forget(number)
+            self._running[number].cancel()
+            self._wake.set()
+
+    async def _reap(self) -> None:
+        """See to the shards that have come to their end, whatever it was."""
+        for number, task in list(self._running.items()):
+            if not task.done():
+                continue
+            crawler = self._crawlers.pop(number)
+            del self._running[number]
+            self._said.pop(number, None)
+            self._leaving.discard(number)
+            for each in self._crawlers.values():
+                each.share(list(self._crawlers.values()))
+            error = None if task.cancelled() else task.exception()
+            if task.cancelled() or isinstance(error, Displaced | Unreachable):
+                self._leases.forget(number)  # taken again, by whomever, as after a crash
+                if isinstance(error, Unreachable):
+                    self._in_reach(str(error))
+            elif isinstance(error, ComityError):
+                self._error = self._error or error
+            elif error is not None:
+                raise error
+            else:
+                end = crawler.result(os.getpid())
+                self._ends.append(end)
+                over = self._ending and not crawler.stopped
+                try:
+                    await self._in_thread(self._let_go, crawler, "ended" if over else "stopped")
+                except StorageError as failure:
+                    self._in_reach(str(failure))
+
+    def _let_go(self, crawler: LeasedShard, state: str) -> None:
+        number = crawler.place.number
+        self._store.say({number: (crawler.token, state, as_text(crawler.now(os.getpid())))})
+        with self._store.open() as db:
+            self._leases.release(db, [number], state)
+
+    def _told(self, word: Word) -> None:
+        match word:
+            case ("picture", hosts, rules):
+                pictures = {n: c.snapshot(hosts=hosts, rules=rules) for n, c in self._crawlers.items()}
+                self._say("pictures", pictures)
+            case ("stop",) | ("end",):
+                self._stopping = True
+                for crawler in self._crawlers.values():
+                    crawler.stop()
+                self._wake.set()

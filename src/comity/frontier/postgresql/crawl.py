@@ -1,0 +1,341 @@
+"""What those who work one crawl in PostgreSQL tell each other: through tables, over one connection for each.
+
+Who takes part, how each shard stands, pages granted, parts of the output, orders, turns of hosts that are lent. Nobody
+else is needed in between, and nobody need see another's files.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from comity.errors import InputError, StorageError
+from comity.frontier.exchange import Parcel
+from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
+from comity.frontier.postgresql.view import parcels, pending, taken_of
+
+PATIENCE: Final = 10.0  # seconds that the database may be silent
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What holds for the whole crawl. `pool`: pages that are granted to no shard; None without a limit."""
+
+    manifest: dict[str, Any]
+    lease: float
+    ended: str | None
+    pool: int | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One shard, as everybody sees it.
+
+    Attributes:
+        holder: who has it; None where nobody has, or the lease is over.
+        granted: pages that it may keep over all runs.
+        state: what it does; `starting` from when somebody takes it until that is said.
+        stands: what was said of it last, as text.
+    """
+
+    number: int
+    token: int
+    holder: str | None
+    granted: int | None
+    state: str | None
+    stands: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard."""
+
+    id: int
+    asked_by: int
+    shard: int
+    host: str
+    state: str
+    seconds: float | None
+    good: bool | None
+    retry_after: float | None
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of the output: which folder of whom, and how far it is committed: what sink and ledger were told."""
+
+    shard: int
+    token: int
+    holder: str
+    folder: str
+    name: str
+    sink: Any
+    ledger: Any
+
+
+class CrawlStore:
+    """One crawl, reached by one connection, which is made anew after it broke. Its methods block; one thread at a time.
+
+    Raises:
+        StorageError: by every method; Unreachable where the database is not there now.
+    """
+
+    def __init__(self, where: Address) -> None:
+        self.where = where
+        self._db: Any = None
+
+    def close(self) -> None:
+        if self._db is not None:
+            with suppress(Exception):
+                self._db.close()
+            self._db = None
+
+    @contextmanager
+    def open(self, patience: float = PATIENCE) -> Iterator[Any]:
+        """The connection; one that broke is dropped."""
+        try:
+            if self._db is None:
+                self._db = connect(self.where)
+            with explained(self.where), cutting_off(patience, self._db):
+                yield self._db
+        except StorageError:
+            self.close()
+            raise
+
+    # The whole crawl
+
+    def exists(self) -> bool:
+        with self.open() as db:
+            return is_made(db, self.where)
+
+    def crawl(self) -> Crawl:
+        """What holds for it now, and the database's time (Unix).
+
+        Raises:
+            InputError: there is none.
+        """
+        with self.open() as db:
+            if not is_made(db, self.where):
+                raise InputError(f"there is no crawl in {self.where}", hint="give the URLs to start one from")
+            manifest, lease, ended, pool, at = db.execute(
+                "SELECT manifest, lease, ended, pool, extract(epoch FROM clock_timestamp())::float8 FROM crawl"
+            ).fetchone()
+        return Crawl(json.loads(manifest), lease, ended, pool, at)
+
+    def go_on(self, manifest: Mapping[str, Any], pages: int | None) -> None:
+        """Begin another run: what is left is shared out anew.
+
+        Args:
+            pages: limit of the whole crawl.
+
+        Raises:
+            StorageError: somebody works on it.
+        """
+        with self.open() as db, db.transaction():
+            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+            if self._at_work(db):
+                raise StorageError(f"{self.where} is being crawled", hint="to take part, use --join")
+            kept = {
+                shard: json.loads(value)[0]
+                for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
+            }
+            db.execute("UPDATE shard SET holder = NULL, expires = NULL, state = NULL, granted = NULL")
+            pool = None
+            if pages is not None:
+                pool = max(pages - sum(kept.values()), 0)
+                db.execute("UPDATE shard SET granted = 0")
+                for shard, number in kept.items():
+                    db.execute("UPDATE shard SET granted = %s WHERE number = %s", (number, shard))
+            db.execute("UPDATE crawl SET ended = NULL, manifest = %s, pool = %s", (json.dumps(manifest), pool))
+            db.execute("DELETE FROM turn")
+
+    def _at_work(self, db: Any) -> bool:
+        """Whether somebody holds a shard."""
+        (held,) = db.execute("SELECT count(*) FROM shard WHERE expires > clock_timestamp()").fetchone()
+        return bool(held)
+
+    def is_running(self) -> bool:
+        """Whether somebody works on it."""
+        with self.open() as db:
+            return self._at_work(db)
+
+    def end(self, why: str) -> None:
+        """The crawl is over; the first to say so says why."""
+        with self.open() as db:
+            db.execute("UPDATE crawl SET ended = %s WHERE ended IS NULL", (why,))
+
+    # Who takes part
+
+    def here(self, name: str, folder: str) -> int:
+        """Say that somebody takes part still; gives how many do."""
+        with self.open() as db:
+            db.execute(
+                "INSERT INTO member VALUES (%s, %s, clock_timestamp()) "
+                "ON CONFLICT (name) DO UPDATE SET alive = excluded.alive",
+                (name, folder),
+            )
+            (count,) = db.execute(
+                "SELECT count(*) FROM member "
+                "WHERE alive > clock_timestamp() - make_interval(secs => (SELECT lease FROM crawl))"
+            ).fetchone()
+        return int(count)
+
+    def gone(self, name: str) -> None:
+        """Somebody takes part no more."""
+        with self.open() as db:
+            db.execute("DELETE FROM member WHERE name = %s", (name,))
+
+    # Shards
+
+    def rows(self) -> list[Row]:
+        """All shards, as of one instant."""
+        with self.open() as db:
+            rows = db.execute(
+                "SELECT number, token, CASE WHEN expires > clock_timestamp() THEN holder END, granted, state, stands "
+                "FROM shard ORDER BY number"
+            ).fetchall()
+        return [Row(*row) for row in rows]
+
+    def say(self, stands: Mapping[int, tuple[int, str, str]]) -> None:
+        """Say how shards stand: by number the token, the state, and the rest as text."""
+        if stands:
+            tokens, states, texts = zip(*stands.values(), strict=True)
+            with self.open() as db:
+                db.execute(
+                    "UPDATE shard SET state = new.state, stands = new.stands "
+                    "FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[]) "
+                    "AS new (number, token, state, stands) "
+                    "WHERE shard.number = new.number AND shard.token = new.token",
+                    (list(stands), list(tokens), list(states), list(texts)),
+                )
+
+    def grant(self, shard: int, token: int, most: int) -> int | None:
+        """Grant a shard more pages, a part of those that are left; gives how many it may keep then."""
+        with self.open() as db, db.transaction():
+            (pool,) = db.execute("SELECT pool FROM crawl FOR UPDATE").fetchone()
+            if not pool:
+                return None
+            (count,) = db.execute("SELECT count(*) FROM shard").fetchone()
+            pages = max(1, min(pool // (2 * count), most))
+            row = db.execute(
+                "UPDATE shard SET granted = granted + %s WHERE number = %s AND token = %s RETURNING granted",
+                (pages, shard, token),
+            ).fetchone()
+            if row is None:
+                return None
+            db.execute("UPDATE crawl SET pool = pool - %s", (pages,))
+        return int(row[0])
+
+    def give_back(self, shard: int, token: int, granted: int) -> None:
+        """A shard keeps no more pages than that from now on: the rest is free for others."""
+        with self.open() as db, db.transaction():
+            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+            row = db.execute(
+                "UPDATE shard SET granted = %s FROM shard AS before WHERE shard.number = %s AND shard.token = %s "
+                "AND before.number = shard.number RETURNING before.granted - %s",
+                (granted, shard, token, granted),
+            ).fetchone()
+            if row is not None:
+                db.execute("UPDATE crawl SET pool = pool + %s", (row[0],))
+
+    # Parts of the output
+
+    def begin_part(self, shard: int, token: int, holder: str, folder: str, name: str) -> None:
+        """Have a shard's output begin a new part, and note how far the one before is committed."""
+        with self.open() as db, db.transaction():
+            db.execute(
+                f"UPDATE part SET sink = (SELECT value FROM fact_{shard} WHERE key = 'sink'), "
+                f"ledger = (SELECT value FROM fact_{shard} WHERE key = 'ledger') "
+                "WHERE shard = %s AND token = (SELECT max(token) FROM part WHERE shard = %s)",
+                (shard, shard),
+            )
+            db.execute(f"DELETE FROM fact_{shard} WHERE key IN ('sink', 'ledger')")
+            db.execute("INSERT INTO part VALUES (%s, %s, %s, %s, %s)", (shard, token, holder, folder, name))
+
+    def parts(self) -> list[PartRow]:
+        """All parts of the output, on whatever machine."""
+        with self.open() as db:
+            rows = db.execute(
+                "SELECT shard, token, holder, folder, name, sink, ledger FROM part ORDER BY 1, 2"
+            ).fetchall()
+            facts = db.execute("SELECT shard, key, value FROM fact WHERE key IN ('sink', 'ledger')").fetchall()
+        now = {(shard, key): value for shard, key, value in facts}
+        newest = {row[0]: row[1] for row in rows}
+        found = []
+        for shard, token, holder, folder, name, *kept in rows:
+            texts = kept if token != newest[shard] else [now.get((shard, key)) for key in ("sink", "ledger")]
+            found.append(PartRow(shard, token, holder, folder, name, *(text and json.loads(text) for text in texts)))
+        return found
+
+    # Messages, orders, turns
+
+    def parcels(
+        self, mine: Collection[int], after: Mapping[tuple[int, int], int], most: int
+    ) -> list[tuple[int, Parcel]]:
+        """See `view.parcels`."""
+        with self.open() as db:
+            return parcels(db, mine, dict(after), most)
+
+    def taken_of(self, mine: Collection[int]) -> dict[tuple[int, int], int]:
+        """See `view.taken_of`."""
+        with self.open() as db:
+            return taken_of(db, mine)
+
+    def pending(self) -> dict[int, int]:
+        """See `view.pending`."""
+        with self.open() as db:
+            return pending(db)
+
+    def order(self, text: str) -> None:
+        """Give an order to all who take part."""
+        with self.open() as db:
+            db.execute("INSERT INTO operator_order (text) VALUES (%s)", (text,))
+
+    def orders(self, after: int) -> list[tuple[int, str]]:
+        """Orders given since one, by number."""
+        with self.open() as db:
+            rows: list[tuple[int, str]] = db.execute(
+                "SELECT id, text FROM operator_order WHERE id > %s ORDER BY id", (after,)
+            ).fetchall()
+            return rows
+
+    def turns(self, mine: Collection[int]) -> list[Turn]:
+        """Turns that concern some shards."""
+        with self.open() as db:
+            rows = db.execute(
+                "SELECT id, asked_by, shard, host, turn.state, seconds, good, retry_after, turn.token = asking.token "
+                "FROM turn JOIN shard AS asking ON asking.number = asked_by "
+                "WHERE turn.shard = ANY(%s) OR asked_by = ANY(%s) ORDER BY id",
+                (list(mine), list(mine)),
+            ).fetchall()
+        return [Turn(*row) for row in rows]
+
+    def ask_turn(self, asked_by: int, token: int, shard: int, host: str) -> int:
+        """Ask for the turn of a host of another shard; gives the number by which it is known."""
+        with self.open() as db:
+            row = db.execute(
+                "INSERT INTO turn (asked_by, token, shard, host) VALUES (%s, %s, %s, %s) RETURNING id",
+                (asked_by, token, shard, host),
+            ).fetchone()
+        return int(row[0])
+
+    def lend_turn(self, id_: int, seconds: float | None) -> None:
+        """Answer: the turn is given, or is not for so many seconds."""
+        with self.open() as db:
+            db.execute("UPDATE turn SET state = 'lent', seconds = %s WHERE id = %s AND state = 'asked'", (seconds, id_))
+
+    def return_turn(self, id_: int, good: bool | None, retry_after: float | None) -> None:
+        """The turn is over, or not wanted any more."""
+        with self.open() as db:
+            db.execute(
+                "UPDATE turn SET state = 'returned', good = %s, retry_after = %s WHERE id = %s",
+                (good, retry_after, id_),
+            )
+
+    def forget_turn(self, id_: int) -> None:
+        """All is done about a turn."""
+        with self.open() as db:
+            db.execute("DELETE FROM turn WHERE id = %s", (id_,))
