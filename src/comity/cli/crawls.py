@@ -187,15 +187,22 @@ def worker(verbose: int, log: Path | None) -> int:
 
 
 class _FrontierGroup(click.Group):
-    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host."""
+    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host. `--store URL` may stand
+    in the place of DIR."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        args = [word for each in args for word in (each.split("=", 1) if each.startswith("--store=") else [each])]
+        if "--store" in args[:-1]:
+            at = args.index("--store")
+            url = args[at + 1]
+            del args[at : at + 2]
+            args.insert(1 if args and args[0] in self.commands else 0, url)
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = ["show", *args]
         return super().parse_args(context, args)
 
     def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST"):
+        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST", "--store URL ..."):
             formatter.write_usage(context.command_path, words)
 
 
@@ -203,15 +210,16 @@ class _FrontierGroup(click.Group):
 def frontier() -> None:
     """Show the queue of a crawl, or have the crawl ask one of its hosts more slowly, or not at all.
 
-    An order holds within a second while the crawl runs, and in later runs, until another one about the host.
+    An order holds within a second while the crawl runs, and in later runs, until another one about the host. Of a crawl
+    in PostgreSQL write --store URL in the place of DIR.
     """
 
 
 @frontier.command(name="slow")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR")
 @click.argument("host", metavar="HOST")
 @click.argument("interval", metavar="TIME")
-def slow_host(folder: Path, host: str, interval: str) -> Exit:
+def slow_host(folder: str, host: str, interval: str) -> Exit:
     """Leave at least TIME (seconds, or such as 2m) between two requests to HOST, whatever its robots.txt says."""
     from comity.cli import frontier as command
 
@@ -219,9 +227,9 @@ def slow_host(folder: Path, host: str, interval: str) -> Exit:
 
 
 @frontier.command(name="stop")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR")
 @click.argument("host", metavar="HOST")
-def stop_host(folder: Path, host: str) -> Exit:
+def stop_host(folder: str, host: str) -> Exit:
     """Send nothing more to HOST; its URLs stay in the queue."""
     from comity.cli import frontier as command
 
@@ -229,9 +237,9 @@ def stop_host(folder: Path, host: str) -> Exit:
 
 
 @frontier.command(name="go")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR")
 @click.argument("host", metavar="HOST")
-def go_on_with_host(folder: Path, host: str) -> Exit:
+def go_on_with_host(folder: str, host: str) -> Exit:
     """Lift what was ordered about HOST."""
     from comity.cli import frontier as command
 
@@ -239,7 +247,7 @@ def go_on_with_host(folder: Path, host: str) -> Exit:
 
 
 @frontier.command(name="show")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR")
 @click.option("--host", metavar="H", help="The queue of this host only.")
 @click.option(
     "--limit",
@@ -249,7 +257,7 @@ def go_on_with_host(folder: Path, host: str) -> Exit:
     help="Maximum number of hosts, or of URLs with --host.  [10]",
 )
 @JSON
-def show_frontier(folder: Path, host: str | None, limit: int, as_json: bool) -> Exit:
+def show_frontier(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     """Show the queue of a crawl: URLs by state, the hosts with the longest queues, and the next URLs.
 
     Reads only; the crawl may be running.

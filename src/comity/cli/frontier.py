@@ -9,37 +9,40 @@ from typing import Any
 
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, say
-from comity.crawler import orders
 from comity.crawler.orders import Kind
-from comity.crawler.shards import is_running, part_with, parts_of
-from comity.crawler.workers.standing import Standing, standing
-from comity.errors import InputError, InvalidSetting
+from comity.crawler.workers.reading import crawl_at
+from comity.crawler.workers.standing import Standing
+from comity.errors import InvalidSetting
 from comity.fields import SettingField
-from comity.frontier import Entry, HostCounts, State, View, has_begun
+from comity.frontier import Entry, HostCounts, State
 
 _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
 
 
-def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
-    """Print counts, hosts and the next URLs; of one host where it is named."""
-    parts = begun_parts(folder)
+def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
+    """Print counts, hosts and the next URLs of the crawl in a folder or a store; of one host where it is named."""
+    crawl = crawl_at(place)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
     hosts: list[HostCounts] = []
-    for part in parts:
-        with View(part / "frontier.sqlite") as view:
+    for each_view in crawl.views():
+        with each_view as view:
             counts.update(view.counts())
             if host is None:
                 hosts += view.busiest(limit)
             elif (known := view.host(host.lower())) is not None:
                 hosts.append(known)
     if host is not None and not hosts:
-        raise InvalidSetting(f"the crawl in {folder} has met no URL of {host!r}; without --host its hosts are listed")
+        raise InvalidSetting(
+            f"the crawl in {crawl.name} has met no URL of {host!r}; without --host its hosts are listed"
+        )
     hosts = sorted(hosts, key=lambda each: -each.waiting)[:limit]
     following = []
     for each in hosts:
-        with View(part_with(folder, each.host) / "frontier.sqlite") as view:
+        opened = crawl.view_of(each.host)
+        assert opened is not None
+        with opened as view:
             following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
-    shards = standing(folder)
+    shards = crawl.standing()
     if as_json:
         print(
             json.dumps(
@@ -68,37 +71,24 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
     return Exit.DONE
 
 
-def order(folder: Path, host: str, kind: Kind, interval: str | None = None) -> Exit:
-    """Give an order about a host to the crawl in a folder."""
-    begun_parts(folder)
-    given = orders.give(folder, host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
-    database = part_with(folder, given.host) / "frontier.sqlite"
-    known = has_begun(database)
-    if known:
-        with View(database) as view:
+def order(place: str | Path, host: str, kind: Kind, interval: str | None = None) -> Exit:
+    """Give an order about a host to the crawl in a folder or a store."""
+    crawl = crawl_at(place)
+    given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
+    known = False
+    if (opened := crawl.view_of(given.host)) is not None:
+        with opened as view:
             known = view.host(given.host) is not None
     words = {
         "slow": f"at least {given.seconds or 0:g} s between two requests to {given.host}",
         "stop": f"no more requests to {given.host}",
         "go": f"{given.host} is crawled as policy and site say",
     }[kind]
-    when = "now: the crawl is running" if is_running(folder) else "from the next run on: the crawl is not running"
+    when = "now: the crawl is running" if crawl.is_running() else "from the next run on: the crawl is not running"
     say(f"{words}, {when}")
     if not known:
         complain(f"the crawl has met no URL of {given.host} so far; the order holds if it does")
     return Exit.DONE
-
-
-def begun_parts(folder: Path) -> list[Path]:
-    """The folders with the frontiers of a crawl.
-
-    Raises:
-        InputError: there is none.
-    """
-    parts = [part for part in parts_of(folder) if (part / "frontier.sqlite").exists()]
-    if not parts:
-        raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
-    return parts
 
 
 def _print_shards(shards: Sequence[Standing]) -> None:

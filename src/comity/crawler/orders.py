@@ -56,11 +56,7 @@ def give(folder: Path, host: str, order: Kind, seconds: float | None = None) -> 
         InvalidURL, InvalidSetting: the host or the seconds are not allowed.
         StorageError: it cannot be written.
     """
-    if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
-        raise InvalidSetting(
-            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to ask for nothing, stop it"
-        )
-    given = Order(host_named(host), order, seconds if order == "slow" else None, round(time.time(), 3))
+    given = checked_order(host, order, seconds)
     path = folder / FILE
     with explained_files(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -73,6 +69,19 @@ def give(folder: Path, host: str, order: Kind, seconds: float | None = None) -> 
             os.close(descriptor)
         sync_folder(folder)
     return given
+
+
+def checked_order(host: str, order: Kind, seconds: float | None = None) -> Order:
+    """An order as it is written.
+
+    Raises:
+        InvalidURL, InvalidSetting: the host or the seconds are not allowed.
+    """
+    if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
+        raise InvalidSetting(
+            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to ask for nothing, stop it"
+        )
+    return Order(host_named(host), order, seconds if order == "slow" else None, round(time.time(), 3))
 
 
 class Orders:

@@ -1,0 +1,266 @@
+"""A crawl in PostgreSQL, worked by several processes that know each other by the store alone."""
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import comity
+from postgres import Server
+from sites import HANGS, Site
+from stores import PostgresStore
+
+from comity import CrawlSettings, Policy
+from comity.crawler.checkpoint import settings_to_dict
+from comity.crawler.shards import Manifest
+from comity.crawler.stored import read_lines
+from comity.crawler.workers.member import Member, StoreJob
+from comity.frontier import Batch, EntryKind, Found, State
+from comity.frontier.postgresql import database, leases
+from comity.frontier.postgresql.crawl import CrawlStore
+from comity.frontier.postgresql.leases import Leases
+from comity.frontier.postgresql.queue import Displaced
+from comity.net import ClientSettings
+from comity.policy.settings import policy_to_dict
+
+HOSTS = 6
+PAGES = 15
+SHARDS = 4
+QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+@pytest.fixture
+def sites() -> Iterator[list[Site]]:
+    """Hosts whose pages lead to each other's."""
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(HOSTS)]
+        for number, site in enumerate(sites):
+            other, third = sites[(number + 1) % HOSTS], sites[(number + 2) % HOSTS]
+            site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+            for page in range(PAGES):
+                inside = [f"/{child}" for child in (2 * page + 1, 2 * page + 2) if child < PAGES]
+                site.link(f"/{page}", *inside, other.url(f"/{page}"), third.url("/private/x"))
+        yield sites
+
+
+@pytest.fixture
+def server(postgres: Server) -> Server:
+    return postgres
+
+
+class Crawl:
+    """A crawl in a store, and processes that work it, in this one."""
+
+    def __init__(self, server: Server, seeds: list[str], *, lease: float = 600.0, port: int | None = None) -> None:
+        self.url = server.url(f"crawl_{os.getpid()}_{time.monotonic_ns()}", port=port)
+        self.store = CrawlStore(database.address(self.url))
+        self.lease = lease
+        self.seeds = seeds
+        self.manifest = Manifest(SHARDS, seeds=seeds)
+        self.words: list[tuple[str, Any]] = []
+
+    def begin(self, *, policy: Policy = QUICK, **settings: Any) -> None:
+        self.settings = CrawlSettings(scope="any", **settings)
+        self.policy = policy
+        self.manifest.policy, self.manifest.settings = policy_to_dict(policy), settings_to_dict(self.settings)
+        from dataclasses import asdict
+
+        with self.store.open() as db:
+            database.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
+        self.store.go_on(asdict(self.manifest), self.settings.max_pages)
+
+    def member(self, name: str, folder: Path) -> Member:
+        def say(kind: str, *values: Any) -> None:
+            self.words.append((f"{name} {kind}", values))
+
+        job = StoreJob(
+            self.url,
+            folder,
+            f"{name}:{time.monotonic_ns()}",
+            self.manifest,
+            self.policy,
+            self.settings,
+            ClientSettings(),
+        )
+        return Member(job, say)
+
+    def said(self, word: str) -> list[Any]:
+        return [values for kind, values in self.words if kind == word]
+
+
+async def until(holds: Callable[[], Any]) -> None:
+    async with asyncio.timeout(HANGS):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def pages(crawl: Crawl, channel: str = "pages") -> Counter[str]:
+    """The URLs in the output of all machines, as far as it is committed."""
+    found: Counter[str] = Counter()
+    with closing(crawl.store):
+        parts = crawl.store.parts()
+    for part in parts:
+        path = Path(part.folder) / part.name / f"{channel}.jsonl"
+        length = ((part.sink or {}).get("committed") or {}).get(channel, 0)
+        if path.exists():
+            found.update(line.record["url"] for line in read_lines(path) if line.offset + len(line.data) <= length)
+    return found
+
+
+def wanted(sites: list[Site]) -> Counter[str]:
+    return Counter(site.url(f"/{page}") for site in sites for page in range(PAGES))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_processes_that_know_each_other_by_the_store_alone_crawl_as_one(
+    server: Server, sites: list[Site], tmp_path: Path, count: int
+) -> None:
+    crawl = Crawl(server, [sites[0].url("/0")])
+    crawl.begin()
+
+    async def work() -> None:
+        await asyncio.gather(*(crawl.member(str(n), tmp_path / str(n)).run(lambda _: None) for n in range(count)))
+
+    asyncio.run(work())
+    assert pages(crawl) == wanted(sites)
+    assert pages(crawl, "refusals") == Counter(site.url("/private/x") for site in sites)
+    assert not ["/private/x" in site.paths() for site in sites].count(True)
+    assert all(site.paths().count("/robots.txt") == 1 for site in sites)
+    assert {row.state for row in crawl.store.rows()} == {"ended"}
+    assert crawl.store.pending() == {}
+    crawl.store.close()
+
+
+def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
+    server: Server, sites: list[Site], tmp_path: Path
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.2))
+
+    def held(name: str) -> int:
+        return sum((row.holder or "").startswith(name) for row in crawl.store.rows())
+
+    async def work() -> None:
+        first = asyncio.ensure_future(crawl.member("first", tmp_path / "first").run(lambda _: None))
+        await until(lambda: held("first") == SHARDS)
+        second = asyncio.ensure_future(crawl.member("second", tmp_path / "second").run(lambda _: None))
+        await until(lambda: held("second") == SHARDS // 2 or second.done())
+        assert not second.done()
+        assert held("first") == SHARDS // 2
+        await asyncio.gather(first, second)
+
+    asyncio.run(work())
+    assert pages(crawl) == wanted(sites)
+    crawl.store.close()
+
+
+def test_the_limit_on_pages_is_exact_over_all_processes(server: Server, sites: list[Site], tmp_path: Path) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(max_pages=37)
+
+    async def work() -> None:
+        await asyncio.gather(*(crawl.member(str(n), tmp_path / str(n)).run(lambda _: None) for n in range(2)))
+
+    asyncio.run(work())
+    assert pages(crawl).total() == len(pages(crawl)) == 37
+    crawl.store.close()
+
+
+def test_an_order_reaches_whoever_has_the_host(server: Server, sites: list[Site], tmp_path: Path) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.1))
+    stopped = sites[2]
+
+    async def work() -> None:
+        working = asyncio.ensure_future(crawl.member("one", tmp_path / "one").run(lambda _: None))
+        await until(lambda: len(stopped.paths()) > 3)
+        told = await asyncio.to_thread(comity, "frontier", "stop", "--store", crawl.url, stopped.address)
+        assert "now: the crawl is running" in told.stdout, told
+        await until(lambda: _in_force(tmp_path, stopped.address))
+        asked = len(stopped.paths())
+        await until(lambda: {row.state for row in crawl.store.rows()} == {"ended"} or working.done())
+        await working
+        assert len(stopped.paths()) <= asked + 1, "one request may have been on its way"
+
+    asyncio.run(work())
+    for site in sites:
+        if site is not stopped:
+            assert site.paths().count("/0") == 1
+    shown = comity("frontier", "--store", crawl.url)
+    assert f"{stopped.address} " in shown.stdout, shown
+    assert shown.stdout.count("  ended\n") == SHARDS, shown
+    crawl.store.close()
+
+
+def _in_force(folder: Path, host: str) -> bool:
+    return any(
+        line.record.get("kind") == "order" and line.record.get("host") == host
+        for path in folder.rglob("ledger.jsonl")
+        for line in read_lines(path)
+    )
+
+
+def test_a_lease_ends_for_its_holder_before_it_ends_for_others(server: Server) -> None:
+    store = PostgresStore(server, lease=2.0)
+    with closing(database.connect(store.where)) as db:
+        mine, theirs = Leases(store.where, "mine", 2.0), Leases(store.where, "theirs", 2.0)
+        token = mine.take(db, 0)
+        assert token is not None
+        assert mine.holds(0, token)
+        assert theirs.take(db, 0) is None, "somebody has it"
+        later = None
+        deadline = time.monotonic() + HANGS
+        while later is None and time.monotonic() < deadline:
+            held = mine.holds(0, token)
+            later = theirs.take(db, 0)
+            assert later is None or not held or not mine.holds(0, token)
+        assert later == token + 1
+        assert not mine.holds(0, token)
+        mine.renew(db)
+        assert mine.tokens == {}, "it learns that it has lost the shard"
+        assert theirs.holds(0, later)
+        theirs.release(db, [0])
+        assert mine.take(db, 0) == later + 1, "what is let go is free at once"
+    store.remove()
+
+
+def test_a_clock_that_is_set_changes_no_lease(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = PostgresStore(server, lease=600.0)
+    with closing(database.connect(store.where)) as db:
+        mine = Leases(store.where, "mine", 600.0)
+        token = mine.take(db, 0)
+        assert token is not None
+        monkeypatch.setattr(time, "time", lambda: 4e9)
+        assert mine.holds(0, token)
+        monkeypatch.setattr(leases, "now", lambda: 1e12)  # it was asleep
+        assert not mine.holds(0, token)
+    store.remove()
+
+
+def test_a_new_holder_waits_for_a_commit_that_is_under_way(server: Server) -> None:
+    store = PostgresStore(server)
+    frontier = store.open()
+    found = Found("http://a.example/1", "a.example", 0, EntryKind.PAGE, State.QUEUED)
+    with closing(database.connect(store.where)) as db:
+        taken: list[int | None] = []
+
+        def write(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+            db.execute("UPDATE shard SET expires = clock_timestamp() - interval '1 s'")  # it lasts too long
+            monkey = Leases(store.where, "other", 600.0)
+            taken.append(monkey.take(db, 0))
+            return {}
+
+        frontier.commit(Batch(found=[found]), write)
+        assert taken == [None], "the commit was there first"
+        other = Leases(store.where, "other", 600.0)
+        assert other.take(db, 0) is not None
+        with pytest.raises(Displaced, match="in use by another"):
+            frontier.commit(Batch(found=[found]), write)
+    assert frontier.counts()[State.QUEUED] == 1
+    frontier.__exit__()
+    store.remove()
