@@ -78,6 +78,7 @@ bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by t
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/frontier.py $(URLS)
+	$(BIN)/python benchmarks/frontier_postgresql.py $(URLS)
 
 PAGES ?= ../shared/corpus/pages
 bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: the web, Python's documentation, hostile pages

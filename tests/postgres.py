@@ -81,7 +81,18 @@ class Server:
                 stderr=log,
                 cwd=self.socket,
             )
-        ready = [str(self._bin / "pg_isready"), "-q", "-U", "comity", "-d", "postgres", "-h", str(self.socket), "-p", str(self.port)]
+        ready = [
+            str(self._bin / "pg_isready"),
+            "-q",
+            "-U",
+            "comity",
+            "-d",
+            "postgres",
+            "-h",
+            str(self.socket),
+            "-p",
+            str(self.port),
+        ]
         deadline = time.monotonic() + HANGS
         while subprocess.run(ready, check=False).returncode:
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -97,9 +108,14 @@ class Server:
 
 
 @contextmanager
-def serve(bin_: Path, options: Sequence[str] = QUICK) -> Iterator[Server]:
-    """A server that runs."""
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+def serve(bin_: Path, options: Sequence[str] = QUICK, *, within: Path | None = None) -> Iterator[Server]:
+    """A server that runs.
+
+    Args:
+        within: where its folder is made; None for where writing costs least.
+    """
+    shared = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=within or (shared if shared.is_dir() else None)))
     try:
         server = Server(folder, bin_, options)
         server.start()

@@ -9,7 +9,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from typing import Any, Final, Self
 
@@ -99,15 +99,16 @@ class PostgresFrontier:
                 self._settle(batch.settled, tally)
                 self._put_off(batch)
                 new, met = self._take_up(batch.found, tally)
-                self._count(tally)
-                later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
-                exchanged: dict[str, dict[int, int]] = {}
-                if batch.messages or batch.taken or batch.delivered:
-                    exchanged, more = self._exchange(batch)
-                    met += more
-                refusals = [found.refusal for found in new if found.refusal is not None]
-                state = write(len(new), refusals) | {_NEXT_ID: self._next_id, _NEXT_SOURCE: self._next_source}
-                saved = self._save_state(state | exchanged)
+                with self._db.pipeline():  # the database works on it while the output is written
+                    self._count(tally)
+                    later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
+                    exchanged: dict[str, dict[int, int]] = {}
+                    if batch.messages or batch.taken or batch.delivered:
+                        exchanged, more = self._exchange(batch)
+                        met += more
+                    refusals = [found.refusal for found in new if found.refusal is not None]
+                    state = write(len(new), refusals) | {_NEXT_ID: self._next_id, _NEXT_SOURCE: self._next_source}
+                    saved = self._save_state(state | exchanged)
             self._stale = False
             self._saved.update(saved)
             self._remember(met)
@@ -190,16 +191,22 @@ class PostgresFrontier:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """A transaction that is nothing unless the shard is ours to its end."""
-        with self._db.transaction():
-            row = self._db.execute(
-                "SELECT 1 FROM fence WHERE shard = %s AND token = %s FOR SHARE", (self._shard, self._token)
-            ).fetchone()
-            if row is None:
+        try:
+            cursor = self._db.execute(
+                f"BEGIN; SELECT 1 FROM fence WHERE shard = {self._shard} AND token = {self._token} FOR SHARE"
+            )
+            cursor.nextset()
+            if cursor.fetchone() is None:
                 raise Displaced(
                     f"shard {self._shard} of the crawl in {self._where} is in use by another crawl",
                     hint="wait for it, or take part with --join",
                 )
             yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with suppress(Exception):  # it may be that there is no connection any more, and then nothing to roll back
+                self._db.rollback()
+            raise
 
     def _reload(self) -> None:
         self._host_ids.clear()
