@@ -97,6 +97,9 @@ test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT
 test-cluster: $(VENV)/tested ## a crawl of many hosts whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long
 	$(BIN)/python benchmarks/cluster.py
 
+test-cluster-store: $(VENV)/tested ## the same in PostgreSQL by two commands, and the database fails too
+	$(BIN)/python benchmarks/cluster_store.py
+
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
 	$(BIN)/python benchmarks/tampering.py
 

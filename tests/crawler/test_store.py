@@ -1,11 +1,13 @@
 """A crawl in PostgreSQL, worked by several processes that know each other by the store alone."""
 
 import asyncio
+import contextlib
 import os
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +266,104 @@ def test_a_new_holder_waits_for_a_commit_that_is_under_way(server: Server) -> No
     assert frontier.counts()[State.QUEUED] == 1
     frontier.__exit__()
     store.remove()
+
+
+class Wire:
+    """Between a process and the database: passes octets on, holds them back, or ends every connection."""
+
+    def __init__(self, server: Server) -> None:
+        self._to = server.port
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def up(self) -> AsyncIterator[int]:
+        listening = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        try:
+            yield listening.sockets[0].getsockname()[1]
+        finally:
+            listening.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self.cut()
+
+    def hold(self) -> None:
+        self._flowing.clear()
+
+    def go_on(self) -> None:
+        self._flowing.set()
+
+    def cut(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        back, forth = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers |= {writer, forth}
+
+        async def flow(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                while data := await source.read(1 << 16):
+                    await self._flowing.wait()
+                    target.write(data)
+                    await target.drain()
+            target.close()
+
+        await asyncio.gather(flow(reader, forth), flow(back, writer))
+
+
+@pytest.mark.parametrize("lost", ["cut", "silent"])
+def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
+    server: Server, sites: list[Site], tmp_path: Path, lost: str
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites], lease=2.0)
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.2))
+
+    def asked() -> int:
+        return sum(len(site.seen) for site in sites)
+
+    async def work() -> None:
+        wire = Wire(server)
+        loop = asyncio.new_event_loop()  # of its own thread: who waits for the database must not hold the wire up
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+        up = wire.up()
+        port = asyncio.run_coroutine_threadsafe(up.__aenter__(), loop).result(HANGS)
+        url, crawl.url = crawl.url, crawl.url.replace(f"?host={server.socket}&port={server.port}", "?")
+        crawl.url = crawl.url.replace("comity@/", f"comity@127.0.0.1:{port}/")
+        try:
+            working = asyncio.ensure_future(crawl.member("one", tmp_path / "one").run(lambda _: None))
+            await until(lambda: asked() > 3 * HOSTS)
+            loop.call_soon_threadsafe(wire.hold)
+            if lost == "cut":
+                loop.call_soon_threadsafe(wire.cut)
+            await until(lambda: crawl.said("one word"))
+            (trouble,) = crawl.said("one word")[0]
+            assert "cannot be reached" in trouble
+            await until(lambda: not any(row.holder for row in crawl.store.rows()))
+            before = asked()
+            await asyncio.sleep(0.5)  # nothing is waited for: should it go wrong, here is the time for it
+            assert asked() == before, "the leases are over"
+            loop.call_soon_threadsafe(wire.go_on)
+            loop.call_soon_threadsafe(wire.cut)
+            await working
+        finally:
+            crawl.url = url
+            asyncio.run_coroutine_threadsafe(up.__aexit__(None, None, None), loop).result(HANGS)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(HANGS)
+            loop.close()
+
+    asyncio.run(work())
+    assert [values[0].rpartition(" ")[2] for values in crawl.said("one word")][-1] == "again"
+    assert pages(crawl) == wanted(sites)
+    for site in sites:
+        assert min(site.intervals()) > 0.19, "a new holder waits as after a crash"
+    crawl.store.close()

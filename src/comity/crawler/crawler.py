@@ -231,6 +231,8 @@ class Crawler:
                     await self._fetcher.close()
                     if self._committing is not None:
                         await asyncio.wait([self._committing])
+                        if not self._committing.cancelled():
+                            self._committing.exception()  # raised below, unless something else ends the run
                 if self._committing is not None:
                     self._committing.result()
                 self._ledger.seal(stopped=self._stopping)

@@ -26,6 +26,7 @@ from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
+from comity.crawler.workers.parts import cut_back
 from comity.crawler.workers.processes import WorkerProcess
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.sharded import COMMAND, MOST_DEATHS, STALLED, ShardedCrawl
@@ -216,10 +217,12 @@ class JoinedCrawl:
                 make(db, self.where, self._manifest.shards, manifest, lease=self._lease)
         if not self._join:
             self._store.go_on(manifest, self.settings.max_pages)
+        cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         self._earlier = self.stats.pages
 
     def _sum_up(self) -> None:
+        cut_back(self._store, self.folder, self._manifest.sink)
         self._look()
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())

@@ -255,6 +255,17 @@ class CrawlStore:
             db.execute(f"DELETE FROM fact_{shard} WHERE key IN ('sink', 'ledger')")
             db.execute("INSERT INTO part VALUES (%s, %s, %s, %s, %s)", (shard, token, holder, folder, name))
 
+    def end_part(self, shard: int, token: int, sink: Any) -> None:
+        """Note how far a part is committed of which nobody writes more."""
+        text = json.dumps(sink)
+        with self.open() as db, db.transaction():
+            db.execute("UPDATE part SET sink = %s WHERE shard = %s AND token = %s", (text, shard, token))
+            db.execute(
+                f"UPDATE fact_{shard} SET value = %s WHERE key = 'sink' "
+                "AND (SELECT max(token) FROM part WHERE shard = %s) = %s",
+                (text, shard, token),
+            )
+
     def parts(self) -> list[PartRow]:
         """All parts of the output, on whatever machine."""
         with self.open() as db:
