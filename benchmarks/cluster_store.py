@@ -28,7 +28,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
-from cluster import BLOWS, HOSTS, INTERVAL, PAGES, name_of, serve, wanted  # noqa: E402
+from cluster import BLOWS, HOSTS, INTERVAL, name_of, serve, wanted  # noqa: E402
 from postgres import Server, programs  # noqa: E402
 from postgres import serve as serve_database  # noqa: E402
 
@@ -39,6 +39,7 @@ from comity.frontier.postgresql.database import address  # noqa: E402
 
 LEASE = 4.0  # seconds
 PAUSE = (2.0, 6.0)  # seconds between two blows
+SETTINGS = {"COMITY_SITEMAPS": "false", "COMITY_TRAPS": "false"}
 KINDS = ("kill a worker", "stop a worker", "kill a machine", "silence the wire", "restart the database")
 
 
@@ -112,7 +113,7 @@ class Machine:
         command = [sys.executable, "-m", "comity", "crawl", "--store", self.url, "-o", str(self.folder), "-q"]
         command += ["--workers", "2", "--concurrency", "32", *words]
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log)
+            return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | SETTINGS)
 
     def workers(self) -> list[int]:
         with suppress(OSError):
@@ -178,7 +179,7 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
     """The pages kept, what befell whom, and the seconds that it took."""
     wire = Wire(server.port)
     urls = server.url("chaos"), server.url("chaos", port=wire.port)
-    policy = ["--scope", "any", "--no-sitemaps", "--delay", str(INTERVAL), "--allow-address", "127.0.0.0/8"]
+    policy = ["--scope", "any", "--delay", str(INTERVAL), "--allow-address", "127.0.0.0/8"]
     seeds = [f"http://{name_of(number)}:{port}/p/0" for number in range(0, HOSTS, 3)]
     begun = time.monotonic()
     store = CrawlStore(address(urls[0]))
@@ -189,6 +190,8 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
         with suppress(StorageError):
             if store.rows():
                 break
+        if machines[0].process.poll() is not None:
+            sys.exit((folder / "first.log").read_text())
         time.sleep(0.1)
     machines.append(Machine(urls[1], folder / "second", ["--join"]))
     with closing(store):
@@ -201,11 +204,11 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
             kind = KINDS[number % len(KINDS)]
             befall(kind, machines, wire, server, rng)
             blows[kind] += 1
-        while any(machine.process.poll() is None for machine in machines):
-            time.sleep(0.2)
         for machine in machines:
-            if machine.process.returncode not in (0, 2):
-                print(f"{machine.folder.name} ended with {machine.process.returncode}")
+            while machine.process.wait() not in (0, 2):  # the database was away just when it began
+                print(f"{machine.folder.name} ended with {machine.process.returncode}, and joins again")
+                machine.join()
+        store.close()  # its connection may have ended with the database
         return kept(store), blows, time.monotonic() - begun
 
 
@@ -241,9 +244,7 @@ def judge(
         "intervals too short": sum(each < INTERVAL for each in short),
         "requests forbidden": sum(path.startswith("/no/") for _, _, path in seen),
     }
-    print(
-        f"{HOSTS:,} hosts of {PAGES} pages, {len(found):,} pages kept, two commands of 2 workers, {took:.0f} s, seed {seed}"
-    )
+    print(f"{HOSTS:,} hosts, {len(found):,} pages kept, two commands of 2 workers, {took:.0f} s, seed {seed}")
     print(", ".join(f"{kind}: {count}" for kind, count in blows.items()))
     print(f"{len(seen):,} requests; shortest interval {min(short):.3f} s of {INTERVAL:g} s")
     for what, count in figures.items():

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -12,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import comity
+from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site
 from stores import PostgresStore
@@ -367,3 +370,106 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
     for site in sites:
         assert min(site.intervals()) > 0.19, "a new holder waits as after a crash"
     crawl.store.close()
+
+
+def test_a_lease_taken_just_when_the_connection_breaks_is_not_kept_in_vain(
+    server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin()
+    begin_part, broken = CrawlStore.begin_part, []
+
+    def breaks(store: CrawlStore, *values: Any) -> None:
+        if len(broken) < 3:
+            broken.append(values)
+            store.close()
+            raise database.Unreachable("the connection broke")
+        begin_part(store, *values)
+
+    monkeypatch.setattr(CrawlStore, "begin_part", breaks)
+
+    async def work() -> None:
+        async with asyncio.timeout(HANGS):
+            await crawl.member("one", tmp_path / "one").run(lambda _: None)
+
+    asyncio.run(work())
+    assert len(broken) == 3
+    assert pages(crawl) == wanted(sites)
+    crawl.store.close()
+
+
+def test_the_command_crawls_into_a_store_and_who_joins_after_the_end_hears_what_came_of_it(
+    server: Server, sites: list[Site], tmp_path: Path
+) -> None:
+    url = server.url(f"command_{os.getpid()}_{time.monotonic_ns()}")
+    seeds = [site.url("/0") for site in sites]
+    words = [*ALLOW, "--scope", "any", "--delay", "0", "--shards", str(SHARDS), "--max-pages", "30"]
+    done = comity("crawl", *seeds, "--store", url, *words, "-q", "--json", "-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done
+    said = json.loads(done.stdout)
+    assert (said["pages"], said["ended"]) == (30, "the limit of 30 pages is reached")
+    lines = [line for path in tmp_path.rglob("pages.jsonl") for line in read_lines(path)]
+    assert len({line.record["url"] for line in lines}) == len(lines) == 30
+    again = comity("crawl", "--store", url, "--join", "-q", "--json", "-o", str(tmp_path / "other"))
+    assert json.loads(again.stdout)["pages"] == 30
+    refused = comity("crawl", *seeds, "--store", url, "-o", str(tmp_path / "third"))
+    assert "already contains a crawl" in refused.stderr, refused
+    where = database.address(url)
+    with closing(database.connect(where)) as db:
+        database.drop(db, where)
+    gone = comity("crawl", "--store", url, "--join", "-o", str(tmp_path / "other"))
+    assert "there is no crawl in" in gone.stderr, gone
+
+
+@pytest.mark.long
+def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], tmp_path: Path) -> None:
+    url = server.url(f"machines_{os.getpid()}_{time.monotonic_ns()}")
+    store = CrawlStore(database.address(url))
+    words = ["--store", url, "-q", "--json"]
+    policy = [*ALLOW, "--scope", "any", "--delay", "0.2", "--shards", str(SHARDS), "--lease", "2s"]
+
+    def asked() -> int:
+        return sum(len(site.seen) for site in sites)
+
+    def until(holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + HANGS
+        while not holds() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    seeds = [site.url("/0") for site in sites]
+    first = subprocess.Popen(
+        [sys.executable, "-m", "comity", "crawl", *seeds, *policy, *words, "-o", str(tmp_path / "first")],
+        stdout=subprocess.DEVNULL,
+    )
+    with closing(store):
+        until(lambda: asked() > 2 * HOSTS or first.poll() is not None)
+        first.kill()
+        first.wait()
+        second = comity("crawl", *words, "--join", "-o", str(tmp_path / "second"))
+        assert second.returncode == 0, second
+        assert json.loads(second.stdout)["pages"] == HOSTS * PAGES
+        again = comity("crawl", *words, "--join", "-o", str(tmp_path / "first"))
+        assert json.loads(again.stdout)["ended"] == "nothing was left to ask for"
+        found = Counter(line.record["url"] for path in tmp_path.rglob("pages.jsonl") for line in read_lines(path))
+        assert found == wanted(sites), "what was not committed is cut off"
+        assert all(min(site.intervals()) > 0.19 for site in sites)
+        with store.open() as db:
+            database.drop(db, store.where)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--join",), "add --store"),
+        (("--store", "mysql://x/y"), "no postgresql:// URL"),
+        (("--store", "postgresql://h/d?crawl=A-B"), "cannot be a crawl's name"),
+        (("--store", "postgresql://127.0.0.1:1/d?connect_timeout=2"), "cannot be reached"),
+        (("--store", "postgresql://h/d", "--lease", "0.1"), "is not a number of seconds from 1"),
+        (("--store", "postgresql://h/d", "--refresh"), "not possible with --store"),
+    ],
+)
+def test_what_cannot_be_is_said_in_words(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = comity("crawl", "http://127.0.0.1/", "-o", str(tmp_path / "out"), *words)
+    assert done.returncode != 0
+    assert said in done.stderr, done
+    assert "Traceback" not in done.stderr

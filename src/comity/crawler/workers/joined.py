@@ -197,9 +197,10 @@ class JoinedCrawl:
             if self.on_begin is not None:
                 self.on_begin()
             try:
-                for worker in self._processes:
-                    await self._start(worker)
-                await self._tend(thread)
+                if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
+                    for worker in self._processes:
+                        await self._start(worker)
+                    await self._tend(thread)
             finally:
                 for worker in self._processes:
                     worker.kill()
@@ -222,8 +223,9 @@ class JoinedCrawl:
         self._earlier = self.stats.pages
 
     def _sum_up(self) -> None:
+        self._look()  # first: a connection that broke is made anew
         cut_back(self._store, self.folder, self._manifest.sink)
-        self._look()
+        self._see(self._store.rows())
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
         self.limit_reached = None if ended in (None, FINISHED) else ended

@@ -183,13 +183,15 @@ class Member:
             if self._error is not None or (self._stopping and not self._running):
                 return
             try:
-                look: _Look = await self._in_thread(self._round, self._asking())
                 await self._lending.round(self._leases.tokens)
+                look: _Look = await self._in_thread(self._round, self._asking())
                 pause = TICK
                 self._in_reach(None)
             except (Unreachable, Displaced) as error:
                 self._in_reach(str(error))
                 self._said.clear()
+                for number in self._leases.tokens.keys() - self._running.keys():
+                    self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
                 self._heed(look)

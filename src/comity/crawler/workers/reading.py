@@ -12,7 +12,7 @@ from comity.crawler.orders import Kind, Order
 from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
-from comity.frontier import View, has_begun
+from comity.frontier import View
 from comity.frontier.protocol import FrontierView
 
 STORE: Final = ("postgresql://", "postgres://")
@@ -56,9 +56,9 @@ class FolderReading:
         return (View(part / "frontier.sqlite") for part in self._parts)
 
     def view_of(self, host: str) -> FrontierView | None:
-        """That of the part which a host belongs to, if it has begun."""
+        """That of the part which a host belongs to, if it is there."""
         path = part_with(self._folder, host) / "frontier.sqlite"
-        return View(path) if has_begun(path) else None
+        return View(path) if path.exists() else None
 
     def standing(self) -> list[Standing]:
         """How its shards stand, where it has several."""
