@@ -18,7 +18,7 @@ from comity.net.async_client import NO_HEADERS, AsyncClient, Progress
 from comity.net.background import Background
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
-from comity.net.session import CLOSED
+from comity.net.session import ClientClosed
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -179,7 +179,7 @@ class Client:
         with self._changing:
             if self._background is None:
                 if self._closed:
-                    raise RuntimeError(CLOSED)
+                    raise ClientClosed
                 started = Background()
                 try:
                     started.run(self._client.__aenter__())
