@@ -17,7 +17,6 @@ from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLar
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
-from comity.http import BUSY, REDIRECTS, retry_after
 from comity.net.address import AddressGuard
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver, Clock, Hop
@@ -280,15 +279,11 @@ class Session:
                 answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
         wall = clock.wall()
         if record is not None:
-            record.headers_received(answer.status, clock.monotonic())
-            if answer.status in REDIRECTS:
-                record.location = answer.headers.get("Location")
-            if answer.status in BUSY:
-                record.retry_after = retry_after(answer.headers.get("Retry-After"), wall)
+            record.headers_received(answer.status, answer.headers, clock.monotonic(), wall)
         if answer.status == 429 or answer.status >= 500:
             later = answer.headers.get("Retry-After")
             self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
-        else:
+        else:  # what is left of a back-off after a good answer is waited for in full
             self.driver.headers_received(go, answer.status, body=body)
         return answer, wall
 
@@ -358,9 +353,7 @@ class Session:
         try:
             answer = await self.open().open("GET", step.url, headers=headers or None)
             if record is not None:
-                record.headers_received(answer.status, self.clock.monotonic())
-                if answer.status in BUSY:
-                    record.retry_after = retry_after(answer.headers.get("Retry-After"), self.clock.wall())
+                record.headers_received(answer.status, answer.headers, self.clock.monotonic(), self.clock.wall())
             body = await answer.read(self.settings.max_robots_body, cut=True)
         except BaseException as error:
             self._over(record, error=error)
