@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from conftest import missing
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from killing import crawling, finished, killed, tree
 from outputs import READERS, answered
@@ -114,7 +115,7 @@ IN_A_NEW_FILE = [("add", 6), ("commit", False), ("add", 1), ("cut", 12)]  # one 
 
 
 @every_format
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
 def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
@@ -126,7 +127,7 @@ def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "sqlite"])  # that syncs where we cannot see it
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
 def test_a_power_cut_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
