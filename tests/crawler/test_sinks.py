@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from commands import stderr
 from conftest import missing
 from examples import examples
 from hypothesis import example, given
@@ -225,7 +226,7 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
     assert full.returncode in (73, 74), full.stderr
     assert str(tmp_path) in full.stderr
-    assert len(full.stderr.splitlines()) == 1, full.stderr
+    assert len(stderr(full).splitlines()) == 1, full.stderr
     done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
