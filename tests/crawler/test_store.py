@@ -22,7 +22,7 @@ from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
-from comity.crawler.shards import Manifest
+from comity.crawler.shards import Manifest, shard_of
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.member import Member, StoreJob
 from comity.frontier import Batch, EntryKind, Found, State
@@ -161,6 +161,30 @@ def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
 
     asyncio.run(work())
     assert pages(crawl) == wanted(sites)
+    crawl.store.close()
+
+
+def test_a_robots_txt_that_redirects_is_followed_in_a_turn_that_another_process_lends(
+    server: Server, sites: list[Site], tmp_path: Path
+) -> None:
+    asking = sites[0]
+    number = shard_of(asking.address, SHARDS)
+    lender = next(site for site in sites if shard_of(site.address, SHARDS) % 2 != number % 2)
+    asking.set("/robots.txt", status=301, headers={"Location": lender.url("/robots-of-another")})
+    lender.set("/robots-of-another", "User-agent: *\nDisallow: /private/\nDisallow: /3\n", content_type="text/plain")
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.1))
+
+    async def work() -> None:
+        await asyncio.gather(*(crawl.member(str(n), tmp_path / str(n)).run(lambda _: None) for n in range(2)))
+
+    asyncio.run(work())
+    assert lender.paths().count("/robots-of-another") == 1
+    assert min(lender.intervals()) > 0.09
+    assert "/3" not in asking.paths()
+    assert "/4" in asking.paths()
+    with crawl.store.open() as db:
+        assert db.execute("SELECT count(*) FROM turn WHERE state <> 'returned'").fetchone() == (0,)
     crawl.store.close()
 
 

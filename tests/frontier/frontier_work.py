@@ -1,6 +1,7 @@
 """A small crawl without a network, for tests that end it in the middle: the same steps every time, and resumable.
 
-Run by `python frontier_work.py FOLDER [LOG]`. Each step finds URLs, most of them new, and fetches some: a fetched URL
+Run by `python frontier_work.py FOLDER [LOG]`; the frontier lies in the folder, or in PostgreSQL where the variable
+STORE has an address. Each step finds URLs, most of them new, and fetches some: a fetched URL
 becomes a record of the output. LOG: after each commit its number is noted there.
 """
 
@@ -35,12 +36,24 @@ def found(step: int) -> list[Found]:
     return [Found(url(n), f"h{n % HOSTS}.example", 1, EntryKind.PAGE, State.QUEUED, priority=n % 3) for n in numbers]
 
 
-def work(folder: Path, log: Path | None = None) -> None:
+def opened(folder: Path, store: str | None) -> Any:
+    """The frontier. In PostgreSQL a process takes it from the one before, though that one's lease goes on."""
+    if not store:
+        return Frontier(folder / "frontier.sqlite")
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from stores import Held
+
+    from comity.frontier.postgresql.database import address
+
+    return Held(address(store), "worker")
+
+
+def work(folder: Path, log: Path | None = None, store: str | None = None) -> None:
     """Go on with the crawl in a folder until all is fetched."""
     seen.MOST_FRESH = 100  # so that runs are written and merged all the time
     seen.BLOCK, seen.SLICE = 16, 2
     with (
-        Frontier(folder / "frontier.sqlite") as frontier,
+        opened(folder, store) as frontier,
         ThreadPoolExecutor(1) as thread,
         SinkRunner("jsonl", folder, frontier).opened(thread) as sink,
     ):
@@ -69,7 +82,7 @@ if __name__ == "__main__":
     where = Path(sys.argv[1])
     where.mkdir(exist_ok=True)
     try:
-        work(where, Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+        work(where, Path(sys.argv[2]) if len(sys.argv) > 2 else None, os.environ.get("STORE"))
     except StorageError as error:
         print(error)
         sys.exit(74)

@@ -366,6 +366,17 @@ def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> N
         assert frontier.visits.of(visit("2").url) == visit("2")
 
 
+def test_what_was_met_before_a_new_beginning_is_new_again(frontier: DurableFrontier) -> None:
+    for _ in range(2):
+        frontier.commit(Batch(found=[found("1"), found("2")]), lambda new, _: {"new": new})
+        assert frontier.load_state("new") == 2
+        assert [entry.url for entry in frontier.waiting("a.example", but_not=(), most=9)] == [
+            "http://a.example/1",
+            "http://a.example/2",
+        ]
+        frontier.begin_again(forget=(), save=lambda last: {})
+
+
 class Crashes(RuleBasedStateMachine):
     """The frontier beside a dict and a list, with the power cut between any two statements it sends to its disk."""
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import frontier_work
 import pytest
+from postgres import Server
 from sites import HANGS
+from stores import PostgresStore
 
 HERE = Path(__file__).parent
 EVERYTHING = [frontier_work.url(number) for number in range(frontier_work.STEPS * frontier_work.FOUND)]
@@ -77,6 +79,32 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         process.communicate()
     assert kills >= 4
     finish(tmp_path / "crawl")
+
+
+def test_killed_at_any_moment_in_postgresql(postgres: Server, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    store = PostgresStore(postgres)
+    url = postgres.url(store.where.name)
+    kills = 0
+    with store.view() as view:
+        assert view.load_state("step") is None
+    for number in range(6):
+        process = start(tmp_path / "crawl", STORE=url)
+        step = -1
+        deadline = time.monotonic() + HANGS
+        while step < number * 4 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+            with store.view() as view:
+                step = view.load_state("step") or 0
+        time.sleep(rng.uniform(0, 0.05))
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.communicate()
+    assert kills >= 2
+    frontier_work.work(tmp_path / "crawl", store=url)
+    assert sorted(fetched(tmp_path / "crawl")) == sorted(EVERYTHING)
+    store.remove()
 
 
 class Disk:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,13 +23,13 @@ from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Manifest, Place
 from comity.crawler.snapshot import ShardNow
-from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text, part_of
+from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
+from comity.crawler.workers.rounds import LARGEST_GRANT, Asked, Look, Rounds
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
-from comity.crawler.workers.worker import AT_ONCE, LEAST_MEMORY, TICK, Word
+from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
-from comity.frontier.exchange import Parcel
-from comity.frontier.postgresql.crawl import Crawl, CrawlStore, Row
+from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.database import Unreachable, address
 from comity.frontier.postgresql.leases import LeaseKeeper, Leases
 from comity.frontier.postgresql.queue import Displaced
@@ -38,7 +38,6 @@ from comity.policy import Policy
 
 ACKNOWLEDGED_EVERY: Final = 2.0  # seconds
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
-LARGEST_GRANT: Final = 500  # pages
 LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the database
 
 
@@ -68,31 +67,6 @@ class StoreJob:
 def name_of_process(number: int) -> str:
     """A name for the number-th process that this one starts."""
     return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What is to be asked of the store in one round, and said to it."""
-
-    stands: dict[int, tuple[int, str, str]] = field(default_factory=dict)
-    needy: list[tuple[int, int]] = field(default_factory=list)  # shard and token
-    given_back: list[tuple[int, int, int]] = field(default_factory=list)
-    after: dict[tuple[int, int], int] = field(default_factory=dict)
-    acknowledge: bool = False
-    take: bool = True
-
-
-@dataclass(slots=True)
-class _Look:
-    """What the store said in one round."""
-
-    crawl: Crawl
-    rows: list[Row]
-    members: int
-    orders: list[tuple[int, str]] = field(default_factory=list)
-    parcels: list[tuple[int, Parcel]] = field(default_factory=list)
-    delivered: dict[tuple[int, int], int] = field(default_factory=dict)
-    taken: tuple[int, int] | None = None  # a shard that is ours from now on, and its token
 
 
 class Member:
@@ -126,6 +100,7 @@ class Member:
         self._clock = StoreClock(time.time())
         self._leases: Leases
         self._lending: Lending
+        self._rounds: Rounds
 
     async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None:
         """Work until the crawl is over, or this process is to stop.
@@ -137,6 +112,7 @@ class Member:
         crawl = await self._in_thread(self._store.crawl)
         self._clock = StoreClock(crawl.at)
         self._leases = Leases(self._where, self._job.name, crawl.lease)
+        self._rounds = Rounds(self._store, self._leases, self._job.folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
 
         def over(shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
@@ -184,7 +160,7 @@ class Member:
                 return
             try:
                 await self._lending.round(self._leases.tokens)
-                look: _Look = await self._in_thread(self._round, self._asking())
+                look: Look = await self._in_thread(self._rounds.round, self._order, self._asking())
                 pause = TICK
                 self._in_reach(None)
             except (Unreachable, Displaced) as error:
@@ -212,9 +188,9 @@ class Member:
     def _now(self, crawler: LeasedShard) -> ShardNow:
         return crawler.now(os.getpid())
 
-    def _asking(self) -> _Asked:
+    def _asking(self) -> Asked:
         """What is to be asked and said, as of now."""
-        asked = _Asked(take=not self._stopping)
+        asked = Asked(take=not self._stopping, at_work=frozenset(self._running))
         now = time.monotonic()
         for number, crawler in self._crawlers.items():
             if not crawler.has_begun or not crawler.is_ours:
@@ -239,45 +215,7 @@ class Member:
             asked.acknowledge = any(crawler.has_begun and crawler.unacknowledged for crawler in self._crawlers.values())
         return asked
 
-    def _round(self, asked: _Asked) -> _Look:
-        """Say and ask; in the store's thread."""
-        store, leases = self._store, self._leases
-        members = store.here(self._job.name, str(self._job.folder))
-        store.say(asked.stands)
-        for shard, token, granted in asked.given_back:
-            store.give_back(shard, token, granted)
-        for shard, token in asked.needy:
-            store.grant(shard, token, LARGEST_GRANT)
-        look = _Look(store.crawl(), store.rows(), members)
-        look.orders = store.orders(self._order)
-        if asked.after:
-            look.parcels = store.parcels({receiver for _, receiver in asked.after}, asked.after, AT_ONCE * 4)
-        if asked.acknowledge:
-            look.delivered = store.taken_of(list(leases.tokens))
-        if asked.take:
-            look.taken = self._take(look)
-        return look
-
-    def _take(self, look: _Look) -> tuple[int, int] | None:
-        """Have one more shard, where one is free and it is our turn."""
-        share = -(-len(look.rows) // max(look.members, 1))
-        held = len(self._leases.tokens)
-        for row in look.rows:
-            if row.state == "ended" or row.number in self._running:
-                continue
-            if row.holder not in (None, self._job.name) or row.number in self._leases.tokens:
-                continue
-            if held >= share:
-                return None
-            with self._store.open() as db:
-                token = self._leases.take(db, row.number)
-            if token is not None:
-                name = part_of(row.number, token)
-                self._store.begin_part(row.number, token, self._job.name, str(self._job.folder.absolute()), name)
-                return row.number, token
-        return None
-
-    def _heed(self, look: _Look) -> None:
+    def _heed(self, look: Look) -> None:
         """Act on what the store said."""
         for number, text in look.orders:
             self._order = number
@@ -310,7 +248,7 @@ class Member:
         if look.crawl.ended is None and (why := self._over(stands, look)) is not None:
             self._thread.submit(self._store.end, why)
 
-    def _even_out(self, look: _Look) -> None:
+    def _even_out(self, look: Look) -> None:
         """Let a shard go, where others have fewer than their share and none is free."""
         if self._leaving or any(row.holder is None for row in look.rows):
             return
@@ -329,7 +267,7 @@ class Member:
             if crawler.has_begun and (now := self._now(crawler)).spare > 0 and now.state != "pages":
                 self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
 
-    def _over(self, stands: Mapping[int, ShardNow], look: _Look) -> str | None:
+    def _over(self, stands: Mapping[int, ShardNow], look: Look) -> str | None:
         """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
         spent = Spent()
         spent.pages = sum(now.kept for now in stands.values())

@@ -4,9 +4,7 @@ A commit begins by asking, in its own transaction, whether the shard is still ou
 stays locked until the end, so that nobody else can have the shard before all of the commit is there, or nothing.
 """
 
-import hashlib
 import json
-from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -19,11 +17,11 @@ from comity.frontier.database import LATER, rank, split
 from comity.frontier.later import Inside, Judged
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
+from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import counts, waiting
 from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State
 
 _MOST_HOST_IDS: Final = 1 << 16
-_MOST_KNOWN: Final = 1 << 17  # fingerprints held in memory, to spare the database most of what was met before
 _NEXT_ID: Final = "next_id"
 _NEXT_SOURCE: Final = "next_source"
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
@@ -53,7 +51,6 @@ class PostgresFrontier:
         self._where = where
         self._shard = shard
         self._token = token
-        self._known: set[int] = set()
         self._host_ids: dict[str, int] = {}
         self._saved: dict[str, str] = {}  # facts as they were committed last, to write only what changed
         self._stale = False
@@ -63,7 +60,8 @@ class PostgresFrontier:
             self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
             self._reader = stack.enter_context(closing(connect(where)))
             with self._transaction():
-                self._key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
+                key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
+            self._seen = Fingerprints(self._db, shard, key)
             self._reload()
             self.sent = exchange.numbers(self.load_state(exchange.SENT))
             self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
@@ -111,7 +109,7 @@ class PostgresFrontier:
                     saved = self._save_state(state | exchanged)
             self._stale = False
             self._saved.update(saved)
-            self._remember(met)
+            self._seen.committed(met)
             if exchanged:
                 self.sent, self.taken = exchanged[exchange.SENT], exchanged[exchange.TAKEN]
             self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
@@ -209,6 +207,7 @@ class PostgresFrontier:
             raise
 
     def _reload(self) -> None:
+        self._seen.forget()
         self._host_ids.clear()
         self._saved.clear()
         self._next_id: int = self.load_state(_NEXT_ID, 1)
@@ -246,7 +245,7 @@ class PostgresFrontier:
 
     def _take_up(self, found: list[Found], tally: _Tally) -> tuple[list[Found], list[int]]:
         """Those that are new, and their fingerprints; what of them waits goes into the queue."""
-        fingerprints = self._unknown([each.url for each in found])
+        fingerprints = self._seen.take_up([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         self._learn_hosts(each.host for each in new)
         sources = self._sources(new)
@@ -269,36 +268,6 @@ class PostgresFrontier:
         self._copy(f"waiting_{shard} ({_COLUMNS})", rows)
         self._copy(f"aside_{shard} ({_COLUMNS}, why)", [f"{row}\t{later.POLICY}" for row in refused])
         return new, list(fingerprints)
-
-    def _unknown(self, urls: list[str]) -> dict[int, int]:
-        """Take up the fingerprints not met before, each with the index of the first URL that has it, in order."""
-        first: dict[int, int] = {}
-        if not urls:
-            return first
-        key, known, blake2b = self._key, self._known, hashlib.blake2b
-        digests = b"".join(
-            [blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for url in urls]
-        )
-        for index, fingerprint in enumerate(array("q", digests)):
-            if fingerprint not in known:
-                first.setdefault(fingerprint, index)
-        if not first:
-            return first
-        rows = self._db.execute(
-            f"INSERT INTO seen_{self._shard} SELECT unnest(%s::bigint[]), {self._shard} ON CONFLICT DO NOTHING "
-            "RETURNING fingerprint",
-            (sorted(first),),
-        ).fetchall()
-        if len(rows) == len(first):
-            return first
-        new = {fingerprint for (fingerprint,) in rows}
-        return {fingerprint: index for fingerprint, index in first.items() if fingerprint in new}
-
-    def _remember(self, fingerprints: list[int]) -> None:
-        """These were met, and that is committed."""
-        if len(self._known) + len(fingerprints) > _MOST_KNOWN:
-            self._known.clear()
-        self._known.update(fingerprints)
 
     def _learn_hosts(self, names: Iterable[str]) -> None:
         """Have the ids of hosts in memory; they are made in the order of the names."""
@@ -337,7 +306,7 @@ class PostgresFrontier:
     def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, int]], list[int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved, and fingerprints."""
         urls = [each for each in batch.messages if not each[1].widens]
-        fingerprints = self._unknown([message.url for _, message in urls])
+        fingerprints = self._seen.take_up([message.url for _, message in urls])
         new = [urls[index] for index in fingerprints.values()]
         by_shard: dict[int, list[Message]] = {}
         for shard, message in chain((each for each in batch.messages if each[1].widens), new):
