@@ -25,12 +25,13 @@ from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.shards import Manifest, shard_of
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.member import Member, StoreJob
+from comity.errors import Postponed
 from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database, leases
 from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.leases import Leases
 from comity.frontier.postgresql.queue import Displaced
-from comity.net import ClientSettings
+from comity.net import ClientSettings, Session
 from comity.policy.settings import policy_to_dict
 
 HOSTS = 6
@@ -232,6 +233,44 @@ def _in_force(folder: Path, host: str) -> bool:
         for path in folder.rglob("ledger.jsonl")
         for line in read_lines(path)
     )
+
+
+def test_nothing_goes_out_over_a_connection_that_is_there_once_the_lease_is_over(site: Site) -> None:
+    site.link("/1")
+    site.link("/2")
+
+    async def work() -> None:
+        ours = True
+        async with Session(QUICK, ClientSettings(max_wait=None)) as session:
+            session.may_send = lambda: ours
+            assert (await session.fetch(site.url("/1"))).status == 200
+            ours = False
+            with pytest.raises(Postponed, match="another process's by now"):
+                await session.fetch(site.url("/2"))
+            ours = True
+            assert (await session.fetch(site.url("/2"))).status == 200
+
+    asyncio.run(work())
+    assert site.paths() == ["/robots.txt", "/1", "/2"]
+
+
+def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[Site], tmp_path: Path) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.1))
+
+    async def work() -> None:
+        told: list[Callable[[Any], None]] = []
+        first = asyncio.ensure_future(crawl.member("first", tmp_path / "first").run(told.append))
+        second = asyncio.ensure_future(crawl.member("second", tmp_path / "second").run(lambda _: None))
+        await until(lambda: sum(len(site.seen) for site in sites) > 3 * HOSTS)
+        told[0](("stop",))
+        await first
+        assert not any((row.holder or "").startswith("first") for row in crawl.store.rows()), "the lease is not run out"
+        await second
+
+    asyncio.run(work())
+    assert pages(crawl) == wanted(sites)
+    crawl.store.close()
 
 
 def test_a_lease_ends_for_its_holder_before_it_ends_for_others(server: Server) -> None:
@@ -436,6 +475,11 @@ def test_the_command_crawls_into_a_store_and_who_joins_after_the_end_hears_what_
     assert len({line.record["url"] for line in lines}) == len(lines) == 30
     again = comity("crawl", "--store", url, "--join", "-q", "--json", "-o", str(tmp_path / "other"))
     assert json.loads(again.stdout)["pages"] == 30
+    more = ["--resume", "--max-pages", "50", "-o", str(tmp_path / "out")]
+    resumed = comity("crawl", "--store", url, *ALLOW, "--delay", "0", "-q", "--json", *more)
+    assert json.loads(resumed.stdout)["pages"] == 50, resumed
+    lines = [line for path in tmp_path.rglob("pages.jsonl") for line in read_lines(path)]
+    assert len({line.record["url"] for line in lines}) == len(lines) == 50
     refused = comity("crawl", *seeds, "--store", url, "-o", str(tmp_path / "third"))
     assert "already contains a crawl" in refused.stderr, refused
     where = database.address(url)

@@ -97,6 +97,7 @@ class Member:
         self._error: ComityError | None = None
         self._trouble: str | None = None
         self._most: int | None = job.settings.max_pages
+        self._few = min(job.settings.concurrency, LARGEST_GRANT // 4)  # spare pages below which more are asked for
         self._clock = StoreClock(time.time())
         self._leases: Leases
         self._lending: Lending
@@ -202,9 +203,8 @@ class Member:
             if key != said or now - at > SAID_EVERY:
                 self._said[number] = key, now
                 asked.stands[number] = crawler.token, stands.state, text
-            few = min(self._job.settings.concurrency, LARGEST_GRANT // 4)
             if self._most is not None and (
-                stands.state == "pages" or (stands.state == "working" and stands.spare < few)
+                stands.state == "pages" or (stands.state == "working" and stands.spare < self._few)
             ):
                 asked.needy.append((number, crawler.token))
             if crawler.has_room:
@@ -264,7 +264,10 @@ class Member:
         if not any(now.state == "pages" for now in stands.values()):
             return
         for number, crawler in self._crawlers.items():
-            if crawler.has_begun and (now := self._now(crawler)).spare > 0 and now.state != "pages":
+            if not crawler.has_begun or (now := self._now(crawler)).spare <= 0:
+                continue
+            # One that has work is about to use them: were it to give them back, nobody would ever keep a page.
+            if now.state in ("resting", "robots") or now.spare > 2 * self._few:
                 self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
 
     def _over(self, stands: Mapping[int, ShardNow], look: Look) -> str | None:

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -196,16 +197,52 @@ def cut_off(db: Any) -> None:
         same.shutdown(socket.SHUT_RDWR)
 
 
+class _Watch:
+    """Cuts connections off whose time is over, in one thread for all; it ends when there is nothing to watch."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition()
+        self._due: dict[object, tuple[float, Any]] = {}
+        self._runs = False
+
+    def begin(self, seconds: float, db: Any) -> object:
+        key = object()
+        with self._lock:
+            self._due[key] = time.monotonic() + seconds, db
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="comity-watch", daemon=True).start()
+            self._lock.notify()
+        return key
+
+    def end(self, key: object) -> None:
+        with self._lock:
+            self._due.pop(key, None)
+
+    def _run(self) -> None:
+        with self._lock:
+            while self._due:
+                now = time.monotonic()
+                for key in [key for key, (at, _) in self._due.items() if at <= now]:
+                    cut_off(self._due.pop(key)[1])
+                self._lock.wait(min((at - now for at, _ in self._due.values()), default=_IDLE))
+                if not self._due:
+                    self._lock.wait(_IDLE)
+            self._runs = False
+
+
+_IDLE: Final = 5.0  # seconds after which a watch over nothing ends
+_WATCH: Final = _Watch()
+
+
 @contextmanager
 def cutting_off(seconds: float, db: Any) -> Iterator[None]:
     """Wait for the database so long and no longer. libpq itself would wait for ever for one that stays silent."""
-    timer = threading.Timer(seconds, cut_off, (db,))
-    timer.daemon = True
-    timer.start()
+    key = _WATCH.begin(seconds, db)
     try:
         yield
     finally:
-        timer.cancel()
+        _WATCH.end(key)
 
 
 def is_made(db: Any, where: Address) -> bool:
