@@ -80,10 +80,18 @@ def _ended(crawler: AnyCrawl) -> str:
     return crawler.limit_reached or "nothing was left to ask for"
 
 
+def _again(crawler: AnyCrawl) -> str:
+    """The command that goes on with a crawl. One in a store others may still work on: it is joined."""
+    if isinstance(crawler, JoinedCrawl):
+        how = "--join" if crawler.stopped else "--resume"
+        return f"comity crawl --store '{crawler.where}' -o {crawler.folder} {how}"
+    return f"comity crawl -o {crawler.folder} --resume"
+
+
 def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
-        how = f"; continue with: comity crawl -o {crawler.folder} --resume"
+        how = f"; continue with: {_again(crawler)}"
         complain(f"stopped early{how * resumable}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.trouble:
@@ -92,14 +100,14 @@ def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
     if not stats.reached and crawler.refusal:
         complain(f"nothing was fetched: {crawler.refusal}")
     if crawler.put_off:
-        how = f"; continue later with: comity crawl -o {crawler.folder} --resume"
+        how = f"; continue later with: {_again(crawler)}"
         complain(
             f"URLs left because their hosts must be left alone: {crawler.left:,} ({crawler.put_off}){how * resumable}"
         )
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
-        how = f"; try again later with: comity crawl -o {crawler.folder} --resume"
+        how = f"; try again later with: {_again(crawler)}"
         complain(f"URLs left because robots.txt could not be reached: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
