@@ -130,7 +130,7 @@ class Member:
             await self._tend()
         finally:
             for task in self._running.values():
-                task.cancel()
+                _cancel(task)
             await asyncio.gather(*self._running.values(), return_exceptions=True)
             keeper.close()
             with suppress(StorageError):
@@ -330,7 +330,7 @@ class Member:
         crawler = self._crawlers.get(number)
         if crawler is not None and crawler.token == token and not crawler.is_ours:
             self._leases.forget(number)
-            self._running[number].cancel()
+            _cancel(self._running[number])
             self._wake.set()
 
     async def _reap(self) -> None:
@@ -378,3 +378,9 @@ class Member:
                 for crawler in self._crawlers.values():
                     crawler.stop()
                 self._wake.set()
+
+
+def _cancel(task: "asyncio.Task[Any]") -> None:
+    """Cancel a crawl once: a second time would break off what it does to end."""
+    if not task.cancelling():
+        task.cancel()
