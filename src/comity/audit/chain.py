@@ -156,6 +156,14 @@ _SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
         "order": _TEXT,
         "seconds": _TIME_OR_NONE,
     },
+    "lent": {
+        "at": _TIME,
+        "host": _TEXT,
+        "pace": _TEXT,
+        "sent": _TIME_OR_NONE,
+        "interval": _TIME,
+        "retry_after": _TIME_OR_NONE,
+    },
     "unsent": {"at": _TIME, "url": _TEXT, "why": _TEXT},
     "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
 }
