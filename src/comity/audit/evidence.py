@@ -122,7 +122,7 @@ class Paces:
         host.answered(head, record["retry_after"] if heard else None, policy)
 
     def lent(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
-        """The same of a turn that another shard had: from when it was given until it came back it counts as a request."""
+        """The same of a turn that another shard had: it counts as a request from its start to its return."""
         if record["sent"] is None:  # a process before this one gave it
             self._hosts.setdefault(record["pace"], _PacedHost()).answered(record["at"], record["retry_after"], policy)
             return
