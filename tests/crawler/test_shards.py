@@ -23,6 +23,7 @@ from comity.cli.progress import picture
 from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.standing import in_words
 from comity.errors import InvalidSetting, StorageError
@@ -373,6 +374,66 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
     damaged = comity("prove", str(tmp_path))
     assert damaged.returncode == 73
     assert "is damaged" in complaint(damaged)
+
+
+def test_too_few_files_for_so_many_shards_are_told_before_anything_is_there(sites: list[Site], tmp_path: Path) -> None:
+    given = [sys.executable, "-m", "comity", *words(sites, tmp_path / "a", "--workers", "2", "--shards", "16")]
+    enough = files_of(8, 16, 50)
+
+    def run(most: int) -> subprocess.CompletedProcess[str]:
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most})); "
+        limited = [sys.executable, "-c", f"{limit}os.execv(sys.argv[1], sys.argv[1:])", *given]
+        return subprocess.run(limited, capture_output=True, text=True, timeout=HANGS, check=False)
+
+    refused = run(enough - 1)
+    assert refused.returncode == 64
+    assert f"a worker that has 8 of 16 and 50 connections has up to {enough} files open" in complaint(refused)
+    assert not (tmp_path / "a").exists()
+    done = run(enough)
+    assert done.returncode == 2, done.stderr
+    assert output(tmp_path / "a")["pages"].total() == HOSTS * (PAGES + 2)
+
+
+AHEAD = """
+import runpy, sys, time
+from pathlib import Path
+starts = Path(sys.argv[1])
+count = len(starts.read_text()) if starts.exists() else 0
+starts.write_text("x" * (count + 1))
+if count % 2 == 0:
+    time.time = lambda real=time.time: real() + 3600.0
+sys.argv = ["comity", "worker"]
+runpy.run_module("comity", run_name="__main__")
+"""
+
+
+def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites: list[Site], tmp_path: Path) -> None:
+    # By an hour, so that however long this takes no time of one process is that of another.
+    wanted = whole(sites, tmp_path / "one")
+    folder, interval = tmp_path / "many", 0.1
+
+    async def run() -> None:
+        crawl = ShardedCrawl(
+            [sites[0].url("/0")],
+            folder,
+            shards=4,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=interval),
+            settings={"scope": "any", "sitemaps": False},
+            command=(sys.executable, "-c", AHEAD, str(tmp_path / "starts")),
+        )
+        running = asyncio.ensure_future(crawl.run())
+        for number, enough in enumerate((20, 50)):
+            while sum(len(site.seen) for site in sites) < enough and not running.done():
+                await asyncio.sleep(0.01)
+            if (process := crawl._processes[number].process) is not None and process.returncode is None:
+                process.kill()  # who comes next has another clock
+        await running
+
+    asyncio.run(run())
+    assert output(folder) == wanted
+    assert min(min(site.intervals()) for site in sites) >= interval
+    assert prove(folder).findings == []
 
 
 def test_a_host_belongs_to_one_shard_for_good() -> None:
