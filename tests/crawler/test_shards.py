@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -26,9 +27,10 @@ from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.standing import in_words
+from comity.crawler.workers.worker import AT_ONCE, Courier
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
-from comity.frontier.exchange import Neighbour, pending
+from comity.frontier.exchange import Neighbour, Parcel, pending
 
 HOSTS = 6
 PAGES = 15
@@ -98,6 +100,8 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
     assert told["left"] == 0
     asked_once(sites)
     assert [part.name for part in parts_of(folder)] == [f"shard-{number:03}" for number in range(5)]
+
+    assert [*folder.rglob("*-wal"), *folder.rglob("*-shm")] == []
 
     proof = prove(folder)
     assert proof.findings == []
@@ -536,6 +540,60 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         neighbour.close()
     with Frontier(path) as sender:
         assert sender.sent == {1: last.number}
+
+
+class Receiver:
+    """What the courier brings messages to."""
+
+    has_room, unacknowledged = True, False
+
+    def __init__(self) -> None:
+        self.got: list[tuple[int, int]] = []
+
+    def taken(self, shard: int) -> int:
+        return max((number for sender, number in self.got if sender == shard), default=0)
+
+    def take_in(self, sender: int, parcel: Parcel) -> None:
+        self.got.append((sender, parcel.number))
+
+
+def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and_then(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        frontiers = []
+        for number in range(2):
+            (tmp_path / f"shard-{number:03}").mkdir()
+            frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
+            frontiers[number].save_state("seeds", [])
+        receiver: Any = Receiver()
+        courier = Courier(tmp_path, 2, {1: receiver})
+        stack.callback(courier.close)
+
+        def send(number: int) -> None:
+            frontiers[0].commit(Batch(messages=[message(number)]), lambda _new, _refusals: {})
+
+        send(1)
+        assert not courier.carry()
+        assert receiver.got == [(0, 1)], "at first everywhere"
+        send(2)
+        courier._look_at = math.inf
+        courier.carry()
+        courier.sent(1)
+        courier.carry()
+        assert receiver.got == [(0, 1)]
+        courier.sent(0)
+        courier.carry()
+        assert receiver.got == [(0, 1), (0, 2)]
+        send(3)  # by one that dies before it says so
+        courier._look_at = -math.inf
+        courier.carry()
+        assert receiver.got == [(0, 1), (0, 2), (0, 3)]
+        for number in range(4, 4 + AT_ONCE + 1):
+            send(number)
+        courier.sent(0)
+        courier._look_at = math.inf
+        assert courier.carry(), "there is more"
+        assert not courier.carry()
+        assert len(receiver.got) == 3 + AT_ONCE + 1
 
 
 def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:

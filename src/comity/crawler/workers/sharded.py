@@ -237,7 +237,7 @@ class ShardedCrawl:
             self.limit_reached = self.put_off
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.write(self.folder)
-        take_back(self.folder)
+        take_back(self.folder, map(self._database, self._now))
 
     def _spent(self, number: int) -> Spent:
         """What a shard has taken of the limits; its worker, if it had one, is dead."""
@@ -270,7 +270,7 @@ class ShardedCrawl:
             case ("report", stands):
                 self._now.update({now.number: now for now in stands})
                 self._wake.set()
-            case ("mail",):
+            case ("mail", _):
                 for other in self._processes:
                     if other is not worker:
                         other.say(word)
