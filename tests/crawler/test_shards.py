@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from commands import ALLOW, comity, complaint, process
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.cli.progress import picture
+from comity.crawler import orders
 from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
@@ -31,6 +33,7 @@ from comity.crawler.workers.worker import AT_ONCE, Courier
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
 from comity.frontier.exchange import Neighbour, Parcel, pending
+from comity.net import ClientSettings
 
 HOSTS = 6
 PAGES = 15
@@ -251,6 +254,50 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
     told = json.loads(process("crawl", "-o", str(folder), "--resume", "--json").stdout)
     assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
+    assert prove(folder).findings == []
+
+
+def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder, stopped = tmp_path / "many", (sites[2], sites[4])
+    assert len({shard_of(site.address, 5) for site in stopped}) == 2
+
+    async def once_it_goes_on(_: web.BaseRequest) -> web.Response:
+        while not all(site.seen for site in stopped):  # so the crawl cannot end before
+            await asyncio.sleep(0.01)
+        return web.Response(text="<title>last</title>", content_type="text/html")
+
+    sites[0].set(f"/{PAGES - 1}", once_it_goes_on)
+
+    async def run() -> list[str]:
+        crawl = ShardedCrawl(
+            [site.url("/0") for site in sites],
+            folder,
+            shards=5,
+            policy=QUICK,
+            settings={"scope": "any", "sitemaps": False},
+            client_settings=ClientSettings(timeout=HANGS),
+        )
+        folder.mkdir()
+        for site in stopped:
+            orders.give(folder, site.address, "stop")
+        running = asyncio.ensure_future(crawl.run())
+        while f"/{PAGES - 1}" not in sites[0].paths() and not running.done():
+            await asyncio.sleep(0.01)
+        assert not any(site.seen for site in stopped)
+        said = [comity("frontier", "go", str(folder), site.url("/")).stdout for site in stopped]
+        await running
+        return said
+
+    assert asyncio.run(run()) == [
+        f"{site.address} is crawled as policy and site say, now: the crawl is running\n" for site in stopped
+    ]
+    assert output(folder)["pages"] == wanted["pages"]
+    for site in stopped:
+        ledger = folder / f"shard-{shard_of(site.address, 5):03}" / "ledger.jsonl"
+        records = map(json.loads, ledger.read_text(encoding="utf-8").splitlines())
+        told = [each["order"] for each in records if each["kind"] == "order" and each["host"] == site.address]
+        assert told == ["stop", "go"]
     assert prove(folder).findings == []
 
 
