@@ -12,7 +12,7 @@ from clocks import FakeClock
 from sites import HANGS, Site
 
 from comity import Policy, Postponed
-from comity.audit.evidence import TOLERANCE, Paces
+from comity.audit.paces import TOLERANCE, Paces
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.orders import Order
