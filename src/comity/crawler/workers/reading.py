@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from comity.crawler import orders
+from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind, Order
 from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of
 from comity.crawler.workers.standing import Standing, in_words, standing
@@ -26,6 +27,7 @@ class ReadCrawl(Protocol):
     def views(self) -> Iterator[FrontierView]: ...
     def view_of(self, host: str) -> FrontierView | None: ...
     def standing(self) -> list[Standing]: ...
+    def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order: ...
     def is_running(self) -> bool: ...
 
@@ -63,6 +65,10 @@ class FolderReading:
     def standing(self) -> list[Standing]:
         """How its shards stand, where it has several."""
         return standing(self._folder)
+
+    def holds(self, hosts: list[str]) -> dict[str, Hold]:
+        """What keeps hosts from being asked now."""
+        return holds(self._folder, hosts)
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order."""
@@ -114,6 +120,10 @@ class StoreReading:
                 )
             )
         return found
+
+    def holds(self, hosts: list[str]) -> dict[str, Hold]:
+        """Nothing: it is not read from a store."""
+        return {}
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order to all who take part."""
