@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +30,7 @@ START = "0" * 64  # what stands for the hash of the record before the first
 COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
 NOTHING: Mapping[str, int] = MappingProxyType({})
 DIGITS = 6  # of times in seconds
+_MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 LedgerRecord = dict[str, Any]
@@ -79,7 +81,7 @@ class Ledger:
         self._policy = Policy()
         self._waiting: list[LedgerRecord] = []
         self._ended: str | None = None
-        self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
+        self._answered: OrderedDict[str, float] = OrderedDict()  # pace -> head of its last answer; the oldest first
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
         self._bodies: set[str] = set()
 
@@ -115,6 +117,9 @@ class Ledger:
             if -math.inf < last <= exchange.sent:
                 kept = round(exchange.sent - last, DIGITS)
             self._answered[exchange.key] = max(last, exchange.end if exchange.head is None else exchange.head)
+            self._answered.move_to_end(exchange.key)
+            if len(self._answered) > _MOST_PACES:
+                self._answered.popitem(last=False)
         if origin is not None:
             self._asked[origin] = exchange.status if exchange.error is None else None
         body = exchange.body
