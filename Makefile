@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -72,8 +72,14 @@ bench-names: $(VENV)/tested ## host names of which a third is dead, on a name se
 profile-crawl: $(VENV)/installed ## where the time of a page goes in a crawl
 	$(BIN)/python benchmarks/crawl_profile.py
 
-bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by the server's own clock
-	$(BIN)/python benchmarks/politeness.py
+INTERVAL ?= 1
+bench-politeness: HOSTS := 1000
+bench-politeness: $(VENV)/installed ## HOSTS=1000 at INTERVAL=1 seconds each, by the server's own clock
+	$(BIN)/python benchmarks/politeness.py --hosts $(HOSTS) --interval $(INTERVAL) $(ARGS)
+
+bench-hosts: HOSTS := 1000000
+bench-hosts: $(VENV)/installed ## what a host costs that was met and waits, HOSTS=1000000
+	$(BIN)/python benchmarks/hosts.py --hosts $(HOSTS)
 
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million

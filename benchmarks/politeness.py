@@ -24,6 +24,8 @@ from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
 
+AT_ONCE = 256  # requests: each takes milliseconds
+
 
 class Server(asyncio.Protocol):
     """Answers at once; notes the time, host and path of each request."""
@@ -71,7 +73,7 @@ async def crawl(hosts: int, interval: float, port: int, seconds: float, folder: 
     names = {f"host{number}.test": address(number) for number in range(hosts)}
     policy = Policy(agent="Bench/1.0", min_interval=interval, allow_addresses=("127.0.0.0/8",))
     client = ClientSettings(resolve=names, connections=hosts + 100)
-    settings = CrawlSettings(concurrency=hosts, sitemaps=False)
+    settings = CrawlSettings(concurrency=min(hosts, AT_ONCE), sitemaps=False)
     seeds = [f"http://{name}:{port}/0" for name in names]
     crawler = Crawler(seeds, folder, policy=policy, settings=settings, client_settings=client)
     asyncio.get_running_loop().call_later(seconds, crawler.stop)

@@ -10,8 +10,10 @@ from clocks import FakeClock
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
+from comity.audit.prove import prove
 from comity.crawler import hosts as room
 from comity.crawler.hosts import FAR, Hosts
+from comity.frontier import View
 from comity.net import ClientSettings
 
 ROOM = 8
@@ -105,6 +107,22 @@ def test_who_was_stopped_gives_its_place_up_and_comes_back_when_the_order_is_lif
     assert back >= set(stopped)
 
 
+@pytest.mark.usefixtures("small")
+def test_a_crawl_begun_again_reads_no_more_hosts_than_it_has_room_for() -> None:
+    read = []
+
+    def names() -> Iterator[str]:
+        for number in range(1_000_000):
+            read.append(number)
+            yield f"h{number}.example"
+
+    hosts = Hosts()
+    hosts.begin(names, lambda _: 0.0)
+    hosts.fill(1.0)
+    assert hosts.pop_ready(1.0) is not None
+    assert len(read) == ROOM
+
+
 def test_a_host_that_is_not_in_memory_costs_no_memory() -> None:
     """A million would do, in eighty times the time."""
 
@@ -155,3 +173,61 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
         assert most <= ROOM + 1
         asked = [(seen.headers["Host"], seen.path) for seen in site.seen if seen.path != "/robots.txt"]
         assert len(asked) == len(set(asked)) == 6 * len(names)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_hold_all_the_same(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.crawler.limits.MOST_HOSTS", ROOM)
+    monkeypatch.setattr("comity.crawler.ledger._MOST_PACES", ROOM)
+    monkeypatch.setattr("comity.crawler.admission.MOST_ORIGINS", ROOM)
+    names = [f"h{number}.test" for number in range(4 * ROOM)]
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nClean-param: sid /\nSitemap: /map.xml\n")
+        site.link("/", *(f"/{number}" for number in range(9)))
+        for number in range(9):
+            site.link(f"/{number}")
+        crawl = Crawler(
+            [f"http://{name}:{site.port}/" for name in names],
+            tmp_path,
+            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
+            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+            settings=CrawlSettings(sitemaps=False, max_pages_per_host=3),
+            clock=clock,
+        )
+        held: list[int] = []
+
+        def page(_: object) -> None:
+            held.append(max(len(crawl._ledger._answered), len(crawl._filter._sitemaps)))
+
+        crawl.on_page = page
+        stats = asyncio.run(crawl.run())
+        assert stats.pages == 3 * len(names)
+        assert max(held) <= ROOM
+        assert prove(tmp_path).holds
+
+
+def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_written_down(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    """One that is cut off has every other host left alone for the interval. When it ends, all are written down."""
+    names = [f"h{number}.test" for number in range(5)]
+    site.link("/", "/a", "/b")
+    site.link("/a")
+    site.link("/b")
+    crawl = Crawler(
+        [f"http://{name}:{site.port}/" for name in names],
+        tmp_path,
+        policy=Policy(min_interval=5.0, allow_addresses=("127.0.0.0/8",)),
+        client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+        settings=CrawlSettings(sitemaps=False),
+        clock=clock,
+    )
+    waits: list[object] = []
+    crawl.on_page = lambda _: waits.append(crawl._frontier.load_state("waits"))
+    assert asyncio.run(crawl.run()).pages == 15
+    assert all(each == {} for each in waits)
+    with View(tmp_path / "frontier.sqlite") as view:
+        assert set(view.load_state("waits")) <= set(names)
+        assert view.load_state("waits")
