@@ -231,7 +231,7 @@ class Scheduler:
         if host.drained:
             return False
         taken = self._buffer.settled().union(host.under_way)
-        most = min(REFILL_PACED, MOST_URLS // len(self.hosts)) if self._is_paced(host) else REFILL
+        most = max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1) if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
