@@ -167,7 +167,7 @@ def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None
     batches = [pa.chunked_array([[f"https://a.example/x{number}", URLS[1]]]) for number in range(4)]
     with pytest.raises(KeyboardInterrupt):
         list(parts.written(Counting(2), iter(batches), tmp_path))
-    (tmp_path / "part-000002.new").write_bytes(b"half")
+    (tmp_path / "part-000000-000002.new").write_bytes(b"half")
     again = Counting(9)
     done = list(parts.written(again, iter(batches), tmp_path))
     assert again.judged == 2
