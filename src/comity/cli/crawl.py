@@ -8,8 +8,8 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from comity import urls
+from comity._ray import joined
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
 from comity.cli.options import as_typed
@@ -26,8 +27,9 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
-from comity.crawler.shards import is_sharded, manifest_of
+from comity.crawler.shards import is_sharded, manifest_of, shards_for
 from comity.crawler.stats import shown
+from comity.crawler.workers.processes import Start
 from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
@@ -61,8 +63,12 @@ def crawl(
     ok_if_some_failed: bool = False,
     workers: int = 1,
     shards: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    if address is not None and engine != "ray":
+        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if demo and (seeds or resume or refresh):
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
@@ -92,6 +98,8 @@ def crawl(
             policy, goes_on = _as_begun(folder, configuration)
             settings, limits = _told_anew(folder, configuration)
         crawler: Crawler | ShardedCrawl
+        if engine == "ray" and shards is None and manifest_of(folder) is None:
+            shards = shards_for(workers)  # one worker is placed as several are
         if is_sharded(folder, workers, shards):
             if source is not None:
                 raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
@@ -107,6 +115,7 @@ def crawl(
                 expander=expander,
                 refresh=refresh,
                 command=(*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log)))),
+                start=None if engine == "local" else stack.enter_context(_on_ray(address, workers, verbose, log)),
             )
         else:
             crawler = Crawler(
@@ -144,6 +153,17 @@ def crawl(
         else:
             say(f"{'report in':20}{'':>12}  {report}")
     return code
+
+
+@contextmanager
+def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None) -> Iterator[Start]:
+    """What starts workers as actors of Ray, which is joined meanwhile."""
+    from comity.cli.worker import prepare
+    from comity.crawler.workers.on_ray import placing
+
+    log = None if log is None else log.absolute()
+    with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
+        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log))
 
 
 def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:

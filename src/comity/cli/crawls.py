@@ -11,6 +11,7 @@ from comity.cli.options import (
     ALLOW_ADDRESS,
     CONFIG,
     DIALECT,
+    ENGINE,
     FILE,
     JSON,
     LIMITS,
@@ -84,6 +85,7 @@ from comity.cli.terminal import complain, say
     type=click.IntRange(1, 256),
     help="Parts that a new crawl is cut into for good, at least as many as workers.  [2 for each worker]",
 )
+@ENGINE
 @WATCHING
 @CONFIG
 @JSON
@@ -103,6 +105,8 @@ def crawl(
     demo: bool,
     workers: int,
     shards: int | None,
+    engine: str,
+    address: str | None,
     quiet: bool,
     verbose: int,
     log: Path | None,
@@ -149,6 +153,8 @@ def crawl(
         ok_if_some_failed=ok_if_some_failed,
         workers=workers,
         shards=shards,
+        engine=engine,
+        address=address,
     )
 
 
