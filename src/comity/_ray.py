@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from comity._extras import need
 from comity.errors import EngineFailed
 
+LONGEST: Final = 20.0  # seconds until an address must have answered
 ATTEMPTS: Final = 3
 """Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and
 no setting changes that. On a busy machine the first attempt may fail, and the next finds all in the system's memory."""
@@ -38,11 +40,29 @@ def joined(use: str, address: str | None = None, *, processors: int | None = Non
     options: dict[str, Any] = {"address": address, "log_to_driver": logs, "logging_level": logging.ERROR}
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(os.cpu_count() or 1, processors or 1)}
+    else:
+        _look_for(address)
     try:
         _join(ray, options)
         yield ray
     finally:
         ray.shutdown()
+
+
+def _look_for(address: str) -> None:
+    """Ray waits minutes for an address where nothing is.
+
+    Raises:
+        EngineFailed: nothing listens there.
+    """
+    host, colon, port = address.removeprefix("ray://").rstrip("/").rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # such as `auto`: Ray knows
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise EngineFailed(f"Ray cannot be joined at {address}: {why}", hint="is it running there?") from error
 
 
 def _join(ray: Any, options: dict[str, Any]) -> None:

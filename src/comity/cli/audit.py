@@ -66,12 +66,11 @@ def audit(
     identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
     judge = parts.Judge(table, list(agents), configuration.policy, moment, list(dialects))
     pieces = list(sources.pieces(given, rows))
-    with _folder(output, identity, keep_parts) as folder, ExitStack() as stack:
-        if engine == "ray":
-            ray = stack.enter_context(joined("--engine ray", address))
-            found = spread.on_ray(ray, judge, pieces, column, rows, folder)
-        else:
-            found = spread.locally(judge, pieces, column, rows, folder)
+    with ExitStack() as stack:
+        ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
+        folder = stack.enter_context(_folder(output, identity, keep_parts))
+        given_all = judge, pieces, column, rows, folder
+        found = spread.locally(*given_all) if ray is None else spread.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
         counts = _counted(found)
     lines = summary.lines(counts, agents)
