@@ -1,4 +1,4 @@
-"""A worker that is an actor of Ray: a process that Ray places on some machine of its cluster.
+"""A worker that is an actor of Ray: a process that Ray places.
 
 The process above speaks with it through Ray instead of through pipes; the rest is as for a child process. What Ray says
 about a death is not enough: it may say so some seconds before the process ends. Each shard is locked by the process
@@ -8,6 +8,7 @@ that has it, so a worker is taken to be dead only when the locks of its shards a
 import asyncio
 import logging
 import os
+import platform
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import Any, Final
 from comity.crawler.shards import part
 from comity.crawler.workers.processes import Start
 from comity.crawler.workers.worker import Job, Word, Worker
-from comity.errors import ComityError
+from comity.errors import ComityError, InvalidSetting
 from comity.frontier import database
 
 ASKED_EVERY: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
@@ -41,9 +42,9 @@ class Actor:
         self._over = False
         self._asked = time.monotonic()
 
-    async def pid(self) -> int:
-        """Of its process, on its machine."""
-        return os.getpid()
+    async def place(self) -> tuple[int, str]:
+        """Its process, and its machine."""
+        return os.getpid(), platform.node()
 
     async def work(self, job: Job) -> None:
         """Do a job to its end."""
@@ -124,7 +125,10 @@ class Placed:
 
     async def words(self) -> AsyncIterator[Word]:
         try:
-            self.pid = await self._actor.pid.remote()
+            self.pid, machine = await self._actor.place.remote()
+            if machine != platform.node():
+                yield "failed", elsewhere(machine)
+                return
             working = self._actor.work.remote(self._job)
             while (words := await self._actor.words.remote()) is not None:
                 for word in words:
@@ -149,14 +153,26 @@ class Placed:
         return self._ends
 
 
+def elsewhere(machine: str) -> InvalidSetting:
+    """What is wrong where an actor runs on another machine: SQLite's journal (WAL) is shared by processes of one
+    machine only, so a shared folder does not do."""
+    return InvalidSetting(
+        f"engine: Ray placed a worker on {machine}, and a crawl in a folder can only be worked on this machine",
+        hint="run the command on a machine of the cluster, without ray://",
+    )
+
+
 def placing(ray: Any, *, prepare: Callable[[], None] | None = None) -> Start:
-    """What starts workers as actors of Ray, each on one processor of any machine that has one to spare.
+    """What starts workers as actors of Ray, each on one processor of this machine once it has one to spare.
 
     Args:
         ray: the module, connected.
         prepare: what a worker's process does first; it is sent there.
     """
-    kind = ray.remote(Actor).options(num_cpus=1, max_restarts=0)
+    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=False
+    )
+    kind = ray.remote(Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=here)
 
     async def start(job: Job) -> Placed:
         return Placed(ray, kind.remote(prepare), replace(job, folder=Path(job.folder).absolute()))
