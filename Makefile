@@ -21,6 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Twice as many at a time as there are processors: much of a test is waiting for servers and processes.
 PYTEST = $(BIN)/pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal
 
+BOTH_FORMS = $(shell grep -rl both_forms tests --include='test_*.py')
+
 test: test-compiled test-interpreted ## the tests, on both forms of the hot modules
 
 test-compiled: $(VENV)/tested
@@ -29,14 +31,15 @@ test-compiled: $(VENV)/tested
 
 test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
-	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(ARGS)
+	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
 	$(BIN)/pytest tests/test_bulk_engines.py tests/crawler/test_on_ray.py $(ARGS)
 
-test-long: $(VENV)/tested ## what is slow by nature
-	$(PYTEST) -m long -o faulthandler_timeout=3600 $(ARGS)
+test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
+	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
+	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

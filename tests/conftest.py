@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 from clocks import FakeClock
+from examples import ALL
 from hypothesis import HealthCheck, settings
 from sites import Site
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 # How fast the machine is decides nothing: no deadline for an example, and none for making them up.
-settings.register_profile("comity", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "comity", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow], max_examples=ALL // 5
+)
+settings.register_profile("thorough", settings.get_profile("comity"), max_examples=ALL)
 settings.load_profile("comity")
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import urls
@@ -124,7 +125,7 @@ ORIGINS = sorted(
 
 
 @pytest.mark.both_forms
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(URLS, max_size=12), st.data())
 def test_any_text_gets_the_answer_that_policy_gives(asked: list[str | None], data: st.DataObject) -> None:
     asked = [each for each in asked if each is None or each.isascii() or _encodable(each)]

@@ -5,7 +5,8 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sites import HANGS
 
@@ -182,7 +183,7 @@ PIECES = (
 
 
 @pytest.mark.filterwarnings("error")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(
         st.one_of(

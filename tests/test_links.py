@@ -4,7 +4,8 @@ import time
 
 import pytest
 import webencodings
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from selectolax import lexbor
 
@@ -338,7 +339,7 @@ PRESCANNED = st.lists(
 
 
 @pytest.mark.skipif(not hasattr(lexbor, "_prescan_encoding_label"), reason="this selectolax does not show its prescan")
-@settings(max_examples=400)
+@examples(400)
 @given(PRESCANNED.map(b"".join))
 def test_a_meta_is_found_where_lexbor_finds_it(head: bytes) -> None:
     head += b" >"  # what is left open at the end counts in lexbor; the standard says it does not

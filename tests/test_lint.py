@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import comity as command
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_robots import file
 
@@ -177,7 +177,6 @@ def followed(body: str, findings: Iterable[Finding]) -> str:
 
 
 @given(robots_txt)
-@settings(deadline=None)
 @pytest.mark.parametrize("dialect", ADVISED)
 def test_following_advice_changes_no_verdict_unless_the_finding_says_so(dialect: str, body: str) -> None:
     before = verdicts(body, dialect)

@@ -1,7 +1,8 @@
 """A tree as Markdown: nothing of the page is lost on the way, and nothing in its text becomes markup."""
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.retrieve.extraction import read
@@ -176,7 +177,7 @@ def _targets(text: str) -> list[str]:
 
 
 # covers: W14
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text("<>&#[]()`*_~-+=|!\\1. \nabh", max_size=40))
 def test_any_text_keeps_its_letters_and_forges_nothing(text: str) -> None:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")

@@ -13,7 +13,8 @@ from typing import Any
 
 import oracle
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import comity
@@ -150,7 +151,7 @@ def test_nothing_raises_on_any_octets(dialect: str, body: bytes, path: str) -> N
 
 
 @given(file, path)
-@settings(max_examples=600)
+@examples(600)
 def test_the_rule_with_the_most_octets_wins(body: str, path: str) -> None:
     body, path = (text.replace("\ud800", "").replace("\0", "") for text in (body, path))
     path = "/" + path.replace("://", "")

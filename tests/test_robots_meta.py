@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.signals import robots_meta
@@ -264,7 +265,7 @@ words = st.sampled_from([*WORDS.split(), " ", "\x00", "\ud800", "\u00b2", "é"])
 texts = st.one_of(st.text(max_size=60), st.lists(words, max_size=14).map("".join))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(texts, max_size=4), st.lists(st.tuples(texts, texts), max_size=4), texts)
 def test_nothing_a_page_says_raises(headers: list[str], metas: list[tuple[str, str]], agent: str) -> None:
     found = robots_meta.read(headers, metas, agent=agent, now=NOW)
@@ -272,7 +273,7 @@ def test_nothing_a_page_says_raises(headers: list[str], metas: list[tuple[str, s
     hash(found)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
 def test_a_further_header_never_lifts_a_restriction(some: list[str], more: list[str]) -> None:
     before, after = header(*some), header(*some, *more)

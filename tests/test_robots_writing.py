@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_robots import file
 
@@ -141,7 +141,6 @@ groups_of_lines = st.lists(st.one_of(named, named, record, rule, rule), max_size
 @given(
     groups_of_lines, st.sampled_from(["MyBot", "OtherBot", "New"]), st.booleans(), st.sampled_from(["/a", "/*b$", "/"])
 )
-@settings(deadline=None)
 def test_whatever_else_is_said_to_anybody_stays(body: str, agent: str, allow: bool, pattern: str) -> None:
     robots = parse(body)
 
@@ -306,7 +305,6 @@ def test_files_with_very_many_agents_are_compared() -> None:
 
 
 @given(file, st.sampled_from(["MyBot", "mybot 2", "MyBot/1.0 x", "OtherBot", "*", "", "My Bot/1"]))
-@settings(deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_groups_looked_up_by_name_are_those_found_one_by_one(dialect: str, body: str, agent: str) -> None:
     robots = parse(body, dialect)

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sites import HANGS
 
@@ -567,7 +568,7 @@ def test_nothing_raises_and_pieces_change_nothing(body: bytes, size: int) -> Non
     assert everything([body]) == everything(in_pieces(body, size)) == everything([b"", body, b""])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.binary(min_size=1, max_size=8), st.integers(0, 400_000), st.integers(100, 200_000))
 def test_damage_anywhere_in_a_long_sitemap_reads_the_same_in_pieces(damage: bytes, at: int, size: int) -> None:
     whole = gzip.compress(LONG[:at] + damage + LONG[at:], 1) if size % 2 else LONG[:at] + damage + LONG[at:]

@@ -5,7 +5,8 @@ from html.entities import html5
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -137,7 +138,7 @@ SOUP = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(SOUP)
 @example("<script><!--<script></script><a href=1></script><a href=2>")
 @example("<script><!--></script><a href=1>")
@@ -174,7 +175,7 @@ def inside(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.tuples(st.sampled_from(shapes), content, content).map(lambda parts: parts[0].format(parts[1], parts[2]))
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @example("<math><mi></mi><svg><title><template><a href=1>x</a></template></title></svg></math>")
 @example("<svg><g></g><math><mi></p></mi></math><a xlink:href=3>y</a></svg>")
 @given(st.lists(st.recursive(LEAF, inside, max_leaves=8), max_size=4).map("".join))

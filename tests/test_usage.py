@@ -10,7 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import comity.robots
@@ -524,7 +525,7 @@ pairs = st.lists(st.tuples(st.sampled_from(NAMES) | texts, texts), max_size=5)
 rows = st.lists(st.tuples(st.integers(1, 99), texts, st.none()), max_size=5)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(rows, rows, rows, pairs, texts)
 def test_nothing_a_site_says_raises(
     usages: list[usage.Record], signals: list[usage.Record], licences: list[usage.Record], named: Any, url: str
@@ -548,19 +549,19 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()), texts)
 def test_no_tdmrep_file_raises(body: bytes, url: str) -> None:
     usage.from_tdmrep(tdmrep.parse(body), url)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.binary(max_size=80) | st.lists(st.sampled_from([*RSL.split(b">"), b""]), max_size=12).map(b">".join), texts)
 def test_no_rsl_licence_raises(body: bytes, url: str) -> None:
     usage.from_rsl(rsl_licence.parse(body), url)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
 def test_a_further_signal_never_lifts_a_disallow(some: list[str], more: list[str]) -> None:
     before = usage.from_headers([("Content-Signal", value) for value in some])
@@ -661,7 +662,7 @@ def test_the_statement_names_its_group() -> None:
     assert [each.group for each in asked("/test", "MyBot").statements] == ["*", None]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.binary(max_size=200) | st.lists(st.sampled_from([*ROBOTS.splitlines(keepends=True)]), max_size=12).map(b"".join)
 )

@@ -92,22 +92,20 @@ __all__ = [
     "parse",
 ]
 
-# Module -> the public names it defines.
-_HOMES = {
-    "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"
-    " InvalidSetting InvalidURL PluginError Postponed RenderingFailed RobotsDisallowed RobotsUnreachable StorageError"
-    " Timeout TooLarge TooManyRedirects UnwantedType",
-    "comity.robots": "Dialect Match Robots parse",
-    "comity.policy": "Decision Policy",
-    "comity.clients": "AsyncClient Client",
-    "comity.net": "ClientSettings Response",
-    "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander Sink Source crawl_index_page"
-    " crawl_page crawl_pages",
-}
 _late = late(
     __name__,
-    {name: module for module, names in _HOMES.items() for name in names.split()}
-    | {"load_settings": "comity.configuration:load"},
+    {
+        "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"
+        " InvalidSetting InvalidURL PluginError Postponed RenderingFailed RobotsDisallowed RobotsUnreachable"
+        " StorageError Timeout TooLarge TooManyRedirects UnwantedType",
+        "comity.robots": "Dialect Match Robots parse",
+        "comity.policy": "Decision Policy",
+        "comity.clients": "AsyncClient Client",
+        "comity.net": "ClientSettings Response",
+        "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander Sink Source crawl_index_page"
+        " crawl_page crawl_pages",
+        "comity.configuration": "load_settings=load",
+    },
 )
 
 

@@ -10,15 +10,15 @@ def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__`.
 
     Args:
-        homes: name -> the module that defines it, or `module:member` where it has another name there.
+        homes: module -> the names it defines, with spaces between them; `name=member` where it has another one there.
     """
+    places = {each.partition("=")[0]: (home, each) for home, names in homes.items() for each in names.split()}
 
     def attribute(name: str) -> Any:
-        home = homes.get(name)
-        if home is None:
+        if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, member = home.partition(":")
-        value = getattr(import_module(module), member or name)
+        home, each = places[name]
+        value = getattr(import_module(home), each.rpartition("=")[2])
         setattr(sys.modules[package], name, value)
         return value
 

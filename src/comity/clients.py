@@ -46,5 +46,5 @@ class Client(net.Client):
         from comity.retrieve import retrieve
 
         return self._run(
-            retrieve(self._client, url, strategy=strategy, fetcher=fetcher, extractor=extractor, chooser=chooser)
+            retrieve, self._client, url, strategy=strategy, fetcher=fetcher, extractor=extractor, chooser=chooser
         )

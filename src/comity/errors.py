@@ -1,6 +1,6 @@
 """The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
 
-from typing import Any
+from typing import Any, Final
 
 
 class ComityError(Exception):
@@ -178,14 +178,15 @@ class InputError(StorageError):
     """An input file does not exist or cannot be read."""
 
 
-def check_type(name: str, value: object, kind: type, how: str) -> None:
-    """Raise a TypeError that names the expected type.
+_EXAMPLES: Final = {
+    "Policy": "agent='MyBot/1.0 (+URL)'",
+    "ClientSettings": "timeout=20",
+    "CrawlSettings": "max_pages=100",
+}
 
-    Args:
-        how: what to write instead, for example `comity.Policy(agent=...)`.
 
-    Raises:
-        TypeError: the value is neither None nor of the kind.
-    """
+def check_type(name: str, value: object, kind: type) -> None:
+    """Raises TypeError, which names the expected type, for a value that is neither None nor of that kind."""
     if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{name}: expected {kind.__name__}, not {type(value).__name__} (for example: {how})")
+        example = f"comity.{kind.__name__}({_EXAMPLES[kind.__name__]})"
+        raise TypeError(f"{name}: expected {kind.__name__}, not {type(value).__name__} (for example: {example})")

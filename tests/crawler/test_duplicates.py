@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from killing import finished, killed
 from sites import Site
@@ -127,7 +128,7 @@ def test_the_majority_of_each_bit_is_counted_exactly(numbers: list[int]) -> None
 PAGES = st.tuples(st.integers(0, 12), st.integers(0, 4), st.none() | st.integers(0, 12), st.integers(0, 3))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(PAGES, max_size=25, unique_by=lambda page: page[0]), st.sets(st.integers(0, 25)), st.integers(1, 3))
 def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
     found: list[tuple[int, int, int | None, int]], breaks: set[int], chunk: int

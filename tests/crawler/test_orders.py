@@ -13,7 +13,7 @@ from commands import comity, complaint
 from sites import HANGS, Site
 
 from comity import Crawler, Policy
-from comity.audit.evidence import Paces
+from comity.audit.paces import Paces
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.errors import InvalidSetting, InvalidURL

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from clocks import FakeClock
-from commands import ALLOW, comity, complaint
+from commands import ALLOW, comity, complaint, stderr
 from rich.text import Text
 from sites import HANGS, Site
 
@@ -356,7 +356,7 @@ def crawl_words(site: Site, folder: Path, *more: str, delay: str = "0.01") -> li
 def test_without_a_terminal_nothing_but_the_summary_and_the_lines_appears(tmp_path: Path, site: Site) -> None:
     site_of(site)
     answer = comity(*crawl_words(site, tmp_path / "out"))
-    assert answer.stderr == "", "a short crawl says nothing before its summary"
+    assert stderr(answer) == "", "a short crawl says nothing before its summary"
     quiet = comity(*crawl_words(site, tmp_path / "quiet", "--quiet"))
     assert (quiet.returncode, quiet.stderr) == (2, "")
     assert quiet.stdout.startswith("pages ")

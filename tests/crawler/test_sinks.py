@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from commands import stderr
 from conftest import missing
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from killing import crawling, finished, killed, tree
 from outputs import READERS, answered
@@ -114,7 +116,7 @@ IN_A_NEW_FILE = [("add", 6), ("commit", False), ("add", 1), ("cut", 12)]  # one 
 
 
 @every_format
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
 def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
@@ -126,7 +128,7 @@ def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "sqlite"])  # that syncs where we cannot see it
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
 def test_a_power_cut_at_any_moment_leaves_exactly_what_was_committed(form: str, steps: list[tuple[str, int]]) -> None:
@@ -224,7 +226,7 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
     assert full.returncode in (73, 74), full.stderr
     assert str(tmp_path) in full.stderr
-    assert len(full.stderr.splitlines()) == 1, full.stderr
+    assert len(stderr(full).splitlines()) == 1, full.stderr
     done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])

@@ -44,6 +44,27 @@ def test_both_clients_ask_for_robots_txt_once(site: Site) -> None:
     assert site.paths().count("/robots.txt") == 2
 
 
+def test_a_call_that_waits_for_its_turn_while_the_client_is_closed_sends_nothing(site: Site, clock: FakeClock) -> None:
+    told: list[object] = []
+
+    async def use() -> int:
+        client = AsyncClient(Policy(min_interval=5, allow_addresses=LOOPBACK), clock=clock)
+        await client.get(site.url("/a"))
+        client._session.on_request = told.append
+        slept = len(clock.slept)
+        waiting = asyncio.ensure_future(client.get(site.url("/b")))
+        while len(clock.slept) == slept:
+            await asyncio.sleep(0)
+        await client.close()
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            await waiting
+        return client._session.driver.gate.throttles.of("127.0.0.1").under_way
+
+    assert asyncio.run(use()) == 0, "its turn is given back"
+    assert told == [], "nobody is told of a request that was not sent"
+    assert site.paths() == ["/robots.txt", "/a"]
+
+
 # covers: L6, Y4
 def test_the_delay_is_kept_by_the_servers_own_clock(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.15\n")

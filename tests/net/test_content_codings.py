@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
 
@@ -53,7 +53,6 @@ def decoded(coding: str, packed: bytes, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("how", PACKED)
-@settings(deadline=None)
 @given(body=st.binary(max_size=300) | st.integers(0, 400).map(lambda size: b"a" * size), size=st.integers(1, 400))
 def test_every_body_comes_out_as_it_went_in_whatever_its_parts(how: str, body: bytes, size: int) -> None:
     coding, pack = PACKED[how]

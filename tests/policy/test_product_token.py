@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from libraries import ALL, REFUSED, Fetch, need
 from sites import Site
@@ -90,7 +90,6 @@ def test_in_every_dialect_a_group_of_ours_counts_and_one_for_mozilla_does_not(di
 
 
 # covers: F21
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["Mozilla", "mozilla/5.0", " ", "(", ")", ";", "compatible", "Bot", "/1", "+http:", "*"]))
 )

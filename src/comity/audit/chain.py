@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from comity.crawler.stored import JsonLine, JsonObject, read_lines, wrong_field
+from comity.crawler.stored import JsonLine, JsonObject, read_lines, shape, wrong_field
 
 MOST = 100  # findings that are kept; more are counted
 
@@ -97,76 +97,31 @@ def together(proofs: Mapping[str, Proof]) -> Proof:
 FILE = "ledger.jsonl"
 START = "0" * 64
 
-_TEXT: tuple[type, ...] = (str,)
-_TEXT_OR_NONE: tuple[type, ...] = (str, type(None))
-_TIME: tuple[type, ...] = (float,)
-_TIME_OR_NONE: tuple[type, ...] = (float, type(None))
-_COUNT: tuple[type, ...] = (int,)
-_COUNT_OR_NONE: tuple[type, ...] = (int, type(None))
-_EVIDENCE = {
-    "verdict": _TEXT_OR_NONE,
-    "line": _COUNT_OR_NONE,
-    "rule": _TEXT_OR_NONE,
-    "robots_sha256": _TEXT_OR_NONE,
-    "robots_at": _TIME_OR_NONE,
+_EVIDENCE: Final = "verdict:text? line:count? rule:text? robots_sha256:text? robots_at:number?"
+_LINK: Final = shape("n:count prev:text hash:text kind:text")
+_SHAPES: Final = {
+    "run": shape("at:number version:text agent:text policy:object seeds:list"),
+    "request": shape(
+        "purpose:text method:text url:text host:text pace:text origin:text? sent:number head:number? end:number "
+        "status:count? bytes:count? sha256:text? error:text? retry_after:number? interval:number? kept:number? "
+        + _EVIDENCE
+    ),
+    "robots": shape(
+        "at:number source:text origin:text url:text outcome:text status:count? content_type:text? life:number? "
+        "unreachable_since:number? robots_sha256:text? robots_at:number body_base64:text?"
+    ),
+    "copy": shape("at:number url:text host:text status:count sha256:text " + _EVIDENCE),
+    "refusal": shape("at:number url:text host:text " + _EVIDENCE),
+    "order": shape("at:number given_at:number host:text pace:text order:text seconds:number?"),
+    "unsent": shape("at:number url:text why:text"),
+    "seal": shape("at:number ended:text count:count final:text"),
 }
-_LINK = {"n": _COUNT, "prev": _TEXT, "hash": _TEXT, "kind": _TEXT}
-_SHAPES: dict[str, dict[str, tuple[type, ...]]] = {
-    "run": {"at": _TIME, "version": _TEXT, "agent": _TEXT, "policy": (dict,), "seeds": (list,)},
-    "request": {
-        "purpose": _TEXT,
-        "method": _TEXT,
-        "url": _TEXT,
-        "host": _TEXT,
-        "pace": _TEXT,
-        "origin": _TEXT_OR_NONE,
-        "sent": _TIME,
-        "head": _TIME_OR_NONE,
-        "end": _TIME,
-        "status": _COUNT_OR_NONE,
-        "bytes": _COUNT_OR_NONE,
-        "sha256": _TEXT_OR_NONE,
-        "error": _TEXT_OR_NONE,
-        "retry_after": _TIME_OR_NONE,
-        "interval": _TIME_OR_NONE,
-        "kept": _TIME_OR_NONE,
-        **_EVIDENCE,
-    },
-    "robots": {
-        "at": _TIME,
-        "source": _TEXT,
-        "origin": _TEXT,
-        "url": _TEXT,
-        "outcome": _TEXT,
-        "status": _COUNT_OR_NONE,
-        "content_type": _TEXT_OR_NONE,
-        "life": _TIME_OR_NONE,
-        "unreachable_since": _TIME_OR_NONE,
-        "robots_sha256": _TEXT_OR_NONE,
-        "robots_at": _TIME,
-        "body_base64": _TEXT_OR_NONE,
-    },
-    "copy": {"at": _TIME, "url": _TEXT, "host": _TEXT, "status": _COUNT, "sha256": _TEXT, **_EVIDENCE},
-    "refusal": {"at": _TIME, "url": _TEXT, "host": _TEXT, **_EVIDENCE},
-    "order": {
-        "at": _TIME,
-        "given_at": _TIME,
-        "host": _TEXT,
-        "pace": _TEXT,
-        "order": _TEXT,
-        "seconds": _TIME_OR_NONE,
-    },
-    "unsent": {"at": _TIME, "url": _TEXT, "why": _TEXT},
-    "seal": {"at": _TIME, "ended": _TEXT, "count": _COUNT, "final": _TEXT},
-}
-
-
 # Fields that earlier versions did not write.
-_LATER: dict[str, dict[str, tuple[type, ...]]] = {
-    "run": {"sink": _TEXT},
-    "request": {"location": _TEXT},
-    "copy": {"location": _TEXT},
-    "seal": {"written": (dict,)},
+_LATER: Final = {
+    "run": shape("sink:text"),
+    "request": shape("location:text"),
+    "copy": shape("location:text"),
+    "seal": shape("written:object"),
 }
 
 
@@ -209,11 +164,11 @@ def records(folder: Path, proof: Proof) -> Iterator[JsonLine]:
 def _misshapen(record: JsonObject) -> str | None:
     name = wrong_field(record, _LINK)
     if name is None:
-        shape = _SHAPES.get(record["kind"])
-        if shape is None:
+        fields = _SHAPES.get(record["kind"])
+        if fields is None:
             return f"{record['kind'][:40]!r} is no kind of record"
         later = _LATER.get(record["kind"], {})
-        name = wrong_field(record, shape | {name: kinds for name, kinds in later.items() if name in record})
+        name = wrong_field(record, {**fields, **{name: kinds for name, kinds in later.items() if name in record}})
     return f"its field {name!r} is missing or damaged" if name is not None else None
 
 

@@ -9,44 +9,22 @@ import json
 import sqlite3
 from collections import Counter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from comity import times, urls
 from comity.audit.chain import Proof
 from comity.crawler.sinks.runner import FORMATS, read_back
-from comity.crawler.stored import JsonObject, Stored, wrong_field
+from comity.crawler.stored import JsonObject, Stored, shape, wrong_field
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
-_TEXT: tuple[type, ...] = (str,)
-_STATUS: tuple[type, ...] = (int,)
-_SHAPES: dict[str | None, dict[str, tuple[type, ...]]] = {
-    "pages": {"url": _TEXT, "status": _STATUS, "sha256": _TEXT, "decision": (dict,)},
-    "redirects": {
-        "url": _TEXT,
-        "status": _STATUS,
-        "location": _TEXT,
-        "to": (str, type(None)),
-        "decision": (dict,),
-    },
-    "failures": {"url": _TEXT, "status": (int, type(None))},
-    "unwanted": {"url": _TEXT, "status": _STATUS},
-    "refusals": {"url": _TEXT, "decision": (dict,)},
-    "changes": {
-        "url": _TEXT,
-        "change": _TEXT,
-        "by": _TEXT,
-        "status": (int, type(None)),
-        "sha256": (str, type(None)),
-        "previous_sha256": (str, type(None)),
-    },
-    "robots": {
-        "url": _TEXT,
-        "origin": _TEXT,
-        "outcome": _TEXT,
-        "status": (int, type(None)),
-        "fetched_at": _TEXT,
-        "sha256": (str, type(None)),
-    },
+_SHAPES: Final = {
+    "pages": shape("url:text status:count sha256:text decision:object"),
+    "redirects": shape("url:text status:count location:text to:text? decision:object"),
+    "failures": shape("url:text status:count?"),
+    "unwanted": shape("url:text status:count"),
+    "refusals": shape("url:text decision:object"),
+    "changes": shape("url:text change:text by:text status:count? sha256:text? previous_sha256:text?"),
+    "robots": shape("url:text origin:text outcome:text status:count? fetched_at:text sha256:text?"),
 }
 _EVIDENCE = ("verdict", "line", "rule", "robots_sha256")
 _UNTOLD = 0  # stands for the target of a redirect in a ledger that does not say it

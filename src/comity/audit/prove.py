@@ -10,8 +10,8 @@ from typing import Any
 from comity import urls
 from comity.audit import chain, evidence
 from comity.audit.chain import FILE, Finding, Proof
-from comity.audit.evidence import TOLERANCE, Paces
 from comity.audit.outputs import Asked
+from comity.audit.paces import TOLERANCE, Orders, Paces
 from comity.crawler.shards import MANIFEST, Place, combined, is_running, manifest_of, part
 from comity.crawler.stored import JsonLine, JsonObject, load
 from comity.domains import registrable
@@ -161,7 +161,7 @@ class _Walk:
 
     def _begin(self, record: JsonObject) -> list[str]:
         self._proof.runs += 1
-        self._paces.orders = evidence.Orders()
+        self._paces.orders = Orders()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         sink, self.sink = self.sink, record.get("sink", self.sink)

@@ -18,8 +18,8 @@ from comity.cli.options import (
     PRESET,
     PURPOSE,
     WATCHING,
-    loaded,
     option_for,
+    parted,
 )
 from comity.cli.terminal import complain, say
 
@@ -29,6 +29,7 @@ from comity.cli.terminal import complain, say
 @click.option(
     "-o",
     "--output",
+    "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="Folder for the results.  [crawl-HOST-TIME]",
@@ -91,27 +92,12 @@ from comity.cli.terminal import complain, say
 @JSON
 def crawl(
     url: tuple[str, ...],
-    output: Path | None,
     form: str | None,
     compress: str | None,
     urls: Path | None,
     sink: str | None,
-    source: str | None,
-    expander: str | None,
     resume: bool,
     refresh: bool,
-    report: Path | None,
-    ok_if_some_failed: bool,
-    demo: bool,
-    workers: int,
-    shards: int | None,
-    engine: str,
-    address: str | None,
-    quiet: bool,
-    verbose: int,
-    log: Path | None,
-    metrics: str | None,
-    as_json: bool,
     **options: Any,
 ) -> Exit:
     """Crawl the sites of the given URLs, robots.txt first. A SIZE is bytes or such as 50MB, a TIME seconds or such as
@@ -129,33 +115,12 @@ def crawl(
         form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
-    configuration = loaded(**options)
+    configuration, others = parted(**options)
     if urls is not None:
         from comity.cli.given import urls_in
 
         url = (*url, *urls_in(urls))
-    return command.crawl(
-        url,
-        folder=output,
-        configuration=configuration,
-        resume=resume,
-        refresh=refresh,
-        report=report,
-        demo=demo,
-        as_json=as_json,
-        sink=sink or form,
-        source=source,
-        expander=expander,
-        quiet=quiet,
-        verbose=verbose,
-        log=log,
-        metrics=metrics,
-        ok_if_some_failed=ok_if_some_failed,
-        workers=workers,
-        shards=shards,
-        engine=engine,
-        address=address,
-    )
+    return command.crawl(url, configuration=configuration, resume=resume, refresh=refresh, sink=sink or form, **others)
 
 
 @click.command(hidden=True)

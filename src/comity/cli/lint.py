@@ -59,18 +59,10 @@ def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
             say(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
     for agent, (lines, lines_now) in changes.usage.items():
         say(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
-    for url in changes.licences_added:
-        say(f"licence added: {url}")
-    for url in changes.licences_removed:
-        say(f"licence removed: {url}")
-    for value in changes.parameters_added:
-        say(f"Clean-param added: {value}")
-    for value in changes.parameters_removed:
-        say(f"Clean-param removed: {value}")
-    for url in changes.sitemaps_added:
-        say(f"sitemap added: {url}")
-    for url in changes.sitemaps_removed:
-        say(f"sitemap removed: {url}")
+    for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
+        for how in ("added", "removed"):
+            for value in getattr(changes, f"{name}_{how}"):
+                say(f"{what} {how}: {value}")
     return Exit.PARTLY if changes else Exit.DONE
 
 

@@ -94,6 +94,14 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
         raise InvalidSetting(f"{named}: {what}", hint=hint) from None
 
 
+def parted(config: Path | None, **options: Any) -> tuple["Configuration", dict[str, Any]]:
+    """The settings in force, and the command's other options, which set none of them; errors as for `loaded`."""
+    from comity.configuration import SETTINGS
+
+    others = {name: options.pop(name) for name in list(options) if name not in SETTINGS}
+    return loaded(config, **options), others
+
+
 AGENT: Final = together(
     option_for("agent", "-A", "--agent", metavar="AGENT"),
     option_for("product_token"),

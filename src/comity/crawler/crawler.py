@@ -84,10 +84,10 @@ class Crawler:
         expander: Expander | str | None = None,
         refresh: bool = False,
     ) -> None:
-        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        check_type("policy", policy, Policy)
         if not isinstance(settings, Mapping):
-            check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
-        check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+            check_type("settings", settings, CrawlSettings)
+        check_type("client_settings", client_settings, ClientSettings)
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
         self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()

@@ -15,16 +15,16 @@ from comity.crawler.stats import COMMIT_BOUNDS
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier import State
 
-_COUNTERS = (
-    ("pages", "Pages kept."),
-    ("duplicates", "Pages kept that repeat others."),
-    ("traps", "URLs left out because they lead nowhere."),
-    ("unwanted", "URLs left out by their content type."),
-    ("failures", "URLs given up."),
-    ("redirects", "Answers that led elsewhere."),
-    ("sitemaps", "Sitemaps read."),
-    ("bytes", "Bytes of the bodies of pages kept."),
-    ("wait_seconds", "Seconds that hosts with work were left alone for politeness, summed over hosts."),
+_COUNTERS = (  # name, attribute of Stats, words
+    ("pages", "pages", "Pages kept."),
+    ("duplicates", "duplicates", "Pages kept that repeat others."),
+    ("traps", "trapped", "URLs left out because they lead nowhere."),
+    ("unwanted", "unwanted", "URLs left out by their content type."),
+    ("failures", "failed", "URLs given up."),
+    ("redirects", "redirects", "Answers that led elsewhere."),
+    ("sitemaps", "sitemaps", "Sitemaps read."),
+    ("bytes", "body_bytes", "Bytes of the bodies of pages kept."),
+    ("wait_seconds", "waited", "Seconds that hosts with work were left alone for politeness, summed over hosts."),
 )
 
 
@@ -63,19 +63,8 @@ class CrawlCollector:
     def _counters(self, now: Snapshot) -> Iterator[Any]:
         counter = self._core.CounterMetricFamily
         stats = now.stats
-        values = (
-            stats.pages,
-            stats.duplicates,
-            stats.trapped,
-            stats.unwanted,
-            stats.failed,
-            stats.redirects,
-            stats.sitemaps,
-            stats.body_bytes,
-            stats.waited,
-        )
-        for (name, words), value in zip(_COUNTERS, values, strict=True):
-            yield counter(f"comity_{name}", words, value=value)
+        for name, attribute, words in _COUNTERS:
+            yield counter(f"comity_{name}", words, value=getattr(stats, attribute))
         changes = counter("comity_changes", "What a refresh found out about pages.", labels=("change",))
         for change in ("new", "changed", "gone", "unchanged"):
             changes.add_metric((change,), getattr(stats, change))

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from comity import urls
-from comity.crawler import admission, link_graph, plugins, records, recrawl
+from comity.crawler import admission, link_graph, plugins, records
 from comity.crawler.admission import URLFilter
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates, fingerprint_of
@@ -251,7 +251,7 @@ class PageProcessor:
             self.forget(before)
             self._buffer.refused_by_usage(entry, response, why, usage)
             return
-        if before is not None and recrawl.is_same(before, response):
+        if before is not None and before.digest == response.sha256:
             self._buffer.unchanged(entry, "content", before, response)
             return
         self.forget(before)
@@ -290,7 +290,8 @@ class PageProcessor:
             self._duplicates.forget(before.url, before.digest)
 
     async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
-        if page.refresh is not None and page.refresh.url != entry.url and self._follows(meta):
+        follows = self._settings.follow_nofollow or not meta.nofollow
+        if follows and page.refresh is not None and page.refresh.url != entry.url:
             self._sent_on(entry, page.refresh)
         # What is too deep is not even met: it may come up again nearer to the start.
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
@@ -303,9 +304,6 @@ class PageProcessor:
         for start in range(0, len(links), FEW):
             self._filter.links(links[start : start + FEW], depth=entry.depth + 1, found_on=entry.url)
             await self._pause(stretch)
-
-    def _follows(self, meta: RobotsMeta) -> bool:
-        return self._settings.follow_nofollow or not meta.nofollow
 
     def _sent_on(self, entry: Entry, refresh: Refresh) -> None:
         """A page sends its reader on: a redirect where that is at once or the page was given, a link where it is not.

@@ -86,11 +86,6 @@ def confirmed(before: Visit, response: Response | None) -> Visit:
     return replace(now, digest=before.digest, kept=before.kept)
 
 
-def is_same(before: Visit | None, response: Response) -> bool:
-    """Whether a page has the content that it had."""
-    return before is not None and before.digest == response.sha256
-
-
 def _validator(value: str | None) -> str | None:
     """A header that can be kept and sent as it is; None where it is missing or no server would mean it."""
     if value and len(value) <= _LONGEST_VALIDATOR and value.isascii() and value.isprintable():

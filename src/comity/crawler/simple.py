@@ -242,10 +242,10 @@ def crawl(
         InvalidURL, InvalidSetting: at once.
         StorageError: while it runs, if the folder cannot be used.
     """
-    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+    check_type("policy", policy, Policy)
     if not isinstance(settings, Mapping):
-        check_type("settings", settings, CrawlSettings, "comity.CrawlSettings(max_pages=100)")
-    check_type("client_settings", client_settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+        check_type("settings", settings, CrawlSettings)
+    check_type("client_settings", client_settings, ClientSettings)
     start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
     if not start and folder is None:
         raise InvalidSetting("seeds: give a start URL, or the folder of a crawl to continue")
@@ -311,11 +311,7 @@ async def _crawl(
 
 
 def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:
-    check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
-    policy = policy or Policy()
-    if delay is not None:
-        policy = policy.with_changes(min_interval=delay)
-    return AsyncClient(policy, ClientSettings(timeout=timeout, connections=connections))
+    return AsyncClient(policy, ClientSettings(timeout=timeout, connections=connections), delay=delay)
 
 
 async def _page(client: AsyncClient, url: str) -> CrawledPage | None:

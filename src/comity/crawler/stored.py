@@ -122,7 +122,20 @@ def load(data: bytes) -> tuple[JsonObject, str | None]:
     return (record, None) if isinstance(record, dict) else ({}, "the line is not a JSON object")
 
 
-def wrong_field(record: Mapping[str, Any], shape: Mapping[str, tuple[type, ...]]) -> str | None:
+Shape = Mapping[str, tuple[type, ...]]
+_KINDS: Final[dict[str, type]] = {"text": str, "count": int, "number": float, "object": dict, "list": list}
+
+
+def shape(fields: str) -> Shape:
+    """The types of a record's fields, written as `url:text status:count?`; with a question mark it may be null."""
+    found: dict[str, tuple[type, ...]] = {}
+    for each in fields.split():
+        name, _, kind = each.partition(":")
+        found[name] = (_KINDS[kind.removesuffix("?")], *((type(None),) if kind.endswith("?") else ()))
+    return found
+
+
+def wrong_field(record: Mapping[str, Any], shape: Shape) -> str | None:
     """The name of the first field that is missing or not of its type."""
     for name, kinds in shape.items():
         if name not in record or not _fits(record[name], kinds):

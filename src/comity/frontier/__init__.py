@@ -30,19 +30,9 @@ __all__ = [
 __getattr__ = late(  # what reads a finished crawl has no use for most of it
     __name__,
     {
-        "Batch": "comity.frontier.values",
-        "Entry": "comity.frontier.values",
-        "EntryKind": "comity.frontier.values",
-        "Found": "comity.frontier.values",
-        "Frontier": "comity.frontier.queue",
-        "HostCounts": "comity.frontier.database",
-        "Judged": "comity.frontier.later",
-        "Message": "comity.frontier.values",
-        "Standing": "comity.frontier.database",
-        "State": "comity.frontier.values",
-        "View": "comity.frontier.database",
-        "Visit": "comity.frontier.values",
-        "Visits": "comity.frontier.later",
-        "has_begun": "comity.frontier.database",
+        "comity.frontier.values": "Batch Entry EntryKind Found Message State Visit",
+        "comity.frontier.queue": "Frontier",
+        "comity.frontier.database": "HostCounts Standing View has_begun",
+        "comity.frontier.later": "Judged Visits",
     },
 )

@@ -182,18 +182,6 @@ def over_http(
         allowed_hosts: names that clients may call us by, beside ours.
         allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
     """
-    asyncio.run(_http(service, listening, host, token, allowed_hosts, allowed_origins, built))
-
-
-async def _http(
-    service: "Service",
-    listening: socket.socket,
-    host: str,
-    token: str | None,
-    allowed_hosts: tuple[str, ...],
-    allowed_origins: tuple[str, ...],
-    built: "Callable[[Service], Any] | None",
-) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -207,16 +195,20 @@ async def _http(
             *allowed_origins,
         ],
     )
-    async with service:
-        app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
-        config = uvicorn.Config(
-            app if token is None else bearer(app, token),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=5,
-        )
-        await uvicorn.Server(config).serve(sockets=[listening])
+
+    async def run() -> None:
+        async with service:
+            app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
+            config = uvicorn.Config(
+                app if token is None else bearer(app, token),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=5,
+            )
+            await uvicorn.Server(config).serve(sockets=[listening])
+
+    asyncio.run(run())
 
 
 def bearer(app: App, token: str) -> App:

@@ -17,11 +17,11 @@ __all__ = ["AsyncClient", "Client", "ClientSettings", "Clock", "Response", "Sess
 __getattr__ = late(
     __name__,
     {
-        "AsyncClient": "comity.net.async_client",
-        "Client": "comity.net.client",
-        "ClientSettings": "comity.net.settings",
-        "Clock": "comity.net.driver",
-        "Response": "comity.net.response",
-        "Session": "comity.net.session",
+        "comity.net.async_client": "AsyncClient",
+        "comity.net.client": "Client",
+        "comity.net.settings": "ClientSettings",
+        "comity.net.driver": "Clock",
+        "comity.net.response": "Response",
+        "comity.net.session": "Session",
     },
 )

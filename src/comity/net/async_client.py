@@ -48,8 +48,8 @@ class AsyncClient:
         delay: float | None = None,
         clock: Clock | None = None,
     ) -> None:
-        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
-        check_type("settings", settings, ClientSettings, "comity.ClientSettings(timeout=20)")
+        check_type("policy", policy, Policy)
+        check_type("settings", settings, ClientSettings)
         self.policy = policy or Policy()
         if delay is not None:
             self.policy = self.policy.with_changes(min_interval=delay)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
-from comity.net.session import CLOSED
+from comity.net.session import ClientClosed
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Background:
         if threading.current_thread() is self._thread:
             raise RuntimeError("the client was called from its own callback, which would deadlock")
         if self._closing:
-            raise RuntimeError(CLOSED)
+            raise ClientClosed
 
     def close(self, last: Coroutine[Any, Any, None]) -> None:
         """End what is under way, run one thing more, and end the thread. A second call waits until that is done."""

@@ -6,11 +6,11 @@ It runs an AsyncClient on a loop of its own in one background thread, so there i
 import dataclasses
 import threading
 import weakref
-from collections.abc import AsyncIterator, Coroutine, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from comity import urls
 from comity.errors import ComityError
@@ -18,10 +18,11 @@ from comity.net.async_client import NO_HEADERS, AsyncClient, Progress
 from comity.net.background import Background
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
-from comity.net.session import CLOSED
+from comity.net.session import ClientClosed
 from comity.net.settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -99,7 +100,7 @@ class Client:
         url = urls.normalise(url)
         self._open().check()
         known = self._client._session.driver.known(url)  # reads only, so any thread may
-        return self._run(self._client.check(url)) if known is None else known
+        return self._run(self._client.check, url) if known is None else known
 
     def is_allowed(self, url: str) -> bool:
         """As `AsyncClient.is_allowed`."""
@@ -109,13 +110,13 @@ class Client:
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
     ) -> Response:
         """As `AsyncClient.get`."""
-        return self._run(self._client.get(url, headers=headers, params=params))
+        return self._run(self._client.get, url, headers=headers, params=params)
 
     def head(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
     ) -> Response:
         """As `AsyncClient.head`."""
-        return self._run(self._client.head(url, headers=headers, params=params))
+        return self._run(self._client.head, url, headers=headers, params=params)
 
     def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None
@@ -162,7 +163,7 @@ class Client:
         async def clear() -> None:
             self._client.clear_cache()
 
-        self._run(clear())
+        self._run(clear)
 
     def inspect(self) -> Mapping[str, RobotsResult]:
         """As `AsyncClient.inspect`."""
@@ -179,7 +180,7 @@ class Client:
         with self._changing:
             if self._background is None:
                 if self._closed:
-                    raise RuntimeError(CLOSED)
+                    raise ClientClosed
                 started = Background()
                 try:
                     started.run(self._client.__aenter__())
@@ -190,13 +191,8 @@ class Client:
                 self._finalizer = weakref.finalize(self, _abandoned, started, self._client)
             return self._background
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            background = self._open()
-        except BaseException:
-            work.close()
-            raise
-        return background.run(work)
+    def _run(self, call: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:
+        return self._open().run(call(*given, **named))
 
 
 _FORKED: list[tuple[Background, AsyncClient]] = []

@@ -12,23 +12,29 @@ from types import TracebackType
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from comity.errors import Timeout
+
 LONGEST_TICK: Final = 0.25  # seconds
 
 
 class within:  # noqa: N801 - used as asyncio.timeout is
     """One block of code that may take so many seconds: `with within(seconds): ...`.
 
+    Args:
+        url: of the request that the block is about, for the error.
+
     Raises:
-        TimeoutError: on leaving, where the block was cancelled because its time was over.
+        TimeoutError: on leaving, where the block was cancelled because its time was over; Timeout where `url` is given.
     """
 
-    __slots__ = ("_cancelling", "_seconds", "_timer", "expired", "task", "when")
+    __slots__ = ("_cancelling", "_seconds", "_timer", "_url", "expired", "task", "when")
 
     task: asyncio.Task[object]
     when: float
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, url: str | None = None) -> None:
         self._seconds = seconds
+        self._url = url
         self.expired = False
 
     def __enter__(self) -> None:
@@ -52,7 +58,13 @@ class within:  # noqa: N801 - used as asyncio.timeout is
     ) -> None:
         self._timer.open.discard(self)
         if self.expired and self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+            raise (TimeoutError() if self._url is None else timed_out(self._url, self._seconds)) from error
+
+
+def timed_out(url: str, seconds: float) -> Timeout:
+    return Timeout(
+        f"no complete answer from {url} within {seconds:.3g} s", url=url, hint="raise the time-out or try later"
+    )
 
 
 class _Timer:

@@ -56,7 +56,7 @@ class GateDriver:
             isinstance(max_wait, bool) or not isinstance(max_wait, int | float) or not 0 < max_wait < math.inf
         ):
             raise InvalidSetting(f"max_wait: {max_wait!r} is neither a number of seconds above zero nor None")
-        check_type("policy", policy, Policy, "comity.Policy(agent='MyBot/1.0 (+URL)')")
+        check_type("policy", policy, Policy)
         self.policy = policy or Policy()
         self.max_wait = max_wait
         self.clock = clock or Clock()

@@ -1,8 +1,10 @@
 """RequestRecord: one request that was sent and what came of it, as evidence. It decides nothing."""
 
 import hashlib
+from collections.abc import Mapping
 
 from comity.gate import FetchRobots, Go
+from comity.http import BUSY, REDIRECTS, retry_after
 from comity.policy import Decision
 
 
@@ -20,7 +22,7 @@ class RequestRecord:
         body: the decoded body; None where it did not arrive whole, or was handed out in parts.
         sha256: of the body, in hex.
         error: what went wrong, in words.
-        location: where a redirect leads, as the server wrote it.
+        location: where a redirect leads, as the server wrote it; not of a robots.txt.
         retry_after: seconds that a 429 or 503 asked us to stay away.
     """
 
@@ -70,9 +72,13 @@ class RequestRecord:
     def interval(self) -> float | None:
         return self.cause.decision.delay if isinstance(self.cause, Go) else self.cause.interval
 
-    def headers_received(self, status: int, now: float) -> None:
-        """Status and headers have arrived."""
+    def headers_received(self, status: int, headers: Mapping[str, str], now: float, wall: float) -> None:
+        """Status and headers have arrived; `wall` is the Unix time then."""
         self.status, self.head = status, now
+        if status in REDIRECTS and isinstance(self.cause, Go):
+            self.location = headers.get("Location")
+        if status in BUSY:
+            self.retry_after = retry_after(headers.get("Retry-After"), wall)
 
     @property
     def sha256(self) -> str | None:

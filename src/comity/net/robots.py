@@ -12,9 +12,9 @@ from comity.errors import AddressBlocked, FetchError
 from comity.gate import FetchRobots
 from comity.gate.robots import RobotsRequest
 from comity.net import blocking_driver, driver
-from comity.net.deadlines import within
+from comity.net.deadlines import timed_out, within
 from comity.net.decoding import ACCEPTED, decoder_for
-from comity.net.transport import MOST_GONE, ConnectionGone, timed_out
+from comity.net.transport import MOST_GONE, ConnectionGone
 from comity.policy import Policy, RobotsResult
 
 LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)

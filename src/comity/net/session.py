@@ -17,7 +17,6 @@ from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLar
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
-from comity.http import BUSY, REDIRECTS, retry_after
 from comity.net.address import AddressGuard
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver, Clock, Hop
@@ -25,7 +24,7 @@ from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.robots import RobotsAnswer, fetch_robots
 from comity.net.settings import ClientSettings
-from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport, timed_out
+from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
 if TYPE_CHECKING:
@@ -35,6 +34,13 @@ RETRIED: Final = (429, 502, 503, 504)
 GiveBack = Callable[[bool | None, float | None], None]
 """Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
 CLOSED: Final = "the client is closed; to open it again, use the client as a context manager"
+
+
+class ClientClosed(RuntimeError):
+    """Nothing is sent any more."""
+
+    def __init__(self) -> None:
+        super().__init__(CLOSED)
 
 
 class Session:
@@ -89,7 +95,7 @@ class Session:
         """
         if self._transport is None:
             if self._closed:
-                raise RuntimeError(CLOSED)
+                raise ClientClosed
             guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
             if self.settings.cache is not None:
                 from comity.net.http_cache import HttpCache
@@ -155,10 +161,10 @@ class Session:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
         self.open()
-        cache, cached = self._cache, None
+        settings, cache, cached = self.settings, self._cache, None
         if cache is not None:
-            personal = headers or urls.origin(url) in self.settings.auth  # what is meant for one caller
-            if not self.settings.cache_pages or method != "GET" or personal:
+            personal = headers or urls.origin(url) in settings.auth  # what is meant for one caller
+            if not settings.cache_pages or method != "GET" or personal:
                 cache = None
             elif (cached := cache.page(url)) is not None:
                 if cached.is_fresh(self.clock.wall()):
@@ -167,12 +173,28 @@ class Session:
         gone = 0
         while True:
             tries -= 1
-            go = await self._permission(url)
+            go = await self.driver.permission(url, self._fetch_robots)
+            sent, record = self.clock.monotonic(), self._record(go, method, url)
+            digest = None if record is None else hashlib.sha256()
+            body: bytes | None = None
             try:
-                response = await self._send(
-                    go, method, url, headers, redirects, max_body or self.settings.max_body, any_type, room, credentials
-                )
+                # While a room has the rest of a body wait, the time-out stands still.
+                with within(settings.timeout, url):
+                    to_come: Body | None = None if method == "HEAD" else "read"
+                    answer, fetched_at = await self._head(go, method, url, headers, record, to_come, credentials)
+                    try:
+                        if settings.content_types and not any_type:
+                            answer.require_type(settings.content_types)
+                        most = max_body or settings.max_body
+                        body = b"" if method == "HEAD" else await answer.read(most, room=room, digest=digest)
+                    except BaseException:
+                        answer.close()
+                        raise
+                sha256 = None if digest is None else digest.hexdigest()
+                self._over(record, body=body, sha256=sha256)
             except BaseException as error:
+                if body is None:  # else it was told already, and who was told failed
+                    self._over(record, error=error)
                 if isinstance(error, ConnectionGone) and gone < MOST_GONE:
                     gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed
                     tries += 1
@@ -183,9 +205,12 @@ class Session:
                 if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
                     continue
                 raise
-            worth = tries > 0 and response.status in RETRIED
-            if not self.driver.finished(go, may_repeat=worth):
-                return response if cache is None else cache.keep(response, cached)
+            if self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
+                continue
+            elapsed = self.clock.monotonic() - sent
+            response = Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
+            response._sha256 = sha256
+            return response if cache is None else cache.keep(response, cached)
 
     @asynccontextmanager
     async def stream(
@@ -194,14 +219,12 @@ class Session:
         """One request for a normalised URL, whose body is read while it arrives, inside the block."""
         gone = 0
         while True:
-            go = await self._permission(url)
-            record = self._record(go, url)
+            self.open()
+            go = await self.driver.permission(url, self._fetch_robots)
+            record = self._record(go, "GET", url)
             try:
-                try:
-                    with within(self.settings.timeout):
-                        answer, fetched_at = await self._head(go, "GET", url, headers, record, "streamed")
-                except TimeoutError:
-                    raise timed_out(url, self.settings.timeout) from None
+                with within(self.settings.timeout, url):
+                    answer, fetched_at = await self._head(go, "GET", url, headers, record, "streamed")
                 try:
                     response = StreamedResponse(
                         **_head_of(answer, go, fetched_at), redirects=tuple(hop.url for hop in passed), history=passed
@@ -225,14 +248,6 @@ class Session:
             self.driver.finished(go)
             return
 
-    async def _permission(self, url: str) -> Go:
-        self.open()
-        go = await self.driver.permission(url, self._fetch_robots)
-        if self._transport is None:  # it was closed meanwhile
-            self.driver.finished(go, "withdrawn")
-            self.open()
-        return go
-
     async def _nothing_to_send(self, url: str) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
         decision = await self.check(url)
@@ -241,48 +256,6 @@ class Session:
             raise refusal(decision)
         host = urls.host(url)
         return Go(url, self.driver.gate.pace_of(host) or host, origin_policy, self.clock.wall())
-
-    async def _send(
-        self,
-        go: Go,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None,
-        redirects: tuple[str, ...],
-        most: int,
-        any_type: bool,
-        room: Room | None,
-        credentials: bool,
-    ) -> Response:
-        """The whole answer, in time; while a room has the rest of a body wait, the time-out stands still."""
-        settings = self.settings
-        sent = self.clock.monotonic()
-        record = None if self.on_request is None else RequestRecord(go, method, url, sent)
-        digest = None if record is None else hashlib.sha256()
-        try:
-            with within(settings.timeout):
-                to_come: Body | None = None if method == "HEAD" else "read"
-                answer, fetched_at = await self._head(go, method, url, headers, record, to_come, credentials)
-                try:
-                    if settings.content_types and not any_type:
-                        answer.require_type(settings.content_types)
-                    body = b"" if method == "HEAD" else await answer.read(most, room=room, digest=digest)
-                except BaseException:
-                    answer.close()
-                    raise
-        except TimeoutError:
-            late = timed_out(url, settings.timeout)
-            self._over(record, error=late)
-            raise late from None
-        except BaseException as error:
-            self._over(record, error=error)
-            raise
-        sha256 = None if digest is None else digest.hexdigest()
-        self._over(record, body=body, sha256=sha256)
-        elapsed = self.clock.monotonic() - sent
-        response = Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
-        response._sha256 = sha256
-        return response
 
     async def _head(
         self,
@@ -302,27 +275,20 @@ class Session:
         if settings.head_timeout is None:
             answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
         else:
-            try:
-                with within(settings.head_timeout):
-                    answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
-            except TimeoutError:
-                raise timed_out(url, settings.head_timeout) from None
+            with within(settings.head_timeout, url):
+                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
         wall = clock.wall()
         if record is not None:
-            record.headers_received(answer.status, clock.monotonic())
-            if answer.status in REDIRECTS:
-                record.location = answer.headers.get("Location")
-            if answer.status in BUSY:
-                record.retry_after = retry_after(answer.headers.get("Retry-After"), wall)
+            record.headers_received(answer.status, answer.headers, clock.monotonic(), wall)
         if answer.status == 429 or answer.status >= 500:
             later = answer.headers.get("Retry-After")
             self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
-        else:
+        else:  # what is left of a back-off after a good answer is waited for in full
             self.driver.headers_received(go, answer.status, body=body)
         return answer, wall
 
-    def _record(self, cause: Go | FetchRobots, url: str) -> RequestRecord | None:
-        return None if self.on_request is None else RequestRecord(cause, "GET", url, self.clock.monotonic())
+    def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:
+        return None if self.on_request is None else RequestRecord(cause, method, url, self.clock.monotonic())
 
     def _over(
         self,
@@ -333,7 +299,7 @@ class Session:
         error: BaseException | None = None,
     ) -> None:
         """Tell who listens of a request that is over; not of one that was never sent."""
-        if record is not None and self.on_request is not None and not isinstance(error, Postponed):
+        if record is not None and self.on_request is not None and not isinstance(error, Postponed | ClientClosed):
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 
@@ -381,15 +347,13 @@ class Session:
                 give_back(*((None, None) if result is None else told_by(result)))
 
     async def _get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
-        record = self._record(step, step.url)
+        record = self._record(step, "GET", step.url)
         if urls.origin(step.url) == step.origin:  # to nobody that it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}
         try:
             answer = await self.open().open("GET", step.url, headers=headers or None)
             if record is not None:
-                record.headers_received(answer.status, self.clock.monotonic())
-                if answer.status in BUSY:
-                    record.retry_after = retry_after(answer.headers.get("Retry-After"), self.clock.wall())
+                record.headers_received(answer.status, answer.headers, self.clock.monotonic(), self.clock.wall())
             body = await answer.read(self.settings.max_robots_body, cut=True)
         except BaseException as error:
             self._over(record, error=error)
@@ -427,4 +391,4 @@ def _end(error: BaseException) -> End:
         return "timed_out"
     if isinstance(error, FetchError):
         return "failed"
-    return "withdrawn" if isinstance(error, Postponed | AddressBlocked) else "abandoned"
+    return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"

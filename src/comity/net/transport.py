@@ -290,12 +290,6 @@ def exact(url: str) -> URL:
     return found
 
 
-def timed_out(url: str, seconds: float) -> Timeout:
-    return Timeout(
-        f"no complete answer from {url} within {seconds:.3g} s", url=url, hint="raise the time-out or try later"
-    )
-
-
 def explained(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
     """The library's error as one of ours, in words for people.
 

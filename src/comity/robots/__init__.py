@@ -38,14 +38,9 @@ __all__ = [
 __getattr__ = late(  # few programs write or compare files
     __name__,
     {
-        "Change": "comity.robots.differences",
-        "Comparison": "comity.robots.comparing",
-        "Diff": "comity.robots.differences",
-        "GroupText": "comity.robots.building",
-        "add_rule": "comity.robots.editing",
-        "build": "comity.robots.building",
-        "compare": "comity.robots.comparing",
-        "diff": "comity.robots.differences",
-        "remove_rule": "comity.robots.editing",
+        "comity.robots.differences": "Change Diff diff",
+        "comity.robots.comparing": "Comparison compare",
+        "comity.robots.building": "GroupText build",
+        "comity.robots.editing": "add_rule remove_rule",
     },
 )

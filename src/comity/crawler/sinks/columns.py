@@ -8,21 +8,13 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from comity import times
 from comity.crawler.sinks import Channel
 
 ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
 
-_DECISION: dict[str, ColumnType] = {
-    "verdict": "text",
-    "line": "integer",
-    "rule": "text",
-    "robots_sha256": "text",
-    "robots_at": "time",
-    "delay": "real",
-}
 _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "text": str,
     "integer": int,
@@ -31,90 +23,55 @@ _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "bytes": bytes,
     "time": str,
 }
-_MORE: dict[str, ColumnType] = {"more": "json"}
-_URL: dict[str, ColumnType] = {"url": "text", "found_on": "text"}
+
+
+def _columns(names: str) -> dict[str, ColumnType]:
+    """Columns written as `url:text status:integer`."""
+    return {name: cast(ColumnType, kind) for name, _, kind in (each.partition(":") for each in names.split())}
+
+
+_DECISION: Final = _columns("verdict:text line:integer rule:text robots_sha256:text robots_at:time delay:real")
+_MORE: Final = _columns("more:json")
+_URL: Final = _columns("url:text found_on:text")
 
 COLUMNS: dict[Channel, dict[str, ColumnType]] = {
     "pages": {
         **_URL,
-        "status": "integer",
-        "fetched_at": "time",
-        "elapsed": "real",
-        "depth": "integer",
-        "content_type": "text",
-        "bytes": "integer",
-        "sha256": "text",
-        "encoding": "text",
-        "title": "text",
-        "canonical": "text",
-        "link_count": "integer",
-        "noindex": "boolean",
-        "duplicate": "text",
-        "duplicate_of": "text",
-        "refresh": "integer",
-        "rendered": "boolean",
-        "rendered_sha256": "text",
-        "render_note": "text",
-        "render_parts": "json",
-        "usage": "json",
-        "headers": "json",
-        "body": "text",
-        "body_bytes": "bytes",
+        **_columns(
+            "status:integer fetched_at:time elapsed:real depth:integer content_type:text bytes:integer sha256:text "
+            "encoding:text title:text canonical:text link_count:integer noindex:boolean duplicate:text "
+            "duplicate_of:text refresh:integer rendered:boolean rendered_sha256:text render_note:text "
+            "render_parts:json usage:json headers:json body:text body_bytes:bytes"
+        ),
         **_DECISION,
-        **_MORE,
     },
     "refusals": {
         **_URL,
-        "depth": "integer",
-        "by": "text",
-        "why": "text",
-        "needed_by": "text",
-        "status": "integer",
-        "fetched_at": "time",
-        "usage": "json",
+        **_columns("depth:integer by:text why:text needed_by:text status:integer fetched_at:time usage:json"),
         **_DECISION,
-        **_MORE,
     },
-    "traps": {**_URL, "depth": "integer", "trap": "text", "why": "text", **_MORE},
-    "unwanted": {**_URL, "depth": "integer", "status": "integer", "content_type": "text", "why": "text", **_MORE},
-    "failures": {**_URL, "depth": "integer", "attempts": "integer", "status": "integer", "why": "text", **_MORE},
+    "traps": _URL | _columns("depth:integer trap:text why:text"),
+    "unwanted": _URL | _columns("depth:integer status:integer content_type:text why:text"),
+    "failures": _URL | _columns("depth:integer attempts:integer status:integer why:text"),
     "redirects": {
         **_URL,
-        "status": "integer",
-        "location": "text",
-        "to": "text",
-        "fetched_at": "time",
-        "depth": "integer",
+        **_columns("status:integer location:text to:text fetched_at:time depth:integer"),
         **_DECISION,
-        **_MORE,
     },
-    "robots": {
-        "origin": "text",
-        "url": "text",
-        "outcome": "text",
-        "status": "integer",
-        "error": "text",
-        "fetched_at": "time",
-        "redirects": "json",
-        "sha256": "text",
-        "body_bytes": "bytes",
-        **_MORE,
-    },
-    "records": {"url": "text", "record": "json", **_MORE},
-    "changes": {
-        **_URL,
-        "change": "text",
-        "by": "text",
-        "refresh": "integer",
-        "status": "integer",
-        "fetched_at": "time",
-        "sha256": "text",
-        "previous_fetched_at": "time",
-        "previous_sha256": "text",
-        **_MORE,
-    },
-    "links": {"from": "text", "to": "text", "text": "text", "rel": "text", **_MORE},
+    "robots": _columns(
+        "origin:text url:text outcome:text status:integer error:text fetched_at:time redirects:json sha256:text "
+        "body_bytes:bytes"
+    ),
+    "records": _columns("url:text record:json"),
+    "changes": _URL
+    | _columns(
+        "change:text by:text refresh:integer status:integer fetched_at:time sha256:text previous_fetched_at:time "
+        "previous_sha256:text"
+    ),
+    "links": _columns("from:text to:text text:text rel:text"),
 }
+for _table in COLUMNS.values():
+    _table |= _MORE
 
 
 Fields = dict[str, ColumnType]

@@ -130,7 +130,10 @@ class SinkRunner:
             given = begun or DEFAULT
         self.name = given if isinstance(given, str) else given.name
         if "committed" in stored and begun != self.name:
-            raise StorageError(f"{folder} holds a crawl written as {begun}, not as {self.name}", hint=_go_on(begun))
+            raise StorageError(
+                f"{folder} holds a crawl written as {begun}, not as {self.name}",
+                hint=f"go on with {begun}, or choose another folder",
+            )
         self._folder = folder
         self._sink = make(given) if isinstance(given, str) else given.sink
         if "committed" not in stored:
@@ -201,7 +204,3 @@ def check_free(folder: Path, name: str, *others: str) -> None:
                     f"{path} already exists and would be overwritten",
                     hint="choose another folder with -o, or move it away",
                 )
-
-
-def _go_on(begun: str) -> str:
-    return f"go on with {begun}, or choose another folder"

@@ -1,0 +1,119 @@
+"""The pace of what was sent, checked again from what the ledger says: intervals, Retry-After, the operator's orders.
+
+An interval counts from the head of the previous answer (or its failure) to the next request's start. Records stand in
+the order in which requests ended, so one whose body took its time is held against those that were sent after it.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from comity.crawler.stored import JsonObject
+from comity.policy import Policy
+
+EFFECTIVE = 1.0  # seconds after which an order holds for what is sent
+TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
+_MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class _PacedRequest:
+    number: int
+    sent: float
+    head: float
+    interval: float
+
+
+@dataclass(slots=True)
+class _PacedHost:
+    answers: deque[_PacedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_UNDER_WAY))
+    newest: float | None = None  # head
+    hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
+
+
+class Orders:
+    """What the operator ordered in the run at hand, by host and by what shares a pace: from when on, and how much."""
+
+    def __init__(self) -> None:
+        self._stopped: dict[str, float] = {}
+        self._slowed: dict[str, tuple[float, float]] = {}
+
+    def add(self, record: JsonObject) -> str | None:
+        """Take up an order; what is wrong with it."""
+        at, host, pace, seconds = record["at"] + EFFECTIVE, record["host"], record["pace"], record["seconds"]
+        match record["order"]:
+            case "stop":
+                self._stopped.setdefault(host, at)
+            case "slow" if seconds is not None and seconds > 0:
+                self._slowed[pace] = at, seconds
+            case "go":
+                self._stopped.pop(host, None)
+                self._slowed.pop(pace, None)
+            case _:
+                return f"its order {record['order'][:40]!r} is none that there is"
+        return None
+
+    def forbids(self, record: JsonObject) -> bool:
+        """Whether a request was sent to a host that was stopped."""
+        return bool(record["sent"] > self._stopped.get(record["host"], math.inf))
+
+    def interval(self, record: JsonObject) -> float:
+        """Seconds that an order wants between a request and the answer before it."""
+        since, seconds = self._slowed.get(record["pace"], (math.inf, 0.0))
+        return seconds if record["sent"] > since else 0.0
+
+
+class Paces:
+    """All hosts of a ledger, or what else the policy says shares a pace.
+
+    Attributes:
+        orders: of the run at hand.
+    """
+
+    def __init__(self) -> None:
+        self.orders = Orders()
+        self._hosts: dict[str, _PacedHost] = {}
+
+    def check(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
+        """What is wrong with the time of a request; takes it up for the ones that follow."""
+        sent, interval = record["sent"], record["interval"]
+        if self.orders.forbids(record):
+            yield f"it was sent after the order to stop {record['host'][:200]}"
+        if interval is not None:
+            interval = max(interval, self.orders.interval(record))
+        head = record["end"] if record["head"] is None else record["head"]
+        if not sent - TOLERANCE <= head <= record["end"] + TOLERANCE:
+            yield "its times are not in order"
+        if interval is None:  # takes no part in the pacing of its host
+            return
+        host = self._hosts.setdefault(record["pace"], _PacedHost())
+        before = host.newest
+        if before is not None and sent < before:  # others were sent, or answered, meanwhile
+            before = max((answer.head for answer in host.answers if answer.sent <= sent), default=None)
+            yield from _too_early(host, sent, head)
+        if interval > 0 and before is not None and sent < before + interval - TOLERANCE:
+            gone = max(sent - before, 0.0)
+            yield f"it was sent {gone:.3f} s after the previous answer of {record['pace']}, not {interval:g} s"
+        if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:
+            yield f"it was sent {host.hold[1] - sent:.3f} s before the time that Retry-After named"
+        kept = record["kept"]
+        if interval > 0 and kept is not None and (before is None or abs(kept - (sent - before)) > TOLERANCE):
+            yield f"it says that {kept} s were kept, its times say {0.0 if before is None else sent - before:.3f} s"
+        host.answers.append(_PacedRequest(number, sent, head, interval))
+        host.newest = head if host.newest is None else max(head, host.newest)
+        # A robots.txt that did not arrive whole is no answer, so what its head asked for is not heard.
+        heard = record["purpose"] == "content" or record["error"] is None
+        if heard and record["retry_after"] is not None:
+            until = head + min(record["retry_after"], policy.max_retry_after)
+            if host.hold is None or until > host.hold[1]:
+                host.hold = (head, until)
+
+
+def _too_early(host: _PacedHost, sent: float, head: float) -> Iterator[str]:
+    """Requests with records before, sent after the one at hand but too early after its answer."""
+    for answer in host.answers:
+        if answer.sent > sent and answer.interval > 0 and answer.sent < head + answer.interval - TOLERANCE:
+            gone = max(answer.sent - head, 0.0)
+            which = f"the request in record {answer.number}"
+            yield f"{which} was sent {gone:.3f} s after its answer, not {answer.interval:g} s"
