@@ -38,6 +38,7 @@ from comity.policy import Policy
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
+FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 _MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
@@ -158,7 +159,6 @@ def crawl(
 @contextmanager
 def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None) -> Iterator[Start]:
     """What starts workers as actors of Ray, which is joined meanwhile."""
-    from comity.cli.worker import prepare
     from comity.crawler.workers.on_ray import placing
 
     log = None if log is None else log.absolute()
@@ -208,6 +208,18 @@ def tune() -> None:
     # crawl leave holes in it: several times as much memory as is in use.
     with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
+
+
+def prepare(folder: Path, verbose: int, log: Path | None) -> None:
+    """Set up a process that is a worker, and nothing else until it ends.
+
+    Args:
+        folder: where the command is run: plug-ins are found there.
+    """
+    sys.path.insert(0, str(folder))
+    tune()
+    level = logging.DEBUG if verbose > 1 else logging.INFO
+    FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
