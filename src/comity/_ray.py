@@ -10,6 +10,7 @@ from typing import Any, Final
 from comity._extras import need
 from comity.errors import EngineFailed
 
+MOST: Final = 300  # characters shown of what Ray says
 LONGEST: Final = 20.0  # seconds until an address must have answered
 ATTEMPTS: Final = 3
 """Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and
@@ -76,7 +77,8 @@ def _join(ray: Any, options: dict[str, Any]) -> None:
             ray.shutdown()
             if address == "local" and attempt < ATTEMPTS:
                 continue
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            why = " ".join(str(error).split())[:MOST] or type(error).__name__
             where = "started on this machine" if address == "local" else f"joined at {address}"
-            hint = "see the logs in /tmp/ray/session_latest/logs" if address == "local" else "is it running there?"
-            raise EngineFailed(f"Ray cannot be {where}: {first}", hint=hint) from error
+            hint = "is it running there? does it want RAY_AUTH_MODE=token?"
+            hint = "see the logs in /tmp/ray/session_latest/logs" if address == "local" else hint
+            raise EngineFailed(f"Ray cannot be {where}: {why}", hint=hint) from error

@@ -158,7 +158,7 @@ def elsewhere(machine: str) -> InvalidSetting:
     machine only, so a shared folder does not do."""
     return InvalidSetting(
         f"engine: Ray placed a worker on {machine}, and a crawl in a folder can only be worked on this machine",
-        hint="run the command on a machine of the cluster, without ray://",
+        hint="run the command on that machine",
     )
 
 
