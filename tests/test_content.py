@@ -64,6 +64,30 @@ def test_all_keeps_whatever_a_person_would_see() -> None:
     assert "All rights reserved" in page.markdown
 
 
+STEPS = "".join(f"<p>Step {n}: {SENTENCE}" for n in range(1, 6))
+
+
+# covers: W14
+def test_a_part_that_the_page_shows_twice_stands_there_once_and_is_named() -> None:
+    narrow = f'<div class="for-phones">{STEPS}</div>'
+    page = read(f"<title>T</title><main><h1>How lamps burn</h1><p>{SENTENCE * 3}</p>{STEPS}{narrow}</main>", URL)
+    for number in range(1, 6):
+        assert page.markdown.count(f"Step {number}: The lamp") == 1
+    assert sum(each.words for each in page.left_out) >= 5 * 18
+    everything = read(f"<main><p>{SENTENCE * 3}</p>{STEPS}{narrow}</main>", URL, content="all").markdown
+    assert everything.count("Step 5: The lamp") == 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["<pre>lamp = Lamp(oil=3, wick=1, glass=True, place='tower', keeper='Ada', nights=7)</pre>", "<p>Put it out."],
+)
+def test_code_and_short_sentences_stand_as_often_as_they_are_written(row: str) -> None:
+    parts = "".join(f"<h2>Room {n}</h2><p>In room {n} there is a lamp. {SENTENCE * 2}</p>{row}" for n in range(3))
+    markdown = read(f"<title>Rooms</title><main><h1>Rooms</h1>{parts}</main>", URL).markdown
+    assert markdown.count(row.partition(">")[2].partition("<")[0]) == 3
+
+
 def test_how_sure_the_choice_is_goes_into_the_score() -> None:
     page = read(PAGE, URL)
     assert page.agreement is not None

@@ -85,9 +85,9 @@ def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
         "kind": _snake(name or names[0]),
         "message": message,
         "what_to_do": what_to_do,
-        "url": error.url,
     }
-    from_site: dict[str, Any] = {"detail": short(error.args[0] if error.args else "")}
+    # The URL too: after a redirect, the site chose it.
+    from_site: dict[str, Any] = {"detail": short(error.args[0] if error.args else ""), "url": short(error.url or "")}
     if isinstance(error, RobotsDisallowed):
         decision: Decision = error.decision
         told |= {"verdict": decision.verdict, "line": decision.rule.line if decision.rule else None}

@@ -17,3 +17,6 @@ cdef class _Cutter:
     cdef Block open
     cdef set without
     cdef dict known
+
+cdef Py_ssize_t sentences_in(str text)
+cdef double share_of(str text, set known)

@@ -84,6 +84,7 @@ WORDS_OF_NAMES: Final = {
 _NAMES: Final = {name: re.compile(words) for name, words in WORDS_OF_NAMES.items()}
 NAME_BITS: Final = {name: 1 << number for number, name in enumerate(WORDS_OF_NAMES)}
 _WORD: Final = re.compile(r"\w+")
+_SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
 _TOKENS: dict[str, int] = {}
 _MOST_TOKENS: Final = 20_000
@@ -211,6 +212,53 @@ def _words(text: str) -> cython.Py_ssize_t:
         else:
             inside = False
     return count
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def sentences_in(text: str) -> cython.Py_ssize_t:
+    """How many sentences end in a text: at a stop, and what closes after it, before white space or the end."""
+    if not cython.compiled:
+        return len(_SENTENCE.findall(text))
+    size: cython.Py_ssize_t = len(text)
+    at: cython.Py_ssize_t = 0
+    count: cython.Py_ssize_t = 0
+    while at < size:
+        if text[at] not in ".!?…。！？":
+            at += 1
+            continue
+        at += 1
+        while at < size and text[at] in "\"'”’)]":
+            at += 1
+        if at == size or text[at].isspace():
+            count += 1
+    return count
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def share_of(text: str, known: set) -> cython.double:  # type: ignore[type-arg]
+    """Of a text's words, the share that are known."""
+    if not cython.compiled:
+        words = _WORD.findall(text)
+        return sum(word in known for word in words) / len(words) if words else 0.0
+    size: cython.Py_ssize_t = len(text)
+    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    found: cython.Py_ssize_t = 0
+    while at < size:
+        if not (text[at].isalnum() or text[at] == "_"):
+            at += 1
+            continue
+        start = at
+        while at < size and (text[at].isalnum() or text[at] == "_"):
+            at += 1
+        count += 1
+        found += text[start:at] in known
+    return found / count if count else 0.0
 
 
 def cut(tree: Tree, without: set[Node]) -> list[Block]:

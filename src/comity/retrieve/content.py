@@ -58,6 +58,9 @@ _LONGEST_HEADING: Final = 30
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
 _MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
+LEAST_COPY: Final = 12
+"""Words from which on a part that stood on the page already is left out."""
+_MOST_BEGINNINGS: Final = 8
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 
 
@@ -89,10 +92,12 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
     else:
         for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
             block.chance = chance
+        _repeat_data(blocks)
         sure = _most_agreement(blocks)
         if _is_manual(tree):
             _keep_main(blocks)
         _keep_headings(blocks)
+        _drop_copies(blocks)
     for block in blocks:
         node: Node | None = block.node
         while node is not None:
@@ -201,6 +206,62 @@ def _keep_headings(blocks: Sequence[Block]) -> None:
     own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
     if own and not any(block.kept for block in own):
         own[0].kept = True
+
+
+def _repeat_data(blocks: Sequence[Block]) -> None:
+    """Code and cells that say what others said before are content as those are: their lines are alike, and mean each
+    another.
+    """
+    first: dict[str, Block] = {}
+    for block in blocks:
+        before = first.setdefault(block.text, block)
+        if before is not block and before.chance > block.chance and _is_data(block) and _is_data(before):
+            block.chance = before.chance
+
+
+def _drop_copies(blocks: Sequence[Block]) -> None:
+    """A part that says word for word what an earlier part says stands there once: sites write the same for wide and
+    narrow screens, and forums quote. Code and tables stay.
+    """
+    kept = [block for block in blocks if block.kept]
+    count = len(kept)
+    beginnings: dict[str, list[int]] = {}
+    at = 0
+    while at < count:
+        text = kept[at].text
+        before = beginnings.setdefault(text, [])
+        longest = 0
+        for start in before:
+            size = 0
+            while (
+                at + size < count
+                and start + size < at
+                and kept[at + size].text == kept[start + size].text
+                and not _is_data(kept[at + size])
+            ):
+                size += 1
+            longest = max(longest, size)
+        copy = kept[at : at + longest]
+        if sum(block.words for block in copy) >= LEAST_COPY:
+            for block in copy:
+                block.kept = False
+            at += longest
+        else:
+            if len(before) < _MOST_BEGINNINGS:
+                before.append(at)
+            at += 1
+
+
+def _is_data(block: Block) -> bool:
+    """Whether it stands in code or in a table."""
+    if block.landmarks & LANDMARK_BITS["table"]:
+        return True
+    node: Node | None = block.node
+    while node is not None:
+        if node.name == "pre":
+            return True
+        node = node.parent
+    return False
 
 
 def _place(block: Block) -> Place:

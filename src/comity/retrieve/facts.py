@@ -27,7 +27,11 @@ _MOST_DATA: Final = 200_000
 
 
 class Facts:
-    """What the page says about itself in its head and its data, and how much there is of what."""
+    """What the page says about itself in its head and its data, and how much there is of what.
+
+    Attributes:
+        title: the words of its title, lower case.
+    """
 
     def __init__(self, tree: Tree) -> None:
         metas: dict[str, str] = {}
@@ -37,7 +41,7 @@ class Facts:
                 metas[name] = node.attributes.get("content", "")[:2000]
         title = tree.first("title")
         words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
-        self._title = set(_WORD.findall(words.lower()))
+        self.title = set(_WORD.findall(words.lower()))
         data = " ".join(
             node.text()[:_MOST_DATA]
             for node in tree.named.get("script", ())[:50]
@@ -65,8 +69,3 @@ class Facts:
             *(float(each.search(address) is not None) for each in _OF_URL),
             *self._counts,
         ]
-
-    def in_title(self, lower: str) -> float:
-        """The share of a block's words that are the title's."""
-        words = _WORD.findall(lower)
-        return len([word for word in words if word in self._title]) / len(words) if words else 0.0

@@ -1,4 +1,4 @@
-from comity.retrieve.blocks cimport Block
+from comity.retrieve.blocks cimport Block, sentences_in, share_of
 from comity.retrieve.tree cimport Node
 from libc.math cimport log1p
 

@@ -19,8 +19,10 @@ from comity.retrieve.blocks import LANDMARKS, WORDS_OF_NAMES, Block
 from comity.retrieve.facts import Facts
 from comity.retrieve.tree import Node, Tree
 
-if not cython.compiled:  # compiled, it comes from the .pxd file, without Python in between
+if not cython.compiled:  # compiled, they come from the .pxd file, without Python in between
     from math import log1p
+
+    from comity.retrieve.blocks import sentences_in, share_of
 
 _OWNERS: Final[dict[str, float]] = {
     name: float(number)
@@ -45,7 +47,6 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
     ),
 )
-_SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
 _ENDS: Final = frozenset(".!?…。")
 
 
@@ -105,7 +106,7 @@ class _Entry:
 
 
 _NO_FORM: Final = (0.0, 0.0, 0.0, 0.0)
-_OF_BLOCK: Final = 58  # numbers of a block alone; then come its names and landmarks, and the page
+_OF_BLOCK: Final = 59  # numbers of a block alone; then come its names and landmarks, and the page
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
 WIDE: Final = 0.9
@@ -152,13 +153,14 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     same_shape: dict[tuple[str, str, str], list[int]] = {}
     keys: list[tuple[str, str, str]] = []
     repeated: dict[str, int] = {}
+    earlier: list[int] = []
     long: list[int] = []
     total = characters = linked = prose_total = 0
     for number, block in enumerate(blocks):
         text, words = block.text, block.words
         size = len(text)
         links = min(block.links, size)
-        count = len(_SENTENCE.findall(text)) if words > 3 else 0
+        count = sentences_in(text) if words > 3 else 0
         sentences.append(count)
         prose = words if words >= 15 and count and links < 0.3 * size else 0
         if prose and words >= 20:
@@ -168,7 +170,9 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         linked += links
         prose_total += prose
         shapes.append((log1p(words), links / size))
-        repeated[text] = repeated.get(text, 0) + 1
+        times = repeated.get(text, 0)
+        earlier.append(times)
+        repeated[text] = times + 1
         entry = inside.get(block.node)
         if entry is None:
             entry = _entered(inside, block.node, number)
@@ -319,7 +323,8 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         row[at + 54] = branch[3]
         row[at + 55] = branch[4]
         row[at + 56] = branch[5]
-        row[at + 57] = facts.in_title(lower)
+        row[at + 57] = share_of(lower, facts.title)
+        row[at + 58] = earlier[number]
         at += _OF_BLOCK
         numbers[at : at + len(known)] = known
         at += len(known)
