@@ -1,13 +1,22 @@
 """`comity frontier`: what a crawl has before it, while it runs and after."""
 
+import asyncio
 import json
+import re
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from commands import ALLOW, comity, complaint, process
 from sites import Site
 
-from comity.frontier import Batch, EntryKind, Found, Frontier, State
+from comity import Policy
+from comity.crawler import orders
+from comity.crawler.holds import Hold, holds
+from comity.crawler.workers.sharded import ShardedCrawl
+from comity.frontier import Batch, EntryKind, Found, Frontier, State, has_begun
+from comity.net import ClientSettings
 
 
 @pytest.fixture
@@ -42,7 +51,8 @@ def test_it_shows_counts_hosts_and_what_comes_next(folder: Path) -> None:
 def test_one_host_is_shown_in_its_order_up_to_the_limit(folder: Path) -> None:
     shown = json.loads(comity("frontier", str(folder), "--host", "A.example", "--limit", "3", "--json").stdout)
     assert shown["counts"] == {"unasked": 1, "queued": 3, "done": 0, "refused": 1, "failed": 1}
-    assert shown["hosts"] == [{"host": "a.example", "waiting": 3, "done": 0, "refused": 0, "failed": 1}]
+    counts = {"waiting": 3, "done": 0, "refused": 0, "failed": 1}
+    assert shown["hosts"] == [{"host": "a.example", **counts, "until": None, "why": None}]
     assert [entry["url"][-1] for entry in shown["next"]] == ["3", "2", "1"]
     assert shown["next"][2] == {
         "url": "https://a.example/1",
@@ -61,6 +71,53 @@ def test_it_reads_beside_a_crawl_that_runs(folder: Path) -> None:
         frontier.commit(Batch(settled=[(State.DONE, 2)]), lambda _new, _refusals: {})
         assert json.loads(process("frontier", str(folder), "--json").stdout)["counts"]["done"] == 1
         frontier.commit(Batch(settled=[(State.DONE, 3)]), lambda _new, _refusals: {})
+
+
+def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(tmp_path: Path) -> None:
+    whys = ("retry_after", "unreachable", "stopped", "interval")
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(len(whys))]
+        busy, silent, stopped, slowed = sites
+        for site in sites:
+            site.link("/", "/1", "/2")
+            site.link("/1")
+        busy.set("/1", status=503, headers={"Retry-After": "300"})
+        silent.set("/robots.txt", status=500)
+        orders.give(tmp_path, stopped.address, "stop")
+        orders.give(tmp_path, slowed.address, "slow", 3000)
+        crawl = ShardedCrawl(
+            [site.url("/") for site in sites],
+            tmp_path,
+            shards=3,
+            policy=Policy(min_interval=0, backoff=0.1, max_backoff=0.1, allow_addresses=("127.0.0.0/8",)),
+            settings={"sitemaps": False},
+            client_settings=ClientSettings(max_retries=0),  # else the robots.txt is waited for
+        )
+        hosts = [site.address for site in sites]
+
+        async def run() -> dict[str, Hold]:
+            running = asyncio.ensure_future(crawl.run())
+            found: dict[str, Hold] = {}
+            while not running.done() and [found[host].why for host in hosts if host in found] != list(whys):
+                await asyncio.sleep(0.05)
+                found = holds(tmp_path, hosts) if all(map(has_begun, databases)) else {}
+            crawl.stop()
+            await running
+            return found
+
+        databases = [tmp_path / f"shard-{number:03}" / "frontier.sqlite" for number in range(3)]
+        begun = time.time()
+        found = asyncio.run(run())
+    assert [found[host].why for host in hosts] == list(whys)
+    assert found[stopped.address].until is None
+    for site, seconds in ((busy, 300.0), (slowed, 3000.0)):
+        assert begun + seconds - 1 < (found[site.address].until or 0) < time.time() + seconds
+    told = {each["host"]: each for each in json.loads(comity("frontier", str(tmp_path), "--json").stdout)["hosts"]}
+    assert [told[host]["why"] for host in hosts] == list(whys), "a later run has to wait as well"
+    lines = {line.split()[0]: line for line in comity("frontier", str(tmp_path)).stdout.splitlines() if line}
+    assert lines[stopped.address].endswith("  stopped by the operator")
+    assert re.search(r"  for (\d+ s|\d minutes) \(Retry-After\)$", lines[busy.address])
+    assert lines[silent.address].endswith("(robots.txt unreachable)")
 
 
 def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,20 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from commands import ALLOW, comity, complaint, process
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.cli.progress import picture
+from comity.crawler import orders
 from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.standing import in_words
+from comity.crawler.workers.worker import AT_ONCE, Courier
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
-from comity.frontier.exchange import Neighbour, pending
+from comity.frontier.exchange import Neighbour, Parcel, pending
+from comity.net import ClientSettings
 
 HOSTS = 6
 PAGES = 15
@@ -97,6 +103,8 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
     assert told["left"] == 0
     asked_once(sites)
     assert [part.name for part in parts_of(folder)] == [f"shard-{number:03}" for number in range(5)]
+
+    assert [*folder.rglob("*-wal"), *folder.rglob("*-shm")] == []
 
     proof = prove(folder)
     assert proof.findings == []
@@ -249,6 +257,50 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert prove(folder).findings == []
 
 
+def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[Site], tmp_path: Path) -> None:
+    wanted = whole(sites, tmp_path / "one")
+    folder, stopped = tmp_path / "many", (sites[2], sites[4])
+    assert len({shard_of(site.address, 5) for site in stopped}) == 2
+
+    async def once_it_goes_on(_: web.BaseRequest) -> web.Response:
+        while not all(site.seen for site in stopped):  # so the crawl cannot end before
+            await asyncio.sleep(0.01)
+        return web.Response(text="<title>last</title>", content_type="text/html")
+
+    sites[0].set(f"/{PAGES - 1}", once_it_goes_on)
+
+    async def run() -> list[str]:
+        crawl = ShardedCrawl(
+            [site.url("/0") for site in sites],
+            folder,
+            shards=5,
+            policy=QUICK,
+            settings={"scope": "any", "sitemaps": False},
+            client_settings=ClientSettings(timeout=HANGS),
+        )
+        folder.mkdir()
+        for site in stopped:
+            orders.give(folder, site.address, "stop")
+        running = asyncio.ensure_future(crawl.run())
+        while f"/{PAGES - 1}" not in sites[0].paths() and not running.done():
+            await asyncio.sleep(0.01)
+        assert not any(site.seen for site in stopped)
+        said = [comity("frontier", "go", str(folder), site.url("/")).stdout for site in stopped]
+        await running
+        return said
+
+    assert asyncio.run(run()) == [
+        f"{site.address} is crawled as policy and site say, now: the crawl is running\n" for site in stopped
+    ]
+    assert output(folder)["pages"] == wanted["pages"]
+    for site in stopped:
+        ledger = folder / f"shard-{shard_of(site.address, 5):03}" / "ledger.jsonl"
+        records = map(json.loads, ledger.read_text(encoding="utf-8").splitlines())
+        told = [each["order"] for each in records if each["kind"] == "order" and each["host"] == site.address]
+        assert told == ["stop", "go"]
+    assert prove(folder).findings == []
+
+
 def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"
@@ -375,6 +427,66 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
     assert "is damaged" in complaint(damaged)
 
 
+def test_too_few_files_for_so_many_shards_are_told_before_anything_is_there(sites: list[Site], tmp_path: Path) -> None:
+    given = [sys.executable, "-m", "comity", *words(sites, tmp_path / "a", "--workers", "2", "--shards", "16")]
+    enough = files_of(8, 16, 50)
+
+    def run(most: int) -> subprocess.CompletedProcess[str]:
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most})); "
+        limited = [sys.executable, "-c", f"{limit}os.execv(sys.argv[1], sys.argv[1:])", *given]
+        return subprocess.run(limited, capture_output=True, text=True, timeout=HANGS, check=False)
+
+    refused = run(enough - 1)
+    assert refused.returncode == 64
+    assert f"a worker that has 8 of 16 and 50 connections has up to {enough} files open" in complaint(refused)
+    assert not (tmp_path / "a").exists()
+    done = run(enough)
+    assert done.returncode == 2, done.stderr
+    assert output(tmp_path / "a")["pages"].total() == HOSTS * (PAGES + 2)
+
+
+AHEAD = """
+import runpy, sys, time
+from pathlib import Path
+starts = Path(sys.argv[1])
+count = len(starts.read_text()) if starts.exists() else 0
+starts.write_text("x" * (count + 1))
+if count % 2 == 0:
+    time.time = lambda real=time.time: real() + 3600.0
+sys.argv = ["comity", "worker"]
+runpy.run_module("comity", run_name="__main__")
+"""
+
+
+def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites: list[Site], tmp_path: Path) -> None:
+    # By an hour, so that however long this takes no time of one process is that of another.
+    wanted = whole(sites, tmp_path / "one")
+    folder, interval = tmp_path / "many", 0.1
+
+    async def run() -> None:
+        crawl = ShardedCrawl(
+            [sites[0].url("/0")],
+            folder,
+            shards=4,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=interval),
+            settings={"scope": "any", "sitemaps": False},
+            command=(sys.executable, "-c", AHEAD, str(tmp_path / "starts")),
+        )
+        running = asyncio.ensure_future(crawl.run())
+        for number, enough in enumerate((20, 50)):
+            while sum(len(site.seen) for site in sites) < enough and not running.done():
+                await asyncio.sleep(0.01)
+            if (process := crawl._processes[number].process) is not None and process.returncode is None:
+                process.kill()  # who comes next has another clock
+        await running
+
+    asyncio.run(run())
+    assert output(folder) == wanted
+    assert min(min(site.intervals()) for site in sites) >= interval
+    assert prove(folder).findings == []
+
+
 def test_a_host_belongs_to_one_shard_for_good() -> None:
     hosts = ("example.com", "www.example.com", "shop.example.com", "example.org", "127.0.0.1", "[::1]")
     assert [shard_of(host, 16) for host in hosts] == [6, 6, 15, 5, 12, 14]
@@ -475,6 +587,60 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         neighbour.close()
     with Frontier(path) as sender:
         assert sender.sent == {1: last.number}
+
+
+class Receiver:
+    """What the courier brings messages to."""
+
+    has_room, unacknowledged = True, False
+
+    def __init__(self) -> None:
+        self.got: list[tuple[int, int]] = []
+
+    def taken(self, shard: int) -> int:
+        return max((number for sender, number in self.got if sender == shard), default=0)
+
+    def take_in(self, sender: int, parcel: Parcel) -> None:
+        self.got.append((sender, parcel.number))
+
+
+def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and_then(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        frontiers = []
+        for number in range(2):
+            (tmp_path / f"shard-{number:03}").mkdir()
+            frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
+            frontiers[number].save_state("seeds", [])
+        receiver: Any = Receiver()
+        courier = Courier(tmp_path, 2, {1: receiver})
+        stack.callback(courier.close)
+
+        def send(number: int) -> None:
+            frontiers[0].commit(Batch(messages=[message(number)]), lambda _new, _refusals: {})
+
+        send(1)
+        assert not courier.carry()
+        assert receiver.got == [(0, 1)], "at first everywhere"
+        send(2)
+        courier._look_at = math.inf
+        courier.carry()
+        courier.sent(1)
+        courier.carry()
+        assert receiver.got == [(0, 1)]
+        courier.sent(0)
+        courier.carry()
+        assert receiver.got == [(0, 1), (0, 2)]
+        send(3)  # by one that dies before it says so
+        courier._look_at = -math.inf
+        courier.carry()
+        assert receiver.got == [(0, 1), (0, 2), (0, 3)]
+        for number in range(4, 4 + AT_ONCE + 1):
+            send(number)
+        courier.sent(0)
+        courier._look_at = math.inf
+        assert courier.carry(), "there is more"
+        assert not courier.carry()
+        assert len(receiver.got) == 3 + AT_ONCE + 1
 
 
 def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Turns of hosts that one shard of a crawl has another give, for a robots.txt that redirects there."""
 
 import asyncio
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from clocks import FakeClock
 from sites import HANGS, Site
 
 from comity import Policy, Postponed
+from comity.audit.paces import TOLERANCE, Paces
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.orders import Order
-from comity.crawler.shards import Place, shard_of
+from comity.crawler.shards import Place, part, shard_of
 from comity.crawler.workers.processes import Turns, WorkerProcess
 from comity.crawler.workers.shard import ShardCrawler
 from comity.crawler.workers.sharded import ShardedCrawl
@@ -110,6 +112,60 @@ def test_ones_own_turn_is_over_before_another_is_asked_for_and_the_answer_is_tol
         asyncio.run(use())
         assert other.paths() == ["/1", "/2"]
     assert returned == [(True, None), told]
+
+
+def test_a_proof_lays_a_lent_turn_beside_the_lenders_own_requests(tmp_path: Path) -> None:
+    with Site(HERE) as one, Site(THERE) as other:
+        one.set("/robots.txt", status=301, headers={"Location": other.url("/theirs.txt")})
+        other.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+        other.set("/theirs.txt", "", status=503, headers={"Retry-After": "1"})
+        for page in range(4):
+            other.link(f"/{page}", f"/{page + 1}")
+        other.link("/4")
+        one.link("/")
+        crawl = ShardedCrawl(
+            [one.url("/"), other.url("/0")],
+            tmp_path,
+            shards=SHARDS,
+            workers=2,
+            policy=POLICY,
+            settings={"sitemaps": False},
+        )
+        asyncio.run(crawl.run())
+        assert "/theirs.txt" in other.paths()
+    assert prove(tmp_path).findings == []
+    ledger = tmp_path / part(shard_of(THERE, SHARDS)) / "ledger.jsonl"
+    records = [json.loads(line) for line in ledger.read_text().splitlines()]
+    (lent,) = (record for record in records if record["kind"] == "lent")
+    assert (lent["host"], lent["pace"], lent["interval"], lent["retry_after"]) == (THERE, THERE, 0.1, 1.0)
+    following = [each["sent"] for each in records if each["kind"] == "request" and each["sent"] > lent["at"]]
+    assert all(sent >= lent["at"] + 1.0 - TOLERANCE for sent in following)
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "found"),
+    [
+        ({}, {}, []),
+        ({"sent": 10.4}, {}, ["it was sent 0.400 s after the previous answer of a.example, not 1 s"]),
+        ({"interval": 0.5}, {}, ["it says interval 0.5, the policy says at least 1 s"]),
+        ({}, {"sent": 12.9}, ["it was sent 0.900 s after the previous answer of a.example, not 1 s"]),
+        ({"sent": None}, {"sent": 12.9}, ["it was sent 0.900 s after the previous answer of a.example, not 1 s"]),
+        ({"retry_after": 5.0}, {}, ["it was sent 2.000 s before the time that Retry-After named"]),
+        ({"sent": None, "retry_after": 5.0}, {}, ["it was sent 2.000 s before the time that Retry-After named"]),
+    ],
+)
+def test_a_proof_finds_what_was_sent_too_early_before_or_after_a_lent_turn(
+    second: dict[str, Any], third: dict[str, Any], found: list[str]
+) -> None:
+    paces, policy = Paces(), Policy(min_interval=1)
+    about = {"host": "a.example", "pace": "a.example", "interval": 1.0, "retry_after": None}
+    request = about | {"head": None, "kept": None, "purpose": "content", "error": None}
+    told = [
+        *paces.check(1, request | {"sent": 9.0, "end": 10.0}, policy),
+        *paces.lent(2, about | {"sent": 11.0, "at": 12.0} | second, policy),
+        *paces.check(3, request | {"sent": 15.0, "end": 15.5} | third, policy),
+    ]
+    assert told == found
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations  # arrays cannot be subscripted before Python 3.12
 
 import shutil
+import sqlite3
+import threading
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,23 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         Frontier(path)
     with Frontier(path):
         pass
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_frontier_is_opened_though_somebody_is_just_opening_it_to_read(tmp_path: Path, begun: bool) -> None:
+    path = tmp_path / "frontier.sqlite"
+    if begun:
+        with Frontier(path):
+            pass
+    # As a reader who builds the index of the journal, where there is one: it may then hold the lock of those who write.
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE" if begun else "BEGIN")
+        other.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        letting_go = threading.Timer(0.2, other.execute, ("ROLLBACK",))
+        letting_go.start()
+        with Frontier(path) as frontier:
+            assert frontier.counts()[State.QUEUED] == 0
+        letting_go.join()
 
 
 def test_the_file_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:

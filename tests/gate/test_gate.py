@@ -9,6 +9,7 @@ from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
 from comity.gate import robots as robots_files
 from comity.gate.machine import diagram
+from comity.gate.throttle import Throttles
 from comity.http import retry_after
 from comity.policy import Policy, RobotsResult
 
@@ -406,3 +407,24 @@ def test_the_answer_in_a_turn_that_was_lent_counts_for_its_host() -> None:
     gate.returned("a.example", 190.0, good=True)
     assert throttle.backoff == 0.0
     assert isinstance(gate.ask(URL, 191.0), Go)
+
+
+def test_what_else_than_their_interval_hosts_wait_for_is_told() -> None:
+    throttles = Throttles(Policy(min_interval=1, backoff=4, breaker_failures=2, breaker_recovery=90))
+    for name in ("calm", "busy", "failing", "broken"):
+        throttles.of(name).ready_at(1.0)
+        throttles.of(name).started(0.0)
+    throttles.of("calm").answered(1.0)
+    throttles.of("busy").answered(1.0, retry_after=30.0)
+    throttles.of("failing").answered(1.0, good=False)
+    throttles.of("broken").answered(1.0)
+    circuit = throttles.of("broken").circuit
+    assert circuit is not None
+    for _ in range(2):
+        circuit.finished(1.0, good=False)
+    assert throttles.reasons(1.0) == {
+        "busy": (30.0, "retry_after"),
+        "failing": (4.0, "back_off"),
+        "broken": (90.0, "circuit_open"),
+    }
+    assert throttles.reasons(95.0) == {}

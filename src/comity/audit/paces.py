@@ -31,6 +31,13 @@ class _PacedHost:
     newest: float | None = None  # head
     hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
 
+    def answered(self, head: float, retry_after: float | None, policy: Policy) -> None:
+        self.newest = head if self.newest is None else max(head, self.newest)
+        if retry_after is not None:
+            until = head + min(retry_after, policy.max_retry_after)
+            if self.hold is None or until > self.hold[1]:
+                self.hold = (head, until)
+
 
 class Orders:
     """What the operator ordered in the run at hand, by host and by what shares a pace: from when on, and how much."""
@@ -101,13 +108,19 @@ class Paces:
         if interval > 0 and kept is not None and (before is None or abs(kept - (sent - before)) > TOLERANCE):
             yield f"it says that {kept} s were kept, its times say {0.0 if before is None else sent - before:.3f} s"
         host.answers.append(_PacedRequest(number, sent, head, interval))
-        host.newest = head if host.newest is None else max(head, host.newest)
         # A robots.txt that did not arrive whole is no answer, so what its head asked for is not heard.
         heard = record["purpose"] == "content" or record["error"] is None
-        if heard and record["retry_after"] is not None:
-            until = head + min(record["retry_after"], policy.max_retry_after)
-            if host.hold is None or until > host.hold[1]:
-                host.hold = (head, until)
+        host.answered(head, record["retry_after"] if heard else None, policy)
+
+    def lent(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
+        """The same of a turn that another shard had: it counts as a request from its start to its return."""
+        if record["sent"] is None:  # a process before this one gave it
+            self._hosts.setdefault(record["pace"], _PacedHost()).answered(record["at"], record["retry_after"], policy)
+            return
+        if record["interval"] < policy.min_interval:
+            yield f"it says interval {record['interval']}, the policy says at least {policy.min_interval:g} s"
+        about = {"head": None, "end": record["at"], "kept": None, "purpose": "robots", "error": None}
+        yield from self.check(number, {**record, **about}, policy)
 
 
 def _too_early(host: _PacedHost, sent: float, head: float) -> Iterator[str]:

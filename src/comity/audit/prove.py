@@ -127,6 +127,10 @@ class _Walk:
             if (wrong := self._paces.orders.add(record)) is not None:
                 problems.append(wrong)
             return problems
+        if kind == "lent":
+            problems.extend(_wrong_pace(record, self._policy))
+            problems.extend(self._paces.lent(number, record, self._policy))
+            return problems
         if kind == "unsent":
             self._asked.add(number, record)
             return problems

@@ -1,8 +1,9 @@
 """`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about single hosts."""
 
 import json
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, say
 from comity.crawler import orders
+from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind
 from comity.crawler.shards import is_running, part_with, parts_of
 from comity.crawler.workers.standing import Standing, standing
@@ -39,13 +41,13 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
     for each in hosts:
         with View(part_with(folder, each.host) / "frontier.sqlite") as view:
             following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
-    shards = standing(folder)
+    shards, left_alone = standing(folder), holds(folder, [each.host for each in hosts if each.waiting])
     if as_json:
         print(
             json.dumps(
                 {
                     "counts": {state.name.lower(): number for state, number in counts.items()},
-                    "hosts": [asdict(each) for each in hosts],
+                    "hosts": [asdict(each) | _hold(left_alone.get(each.host)) for each in hosts],
                     "next": [_row(name, entry) for name, entry in following],
                 }
                 | ({"shards": [asdict(each) for each in shards]} if shards else {}),
@@ -59,7 +61,7 @@ def show(folder: Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
         _print_shards(shards)
     if hosts:
         say("")
-        _print_hosts(hosts)
+        _print_hosts(hosts, left_alone)
     if following:
         say("")
         say("next" if host else "next of each")
@@ -127,11 +129,19 @@ def _print_counts(counts: dict[State, int]) -> None:
     )
 
 
-def _print_hosts(hosts: Sequence[HostCounts]) -> None:
+def _hold(hold: Hold | None) -> dict[str, Any]:
+    return {"until": None, "why": None} if hold is None else asdict(hold)
+
+
+def _print_hosts(hosts: Sequence[HostCounts], left_alone: Mapping[str, Hold]) -> None:
+    now = time.time()
+    words = {host: f"  {hold.in_words(now)}" for host, hold in left_alone.items()}
     width = max(len("host"), *(len(each.host) for each in hosts))
-    say(f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}")
+    head = f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}"
+    say(f"{head}{'  left alone' * bool(words)}")
     for each in hosts:
-        say(f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}")
+        row = f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}"
+        say(f"{row}{words.get(each.host, '')}")
 
 
 def _remarks(entry: Entry) -> str:

@@ -345,6 +345,7 @@ class Waits:
             "waits": waits,
             "unordered": throttles.unordered(now),
             "intervals": throttles.intervals(),
+            "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
             "at_rest": at_rest,
         }
 

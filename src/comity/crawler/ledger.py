@@ -79,6 +79,7 @@ class Ledger:
         self._policy = Policy()
         self._waiting: list[LedgerRecord] = []
         self._ended: str | None = None
+        self._sealed = False
         self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
         self._bodies: set[str] = set()
@@ -198,9 +199,29 @@ class Ledger:
         about = {"host": order.host, "pace": pace, "order": order.order, "seconds": order.seconds}
         self._add({"kind": "order", "at": self._now(), **about, "given_at": order.at})
 
+    def lent(
+        self, host: str, pace: str, sent: float | None, end: float, *, interval: float, retry_after: float | None
+    ) -> None:
+        """A turn of a host came back that another shard had, which has written its request into its own ledger.
+
+        Args:
+            sent: when the turn was given; None where a process before this one gave it.
+            end: when it came back.
+            interval: seconds that were to pass before it.
+            retry_after: seconds that the answer asked for.
+
+        One that comes back after the seal is not written down: nothing is sent to the host in this run any more.
+        """
+        if self._sealed:
+            return
+        self._answered[pace] = max(self._answered.get(pace, -math.inf), end)
+        about = {"host": host, "pace": pace, "sent": None if sent is None else self._wall(sent), "interval": interval}
+        self._add({"kind": "lent", "at": self._wall(end), **about, "retry_after": retry_after})
+
     def seal(self, *, stopped: bool) -> None:
         """The next commit ends the run: the seal is its last record."""
         self._ended = "stopped" if stopped else "finished"
+        self._sealed = True
 
     def collect(self) -> Collected:
         """Hand out what came since the last time, for `commit`."""

@@ -37,8 +37,10 @@ _QUEUED = """
     hops INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     source INTEGER"""
+# IMMEDIATE: a transaction that begins by reading is refused its first write at once where another process, which opens
+# the database to read it, is just building the index of the journal; this one waits for that.
 SCHEMA = f"""
-BEGIN;
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS host (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,

@@ -157,6 +157,12 @@ class Throttle:
             until, why = blocked, "circuit_open"
         return Pause(until, why, self.wanted, self.under_way, self.ordered)  # type: ignore[arg-type]
 
+    @property
+    def troubled(self) -> bool:
+        """Whether it may wait for something else than its interval."""
+        open_ = self.circuit is not None and self.circuit.open_until is not None
+        return open_ or self.backoff > 0 or self._asked_until > self._started
+
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
         if self.under_way or self.reading or self.streams or now < max(self.next_start, self._last_head + LONG_AGO):
@@ -237,6 +243,18 @@ class Throttles:
             key: (now + each.wanted if each.under_way else each.next_start) - now for key, each in self.all.items()
         }
         return {key: seconds for key, seconds in times.items() if seconds > 0}
+
+    def reasons(self, now: float) -> dict[str, tuple[float, str]]:
+        """Seconds that those must still be left alone that wait for more than their interval, and for what; for
+        monitoring.
+        """
+        found = {}
+        for key, each in self.all.items():
+            if each.troubled:
+                pause = each.pause(now)
+                if pause.until > now and pause.why != "interval":
+                    found[key] = pause.until - now, str(pause.why)
+        return found
 
     def unordered(self, now: float) -> dict[str, float]:
         """The seconds of `delays` that would be left if the orders were lifted, of those that have one."""

@@ -288,6 +288,7 @@ _TAKE = {
     "copy": _other,
     "unsent": _other,
     "order": _other,
+    "lent": _other,
     "run": _run,
     "request": _request,
     "refusal": _refusal,

@@ -8,8 +8,12 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from comity.crawler.workers.worker import Job, Key, Word, pack
+from comity.errors import InvalidSetting
 
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
+FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
+FOR_DATABASE: Final = 3  # those that reading another's database takes
+FOR_ITSELF: Final = 48  # pipes, event loop, what is open for a moment
 LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
 
 
@@ -173,6 +177,30 @@ class WorkerProcess:
             self._gone()
 
 
+def files_of(shards: int, count: int, connections: int) -> int:
+    """How many files a worker has open at once, at most: those of its own shards, `count` databases, connections."""
+    return FOR_SHARD * shards + FOR_DATABASE * count + connections + FOR_ITSELF
+
+
+def check_files(shards: int, count: int, connections: int) -> None:
+    """Say before anything is started that a worker could not open all its files.
+
+    Raises:
+        InvalidSetting: the limit on open files is too low.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], files_of(shards, count, connections)
+    if most != resource.RLIM_INFINITY and most < needed:
+        raise InvalidSetting(
+            f"shards: a worker that has {shards} of {count} and {connections} connections has up to {needed:,} files "
+            f"open, and this process may have {most:,}",
+            hint=f"raise its limit (ulimit -n {needed}), take more workers, or begin the crawl with fewer shards",
+        )
+
+
 class Turns:
     """The turns of hosts that workers ask each other for, and what they say about them (see shard.py)."""
 
@@ -188,7 +216,7 @@ class Turns:
                 worker.say(("lent", key, 0.0))
                 return
             self._turns[key] = worker, word[2], word
-            self._tell(word[2], word)
+            self.tell(word[2], word)
         elif key in self._turns and word[0] == "lent":
             asked_by, shard, asked = self._turns[key]
             self._turns[key] = asked_by, shard, ("held", *asked[1:])
@@ -196,7 +224,7 @@ class Turns:
                 del self._turns[key]
             asked_by.say(word)
         elif key in self._turns:
-            self._tell(self._turns.pop(key)[1], word)
+            self.tell(self._turns.pop(key)[1], word)
 
     def begun(self, worker: WorkerProcess) -> None:
         """A worker has begun: it is asked for what its predecessor was asked for, and told what this one has lent."""
@@ -214,9 +242,10 @@ class Turns:
     def died(self, worker: WorkerProcess) -> None:
         """A worker died: what it was lent is over."""
         for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
-            self._tell(self._turns.pop(key)[1], ("returned", key, None, None))
+            self.tell(self._turns.pop(key)[1], ("returned", key, None, None))
 
-    def _tell(self, shard: int, word: Word) -> None:
+    def tell(self, shard: int, word: Word) -> None:
+        """Tell the worker that has a shard."""
         for worker in self._workers:
             if shard in worker.shards:
                 worker.say(word)

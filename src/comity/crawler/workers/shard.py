@@ -29,7 +29,8 @@ Borrow = Callable[[int, str], tuple["asyncio.Future[float | None]", GiveBack]]
 when it is over.
 """
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
-COMMIT_EVERY: Final = 1.0  # seconds: there are several to a process; one that has nothing to do commits at once
+COMMIT_EVERY: Final = 0.5  # seconds for each shard of a process, which so commits as often as one crawl does
+LATEST_COMMIT: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
 
@@ -84,7 +85,7 @@ class ShardCrawler(Crawler):
             refresh=refresh > _refreshed(own),
         )
         self._place = place
-        self._rest, self._commit_every = IDLE_REST, COMMIT_EVERY
+        self._rest = IDLE_REST
         self._orders = Orders(folder)
         self._ending = False
         self._grant: int | None = None
@@ -93,6 +94,7 @@ class ShardCrawler(Crawler):
         self._sent_before: Mapping[int, int] = {}
         self._taken: dict[int, int] = {}  # taken up, committed or not
         self._delivered: dict[int, int] = {}  # what others are known to have taken
+        self._lent: dict[str, list[float | None]] = {}  # by host: when turns were given that did not come back
         self._begun = False
 
     @property
@@ -111,8 +113,9 @@ class ShardCrawler(Crawler):
         return self._buffer.size < MOST_TAKEN
 
     def share(self, others: list["ShardCrawler"]) -> None:
-        """Share the requests there may be at once with other shards of this process."""
+        """Share the requests there may be at once, and the commits, with other shards of this process."""
         self._scheduler.beside = [other._scheduler for other in others if other is not self]
+        self._commit_every = min(COMMIT_EVERY * len(others), LATEST_COMMIT)
 
     @property
     def unacknowledged(self) -> bool:
@@ -176,17 +179,23 @@ class ShardCrawler(Crawler):
             if again == math.inf or again > limit:
                 return again - now
             await self._clock.sleep(max(again - now, 0.0))
+        self._lent.setdefault(host, []).append(now)
         return None
 
     def has_lent(self, host: str) -> None:
         """Another shard has the turn of a host of ours, from a process before this one."""
         self._client.driver.gate.hold(host, self._clock.monotonic())
+        self._lent.setdefault(host, []).append(None)
 
     def returned(self, host: str, good: bool | None, retry_after: float | None) -> None:
         """The turn that was lent is over; see `Gate.returned`."""
-        gate = self._client.driver.gate
-        gate.returned(host, self._clock.monotonic(), good=good, retry_after=retry_after)
-        self._client.driver.report(gate.pace_of(host) or host)
+        gate, now = self._client.driver.gate, self._clock.monotonic()
+        pace = gate.pace_of(host) or host
+        interval = max(gate.throttles.delay_of(pace, now)[1], self.policy.min_interval)
+        given = self._lent.get(host) or [None]
+        self._ledger.lent(host, pace, given.pop(0), now, interval=interval, retry_after=retry_after)
+        gate.returned(host, now, good=good, retry_after=retry_after)
+        self._client.driver.report(pace)
 
     async def _borrow(self, host: str) -> GiveBack | None:
         shard = self.place.elsewhere(host)

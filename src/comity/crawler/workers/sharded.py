@@ -27,7 +27,7 @@ from comity.crawler.sinks.runner import named
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.grants import Grants, spent_by
-from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess
+from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess, check_files
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
 from comity.crawler.workers.standing import leave_word, take_back
 from comity.crawler.workers.worker import Job, Word
@@ -120,6 +120,8 @@ class ShardedCrawl:
             WorkerProcess(number, tuple(range(number, count, workers)), start, self._heard, self._wake.set)
             for number in range(min(workers, count))
         ]
+        self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
+        self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
         self._now = {number: ShardNow(number) for number in range(count)}
         self._pictures: dict[int, Snapshot] = {}
         self._shown = 0, 0  # hosts and rules that a picture is to have
@@ -181,6 +183,7 @@ class ShardedCrawl:
         """
         named(self._manifest.sink)  # what lacks is said before anything is written
         Plugins(None, self._manifest.expander)
+        check_files(len(self._processes[0].shards), self._manifest.shards, self._connections)
         make_folder(self.folder)
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
@@ -237,7 +240,7 @@ class ShardedCrawl:
             self.limit_reached = self.put_off
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.write(self.folder)
-        take_back(self.folder)
+        take_back(self.folder, map(self._database, self._now))
 
     def _spent(self, number: int) -> Spent:
         """What a shard has taken of the limits; its worker, if it had one, is dead."""
@@ -249,16 +252,14 @@ class ShardedCrawl:
     # Processes
 
     async def _start(self, worker: WorkerProcess) -> None:
-        concurrency = -(-self.settings.concurrency // len(self._processes))
-        connections = -(-self._client_settings.connections // len(self._processes))
         granted = None if self._grants is None else {s: self._grants.granted[s] for s in worker.shards}
         job = Job(
             self.folder,
             self._manifest,
             worker.shards,
             self.policy,
-            replace(self.settings, concurrency=concurrency),
-            replace(self._client_settings, connections=max(concurrency, connections)),
+            replace(self.settings, concurrency=self._concurrency),
+            replace(self._client_settings, connections=self._connections),
             granted,
         )
         await worker.start(job)
@@ -272,7 +273,7 @@ class ShardedCrawl:
             case ("report", stands):
                 self._now.update({now.number: now for now in stands})
                 self._wake.set()
-            case ("mail",):
+            case ("mail", _):
                 for other in self._processes:
                     if other is not worker:
                         other.say(word)
@@ -364,7 +365,7 @@ class ShardedCrawl:
     def _share_out(self) -> None:
         if self._grants is not None:
             for number, word in self._grants.share_out(self._now, few=self.settings.concurrency):
-                self._tell_shard(number, word)
+                self._turns.tell(number, word)
 
     def _end_if_over(self) -> None:
         """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
@@ -392,11 +393,6 @@ class ShardedCrawl:
     def _tell_begun(self, word: Word) -> None:
         for worker in self._processes:
             if worker.begun:
-                worker.say(word)
-
-    def _tell_shard(self, number: int, word: Word) -> None:
-        for worker in self._processes:
-            if number in worker.shards:
                 worker.say(word)
 
     def _show(self) -> None:

@@ -5,6 +5,7 @@ It is read from their databases, and from what the process that runs them leaves
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from comity.crawler.shards import LOCK, manifest_of
 from comity.crawler.stats import WAITS
+from comity.errors import StorageError
 from comity.frontier import State, View, database, has_begun
 from comity.frontier.exchange import pending
 
@@ -34,10 +36,13 @@ def leave_word(folder: Path, shards: "Iterable[ShardNow]") -> None:
         new.replace(path)
 
 
-def take_back(folder: Path) -> None:
-    """The crawl runs no more."""
+def take_back(folder: Path, databases: Iterable[Path]) -> None:
+    """The crawl runs no more: nobody reads a shard's database beside it, which kept its journal from being taken up."""
     with suppress(OSError):
         (folder / STATUS).unlink()
+    for path in databases:
+        with suppress(sqlite3.Error, StorageError):  # else the next run does it
+            database.open_for_writing(path).close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -26,7 +27,7 @@ from comity.net.session import GiveBack
 from comity.policy import Policy
 
 TICK: Final = 0.2  # seconds between two reports
-ACKNOWLEDGED_EVERY: Final = 2.0  # seconds: nothing waits for it but room on the disk
+LOOK_EVERY: Final = 2.0  # seconds between two looks at all shards: one whose worker dies may have sent and not said so
 AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
 LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
 _HEAD: Final = struct.Struct("!I")
@@ -34,10 +35,11 @@ _HEAD: Final = struct.Struct("!I")
 Word = tuple[Any, ...]
 """What the processes say to each other: a name, and what belongs to it.
 
-To a worker: `grant` {shard: pages}, `give back` shard, `mail`, `picture`, `stop`, `end`. From it: `begun`, `report`
-[ShardNow], `gave` shard, pages; `mail`, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed` error. From one to
-another: `turn` key, shard, host, answered by `lent` key, None or the seconds for which it is not given; and `returned`
-key, good, retry_after once it is over. A worker is told `held` key, shard, host of what its predecessor has lent.
+To a worker: `grant` {shard: pages}, `give back` shard, `mail` sender, `picture`, `stop`, `end`. From it: `begun`,
+`report` [ShardNow], `gave` shard, pages; `mail` shard, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed`
+error. From one to another: `turn` key, shard, host, answered by `lent` key, None or the seconds for which it is not
+given; and `returned` key, good, retry_after once it is over. A worker is told `held` key, shard, host of what its
+predecessor has lent.
 """
 Key = tuple[int, int]
 
@@ -135,7 +137,8 @@ class Courier:
         self._count = count
         self._crawlers = crawlers
         self._neighbours: dict[int, Neighbour] = {}
-        self._acknowledge_at = 0.0
+        self._to_look_at = set(range(count))  # shards that may have something for ours
+        self._look_at = 0.0  # when all are looked at again, and asked what they have taken
         self._read = {
             sender: min(crawler.taken(sender) for crawler in crawlers.values()) for sender in range(count)
         }  # the last parcel that none of ours needs any more
@@ -144,24 +147,30 @@ class Courier:
         for neighbour in self._neighbours.values():
             neighbour.close()
 
+    def sent(self, shard: int) -> None:
+        """A shard has something for others."""
+        self._to_look_at.add(shard)
+
     def carry(self) -> bool:
         """Hand over what there is; whether more is left than was read."""
-        more = False
-        for sender in range(self._count):
-            neighbour = self._neighbour(sender)
-            if neighbour is None:
-                continue
+        if in_full := time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY
+            self._to_look_at = set(range(self._count))
+        for sender in sorted(self._to_look_at):
             if not all(crawler.has_room for crawler in self._crawlers.values()):
-                return True
+                break
+            self._to_look_at.discard(sender)
+            if (neighbour := self._neighbour(sender)) is None:
+                continue
             parcels = neighbour.parcels(self._crawlers, after=self._read[sender], most=AT_ONCE)
             for parcel in parcels:
                 self._crawlers[parcel.shard].take_in(sender, parcel)
                 self._read[sender] = parcel.number
-            more = more or len(parcels) == AT_ONCE
-        if time.monotonic() >= self._acknowledge_at:
+            if len(parcels) == AT_ONCE:
+                self._to_look_at.add(sender)
+        if in_full:
             self._acknowledge()
-            self._acknowledge_at = time.monotonic() + ACKNOWLEDGED_EVERY
-        return more
+        return bool(self._to_look_at)
 
     def _acknowledge(self) -> None:
         sending = {number: crawler for number, crawler in self._crawlers.items() if crawler.unacknowledged}
@@ -212,6 +221,7 @@ class Worker:
             for number in job.shards
         }
         self._mail = asyncio.Event()
+        self._courier: Courier | None = None  # made once all shards have begun
         self._asked = 0
         self._turns: dict[Key, asyncio.Future[float | None]] = {}  # of hosts of other shards
         self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
@@ -227,15 +237,15 @@ class Worker:
         for number, crawler in crawlers.items():
             if self._job.granted is not None:
                 crawler.grant(self._job.granted[number])
-            crawler.on_sent, crawler.borrow = self._sent, self._borrow
+            crawler.on_sent, crawler.borrow = partial(self._sent, number), self._borrow
             crawler.share(list(crawlers.values()))
         begun = [self._begin(crawler) for crawler in crawlers.values()]
         running = [task for task, _ in begun]
         try:
             await self._first(running, asyncio.gather(*(event.wait() for _, event in begun)))
+            courier = self._courier = Courier(self._job.folder, self._job.manifest.shards, crawlers)
             self._say("begun")
             listen(self._heard)
-            courier = Courier(self._job.folder, self._job.manifest.shards, crawlers)
             try:
                 tending = asyncio.ensure_future(self._tend(courier))
                 await self._first([tending], asyncio.gather(*running))
@@ -312,10 +322,12 @@ class Worker:
         elif key in self._lending:
             self._lending.pop(key).cancel()
 
-    def _sent(self) -> None:
+    def _sent(self, number: int) -> None:
         """One of ours has something for others."""
+        if self._courier is not None:
+            self._courier.sent(number)
         self._mail.set()
-        self._say("mail")
+        self._say("mail", number)
 
     def _heard(self, word: Word) -> None:
         crawlers = self._crawlers
@@ -326,7 +338,9 @@ class Worker:
                 self._mail.set()
             case ("give back", number):
                 self._say("gave", number, crawlers[number].give_back())
-            case ("mail",):
+            case ("mail", number):
+                assert self._courier is not None
+                self._courier.sent(number)
                 self._mail.set()
             case ("turn", key, shard, host) if key not in self._lending and key not in self._lent:
                 self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host))
