@@ -33,9 +33,9 @@ test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin pa
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
 	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
-test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark, Dask and Daft; Spark needs Java
+test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
-	$(BIN)/pytest tests/test_bulk_engines.py $(ARGS)
+	$(BIN)/pytest tests/test_bulk_engines.py tests/crawler/test_on_ray.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)

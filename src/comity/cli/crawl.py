@@ -8,8 +8,8 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from comity import urls
+from comity._ray import joined
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
 from comity.cli.options import as_typed
@@ -26,8 +27,9 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
-from comity.crawler.shards import is_sharded, manifest_of
+from comity.crawler.shards import is_sharded, manifest_of, shards_for
 from comity.crawler.stats import shown
+from comity.crawler.workers.processes import Start
 from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import has_begun
@@ -36,6 +38,7 @@ from comity.policy import Policy
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
+FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 _MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
@@ -61,8 +64,12 @@ def crawl(
     ok_if_some_failed: bool = False,
     workers: int = 1,
     shards: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    if address is not None and engine != "ray":
+        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if demo and (seeds or resume or refresh):
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
@@ -92,6 +99,8 @@ def crawl(
             policy, goes_on = _as_begun(folder, configuration)
             settings, limits = _told_anew(folder, configuration)
         crawler: Crawler | ShardedCrawl
+        if engine == "ray" and shards is None and manifest_of(folder) is None:
+            shards = shards_for(workers)  # one worker is placed as several are
         if is_sharded(folder, workers, shards):
             if source is not None:
                 raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
@@ -107,6 +116,7 @@ def crawl(
                 expander=expander,
                 refresh=refresh,
                 command=(*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log)))),
+                start=None if engine == "local" else stack.enter_context(_on_ray(address, workers, verbose, log)),
             )
         else:
             crawler = Crawler(
@@ -144,6 +154,16 @@ def crawl(
         else:
             say(f"{'report in':20}{'':>12}  {report}")
     return code
+
+
+@contextmanager
+def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None) -> Iterator[Start]:
+    """What starts workers as actors of Ray, which is joined meanwhile."""
+    from comity.crawler.workers.on_ray import placing
+
+    log = None if log is None else log.absolute()
+    with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
+        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log))
 
 
 def _as_begun(folder: Path, configuration: Configuration) -> tuple[Policy, str]:
@@ -188,6 +208,18 @@ def tune() -> None:
     # crawl leave holes in it: several times as much memory as is in use.
     with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
+
+
+def prepare(folder: Path, verbose: int, log: Path | None) -> None:
+    """Set up a process that is a worker, and nothing else until it ends.
+
+    Args:
+        folder: where the command is run: plug-ins are found there.
+    """
+    sys.path.insert(0, str(folder))
+    tune()
+    level = logging.DEBUG if verbose > 1 else logging.INFO
+    FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:

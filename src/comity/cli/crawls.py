@@ -11,6 +11,7 @@ from comity.cli.options import (
     ALLOW_ADDRESS,
     CONFIG,
     DIALECT,
+    ENGINE,
     FILE,
     JSON,
     LIMITS,
@@ -85,6 +86,7 @@ from comity.cli.terminal import complain, say
     type=click.IntRange(1, 256),
     help="Parts that a new crawl is cut into for good, at least as many as workers.  [2 for each worker]",
 )
+@ENGINE
 @WATCHING
 @CONFIG
 @JSON
