@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -33,9 +33,9 @@ test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin pa
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
 	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
-test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark, Dask and Daft; Spark needs Java
+test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
-	$(BIN)/pytest tests/test_bulk_engines.py $(ARGS)
+	$(BIN)/pytest tests/test_bulk_engines.py tests/crawler/test_on_ray.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
@@ -75,8 +75,14 @@ bench-names: $(VENV)/tested ## host names of which a third is dead, on a name se
 profile-crawl: $(VENV)/installed ## where the time of a page goes in a crawl
 	$(BIN)/python benchmarks/crawl_profile.py
 
-bench-politeness: $(VENV)/installed ## a thousand hosts at one second each, by the server's own clock
-	$(BIN)/python benchmarks/politeness.py
+INTERVAL ?= 1
+bench-politeness: HOSTS := 1000
+bench-politeness: $(VENV)/installed ## HOSTS=1000 at INTERVAL=1 seconds each, by the server's own clock
+	$(BIN)/python benchmarks/politeness.py --hosts $(HOSTS) --interval $(INTERVAL) $(ARGS)
+
+bench-hosts: HOSTS := 1000000
+bench-hosts: $(VENV)/installed ## what a host costs that was met and waits, HOSTS=1000000
+	$(BIN)/python benchmarks/hosts.py --hosts $(HOSTS)
 
 URLS ?= 1000000
 bench-frontier: $(VENV)/installed ## the durable frontier, URLS=10000000 for ten million

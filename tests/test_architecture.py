@@ -29,6 +29,7 @@ FLOORS = {
     "signals": 3,
     "policy": 4,
     "gate": 5,
+    "_ray": 6,
     "net": 6,
     "frontier": 6,
     "retrieve": 7,

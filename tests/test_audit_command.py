@@ -1,12 +1,15 @@
 """`comity audit`: URLs and robots.txt files of every kind in, one table out, resumed where it was stopped."""
 
 import json
+import socket
 import sqlite3
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from commands import ALLOW, comity
+from commands import ALLOW, comity, complaint
 from sites import Site
 
 pa = pytest.importorskip("pyarrow")
@@ -136,6 +139,59 @@ def test_the_capture_in_force_at_a_time_decides(tmp_path: Path) -> None:
     assert "'yesterday' is no time; write 2026-05-01" in run.stderr
 
 
+def test_parts_can_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("\n".join(URLS), "utf-8")
+    (tmp_path / "2.txt").write_text(URLS[0], "utf-8")
+    words = ("audit", "?.txt", "--robots", str(written(tmp_path)), "--agents", "MyBot", "-o", "out", "--parts")
+    run = comity(*words, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    names = ["part-000000-000000.parquet", "part-000001-000000.parquet"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+    assert pq.read_table(tmp_path / "out")["url"].to_pylist() == [*URLS, URLS[0]]
+    again = comity(*words, cwd=tmp_path)
+    assert again.returncode == 66
+    assert complaint(again) == "comity: out is there already (remove it, or choose another name by -o)"
+
+
+def test_row_groups_are_read_together_until_they_are_many(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"url": [f"https://a.example/{number}" for number in range(10)]}), tmp_path / "u.parquet")
+    pq.write_table(pa.table({"url": ["https://a.example/"] * 10}), tmp_path / "v.parquet", row_group_size=3)
+    (tmp_path / "w.txt").write_text("https://b.example/", "utf-8")
+    pieces = list(sources.pieces(sources.files(str(tmp_path)), 6))
+    assert [(piece.path.name, piece.groups) for piece in pieces] == [
+        ("u.parquet", (0,)),
+        ("v.parquet", (0, 1)),
+        ("v.parquet", (2, 3)),
+        ("w.txt", None),
+    ]
+    assert [len(batch) for batch in sources.batches(pieces, "url", 6)] == [6, 4, 6, 4, 1]
+    (tmp_path / "x.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(InputError, match=r"x\.parquet cannot be read"):
+        list(sources.pieces([tmp_path / "x.parquet"], 6))
+
+
+def test_ray_that_is_missing_or_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text(URLS[0], "utf-8")
+    audit = ("audit", "u.txt", "--robots", str(written(tmp_path)), "-o", "out.parquet")
+    for words in (audit, ("crawl", "https://a.example/", "-o", "out")):
+        with mock.patch.dict(sys.modules, {"ray": None}):
+            run = comity(*words, "--engine", "ray", cwd=tmp_path)
+        assert run.returncode == 64
+        assert complaint(run) == ("comity: --engine ray needs ray, which is not installed (pip install 'comity[ray]')")
+        run = comity(*words, "--address", "127.0.0.1:6379", cwd=tmp_path)
+        assert run.returncode == 64
+        assert complaint(run) == "comity: --address names a Ray cluster: add --engine ray"
+        ray = mock.Mock(**{"is_initialized.return_value": False})
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # and nobody listens
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            with mock.patch.dict(sys.modules, {"ray": ray}):
+                run = comity(*words, "--engine", "ray", "--address", address, cwd=tmp_path)
+        assert run.returncode == 1
+        assert f"Ray cannot be joined at {address}: Connection refused" in complaint(run)
+        assert not list(tmp_path.glob("out*"))
+
+
 def test_without_robots_files_every_origin_is_asked(tmp_path: Path) -> None:
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nDisallow: /x\n")
@@ -167,7 +223,7 @@ def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None
     batches = [pa.chunked_array([[f"https://a.example/x{number}", URLS[1]]]) for number in range(4)]
     with pytest.raises(KeyboardInterrupt):
         list(parts.written(Counting(2), iter(batches), tmp_path))
-    (tmp_path / "part-000002.new").write_bytes(b"half")
+    (tmp_path / "part-000000-000002.new").write_bytes(b"half")
     again = Counting(9)
     done = list(parts.written(again, iter(batches), tmp_path))
     assert again.judged == 2

@@ -136,6 +136,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "metrics": "import prometheus_client.core",
     "parquet": crawl_as("parquet"),
     "playwright": "import comity.middleware.playwright",
+    "ray": "import ray.util.client.worker, comity.crawler.workers.on_ray",
     "requests": "import comity.middleware.requests",
     "scrapy": "import comity.middleware.scrapy",
     "speed": "import orjson, uvloop",
@@ -144,7 +145,12 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
 }
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
+LARGE = {"ray"}  # a hundred megabytes
+
+
+@pytest.mark.parametrize(
+    "extra", [pytest.param(extra, marks=pytest.mark.long if extra in LARGE else ()) for extra in EXTRAS]
+)
 def test_an_extra_brings_what_it_promises(wheel: Path, tmp_path: Path, extra: str) -> None:
     installed = install(wheel, tmp_path / "env", extra)
     promise = PROMISED[extra]

@@ -166,6 +166,10 @@ class RenderingFailed(ComityError):
     """The browser that is to render pages cannot be started."""
 
 
+class EngineFailed(ComityError):
+    """An engine that is to do the work, such as Ray, cannot be started or joined, or gave up."""
+
+
 class StorageError(ComityError):
     """One of comity's own files or databases cannot be read or written."""
 

@@ -238,29 +238,30 @@ def test_body_memory_is_a_whole_number_of_at_least_a_mebibyte() -> None:
 def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def at_once() -> list[int]:
+    async def at_once(size: int) -> list[int]:
         turns, work, at = Turns(), pages.LongWork(), []
         counting = asyncio.create_task(turns._count())
 
         async def one() -> None:
-            await work.turn()
+            await work.turn(size)
             at.append(turns.number)
 
         await asyncio.gather(*(one() for _ in range(12)))
         counting.cancel()
         return at
 
-    assert len(set(asyncio.run(at_once()))) == 12
+    assert len(set(asyncio.run(at_once(pages.LARGE)))) == 12
+    assert 1 < len(set(asyncio.run(at_once(100)))) <= 3, "of small ones a few"
 
     asked: list[int] = []
     turn = pages.LongWork.turn
 
-    async def noting(self: pages.LongWork) -> None:
-        asked.append(1)
-        await turn(self)
+    async def noting(self: pages.LongWork, size: int) -> None:
+        asked.append(size)
+        await turn(self, size)
 
     monkeypatch.setattr(pages.LongWork, "turn", noting)
     site.link("/", "/large")
     site.set("/large", "<p>" + "a" * pages.LARGE)
     asyncio.run(Turns().crawl(tmp_path, site.url("/")))
-    assert asked == [1], "a small page costs nothing more"
+    assert [size > pages.LARGE for size in asked] == [False, True]

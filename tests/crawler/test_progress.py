@@ -26,7 +26,7 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import Line
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawler.fetcher import Host
+from comity.crawler.hosts import Host
 from comity.crawler.snapshot import take
 from comity.crawler.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
 

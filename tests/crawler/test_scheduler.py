@@ -29,7 +29,7 @@ def crawler(folder: Path, seeds: list[str], policy: Policy, names: dict[str, str
 
 def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
     hosts = scheduler.Hosts()
-    first, second = hosts.of("first.example"), hosts.of("second.example")
+    first, second = hosts.found("first.example"), hosts.found("second.example")
     hosts.push(first, 1.0)
     hosts.push(second, 2.0)
     turns = []
@@ -47,14 +47,14 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         busy = scheduler.Scheduler(settings, clock, lambda: None)
         other = scheduler.Scheduler(settings, clock, woken.set)
         busy.beside, other.beside = [other], [busy]
-        host, entry = busy.hosts.of("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
+        host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):
             task: asyncio.Task[Entry | None] = asyncio.ensure_future(asyncio.sleep(0, None))
             busy.tasks.add(task)
             busy._quick[task] = 0.0
         task.cancel()
         await asyncio.gather(*busy.tasks, return_exceptions=True)
-        other.hosts.push(other.hosts.of("other.example"), 0.0)
+        other.hosts.push(other.hosts.found("other.example"), 0.0)
         assert other._is_full_beside(1.0, 8)
         host.under_way.append(entry.id)
         busy._fetched(task, host, entry)

@@ -368,7 +368,7 @@ def test_an_error_that_ends_one_shard_of_several_is_told_in_one_line(sites: list
     folder = tmp_path / "many"
     folder.mkdir()
     (folder / "shard-001").write_text("in the way", encoding="ascii")
-    refused = process(*words(sites, folder, "--workers", "2", "--shards", "4"))
+    refused = process(*words(sites, folder, "--workers", "2", "--shards", "4", "--quiet"))
     assert refused.returncode == 73
     assert "shard-001" in complaint(refused)
 

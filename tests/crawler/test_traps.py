@@ -154,7 +154,25 @@ def test_memory_is_bounded_whatever_the_site_does() -> None:
         judge.judge(f"{HOST}/{number}/2026/01/01")
     held = [judge._facets._forms, judge._facets._choices, judge._calendars._calendars]
     assert {len(recent._values) for recent in held} == {4096}
-    assert sys.getsizeof(Bitmap(16_384)._bits) < 2_200
+    full = Bitmap(16_384)
+    for number in range(40_000):
+        full.add(str(number))
+    assert sys.getsizeof(full._bits) < 2_200
+
+
+def test_few_things_take_little_memory_and_are_counted_like_many() -> None:
+    few = Bitmap(16_384)
+    for number in range(32):
+        few.add(f"/{number}")
+    assert sum(map(sys.getsizeof, (few, few._bits, few._few))) < 400
+    kept = Bitmap(16_384, bytes(few))
+    for number in range(2_000):
+        assert (f"/{number}" in few) == (f"/{number}" in kept)
+        few.add(f"/{number}")
+        kept.add(f"/{number}")
+        assert few.count == kept.count
+    assert bytes(few) == bytes(kept)
+    assert few.count == pytest.approx(2_000, rel=0.05)
 
 
 URLS = st.text(alphabet="ab/12?&=-.%;é[]0369", max_size=60)

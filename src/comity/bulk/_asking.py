@@ -109,13 +109,13 @@ def _ask_ahead(self: Asking, asked: AskedAt, row: cython.Py_ssize_t) -> cython.v
     capture: cython.Py_ssize_t
     if row + _FARTHEST < asked.rows:
         capture = asked.located[row + _FARTHEST]
-        if capture >= 0:
+        if capture >= 0 and capture != asked.located[row + _FARTHEST - 1]:
             prefetch(asked.entries + capture * self._agents)
             prefetch(asked.starts + capture)
     if row + _FAR >= asked.rows:
         return
     capture = asked.located[row + _FAR]
-    if capture >= 0:
+    if capture >= 0 and capture != asked.located[row + _FAR - 1]:
         program = _program_of(asked.entries[capture * self._agents])
         if program != cython.NULL:
             prefetch(program)
@@ -139,10 +139,16 @@ def _ask_ahead(self: Asking, asked: AskedAt, row: cython.Py_ssize_t) -> cython.v
 @cython.exceptval(check=False)
 def _marks_of(path: cython.p_const_char, size: cython.Py_ssize_t) -> u64:
     marks: u64 = 0
-    i: cython.Py_ssize_t
-    for i in range(size):
+    more: u64 = 0
+    i: cython.Py_ssize_t = 0
+    while i + 4 <= size:
+        marks |= MARKS[cython.cast(cython.uchar, path[i])] | MARKS[cython.cast(cython.uchar, path[i + 1])]
+        more |= MARKS[cython.cast(cython.uchar, path[i + 2])] | MARKS[cython.cast(cython.uchar, path[i + 3])]
+        i += 4
+    while i < size:
         marks |= MARKS[cython.cast(cython.uchar, path[i])]
-    return marks
+        i += 1
+    return marks | more
 
 
 @cython.cfunc

@@ -147,10 +147,13 @@ def _look_up(
     for row in range(count):
         text = data + offsets[row]
         size = offsets[row + 1] - offsets[row]
+        if length and size > length and text[length] == 47 and memcmp(text, data + offsets[row - 1], length) == 0:
+            lengths[row] = -1  # the origin of the row before
+            continue
         slash = cython.NULL
         if size > 8:
             slash = cython.cast(cython.p_const_char, memchr(text + 8, 47, size - 8))
-        lengths[row] = 0
+        lengths[row] = length = 0
         if slash == cython.NULL:
             continue
         length = slash - text
@@ -159,7 +162,7 @@ def _look_up(
         prefetch(self._slots + (hashes[row] & self._mask))
     for row in range(count):
         candidates[row] = -1
-        if lengths[row]:
+        if lengths[row] > 0:
             candidates[row] = _next(self, hashes[row], hashes[row] & self._mask)
             if candidates[row] >= 0:
                 prefetch(self._offsets + (self._slots[candidates[row]] & _LOW))
@@ -168,6 +171,9 @@ def _look_up(
             prefetch(self._data + self._offsets[(self._slots[candidates[row]] & _LOW) - 1])
     for row in range(count):
         length = lengths[row]
+        if length < 0:
+            out[row] = out[row - 1]
+            continue
         out[row] = _ODD
         if length == 0:
             continue

@@ -18,7 +18,13 @@ DIALECTS: Final = b"comity.dialects"
 
 
 class Judge:
-    """Judges batches into parts."""
+    """Judges batches into parts. One that was not used yet can be sent to other processes.
+
+    Attributes:
+        threads: how many work at once; None for as many as there are cores.
+    """
+
+    threads: int | None = None
 
     def __init__(self, robots: Any, agents: list[str], policy: Policy, at: Any, dialects: list[str]) -> None:
         self._given = (robots, agents, policy, at, dialects)
@@ -35,10 +41,11 @@ class Judge:
             self._rulings = Rulings(robots, agents, policy=policy)
             for name in dialects:
                 self._others[name] = Rulings(robots, agents, policy=policy.with_changes(dialect=name))
-        table = self._rulings.verdicts(batch, at=at)
+        table = self._rulings.verdicts(batch, at=at, threads=self.threads)
         changed: dict[str, dict[str, int]] = {}
         for name, rulings in self._others.items():
-            differs = pc.not_equal(table["may_fetch"], rulings.verdicts(batch, at=at)["may_fetch"])
+            other = rulings.verdicts(batch, at=at, threads=self.threads)
+            differs = pc.not_equal(table["may_fetch"], other["may_fetch"])
             size = len(batch)
             changed[name] = {
                 agent: pc.sum(differs.slice(number * size, size)).as_py() or 0 for number, agent in enumerate(agents)
@@ -48,10 +55,14 @@ class Judge:
         fresh.rename(part)
 
 
-def written(judge: Judge, batches: Iterator[Any], folder: Path) -> Iterator[tuple[Path, int]]:
-    """Each part in a folder, in the order of batches, and how many URLs it has."""
+def written(judge: Judge, batches: Iterator[Any], folder: Path, piece: int = 0) -> Iterator[tuple[Path, int]]:
+    """Each part in a folder, in the order of batches, and how many URLs it has.
+
+    Args:
+        piece: the number of the piece of the input that the batches are of: names of parts are in its order.
+    """
     for number, batch in enumerate(batches):
-        part = folder / f"part-{number:06}.parquet"
+        part = folder / f"part-{piece:06}-{number:06}.parquet"
         if not part.exists():
             judge(batch, part)
         yield part, len(batch)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import glob
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -39,21 +40,67 @@ def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
     return found
 
 
-def batches(given: list[Path], column: str, size: int) -> Iterator[Any]:
-    """The URLs of files, as chunked arrays of at most `size` rows, in a fixed order.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is read at a time, by one process: a file, or some of a Parquet file's row groups.
+
+    Attributes:
+        groups: their numbers; None for all there is in the file.
+    """
+
+    path: Path
+    groups: tuple[int, ...] | None = None
+
+
+def pieces(given: list[Path], size: int) -> Iterator[Piece]:
+    """Files in pieces: row groups next to each other until they have `size` rows, and other files whole.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    need("pyarrow", EXTRA, "an audit")
+    for path in given:
+        if path.suffix != ".parquet":
+            yield Piece(path)
+            continue
+        rows, groups = 0, list[int]()
+        for number, held in enumerate(_rows(path)):
+            if groups and rows + held > size:
+                yield Piece(path, tuple(groups))
+                rows, groups = 0, []
+            rows += held
+            groups.append(number)
+        yield Piece(path, tuple(groups))
+
+
+def _rows(path: Path) -> list[int]:
+    """How many rows each row group of a Parquet file has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as source:
+            return [source.metadata.row_group(number).num_rows for number in range(source.num_row_groups)]
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def batches(given: Iterable[Path | Piece], column: str, size: int) -> Iterator[Any]:
+    """The URLs of files or pieces, as chunked arrays of at most `size` rows, in a fixed order.
 
     Raises:
         InputError: a file cannot be read, or has no such column.
     """
     pa = need("pyarrow", EXTRA, "an audit")
-    for path in given:
-        for part in _texts(path, column, size):
+    for each in given:
+        piece = each if isinstance(each, Piece) else Piece(each)
+        for part in _texts(piece.path, column, size, piece.groups):
             for start in range(0, len(part), size):
-                piece = part.slice(start, size)
-                yield piece if isinstance(piece, pa.ChunkedArray) else pa.chunked_array([piece])
+                some = part.slice(start, size)
+                yield some if isinstance(some, pa.ChunkedArray) else pa.chunked_array([some])
 
 
-def _texts(path: Path, column: str, size: int) -> Iterator[Any]:
+def _texts(path: Path, column: str, size: int, groups: tuple[int, ...] | None) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
@@ -62,7 +109,7 @@ def _texts(path: Path, column: str, size: int) -> Iterator[Any]:
 
             source = pq.ParquetFile(path)
             _has(path, column, source.schema_arrow.names)
-            for batch in source.iter_batches(size, columns=[column]):
+            for batch in source.iter_batches(size, row_groups=groups, columns=[column]):
                 yield batch.column(0)
         elif path.suffix == ".csv":
             import pyarrow.csv as csv

@@ -17,6 +17,7 @@ from comity.cli.options import (
     ALLOW_ADDRESS,
     CONFIG,
     DIALECT,
+    ENGINE,
     FILE,
     JSON,
     PRESET,
@@ -260,6 +261,8 @@ def mcp(
 @JSON
 @click.option("--at", metavar="TIME", help="Judge by the capture in force then, such as 2026-05-01.")
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
+@click.option("--parts", is_flag=True, help="Write a folder of several files, and do not join them.")
+@ENGINE
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
 @PRESET
 @DIALECT
@@ -273,6 +276,9 @@ def audit(
     column: str,
     at: str | None,
     changes: bool,
+    parts: bool,
+    engine: str,
+    address: str | None,
     report: Path | None,
     dialects: str | None,
     as_json: bool,
@@ -297,6 +303,9 @@ def audit(
         report=report,
         dialects=[name.strip() for name in (dialects or "").split(",") if name.strip()],
         as_json=as_json,
+        engine=engine,
+        address=address,
+        keep_parts=parts,
     )
 
 

@@ -4,9 +4,9 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from comity import urls
 from comity._extras import need
-from comity.bulk import parts, sources, summary
+from comity._ray import joined
+from comity.bulk import parts, sources, spread, summary
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
@@ -41,6 +42,9 @@ def audit(
     dialects: Sequence[str] = (),
     as_json: bool = False,
     rows: int = ROWS,
+    engine: str = "local",
+    address: str | None = None,
+    keep_parts: bool = False,
 ) -> Exit:
     """Judge the URLs of files, write a table, print a summary; without URLs survey the robots.txt files themselves."""
     need("pyarrow", "bulk", "comity audit")
@@ -52,6 +56,8 @@ def audit(
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
     table = sources.robots(robots) if robots is not None else _fetched(given, column, configuration)
+    if address is not None and engine != "ray":
+        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if changes:
         return _changes(table, agents, as_json=as_json)
     if output is None or target is None:
@@ -59,7 +65,14 @@ def audit(
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
     identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
     judge = parts.Judge(table, list(agents), configuration.policy, moment, list(dialects))
-    counts = _judged(judge, sources.batches(given, column, rows), output, identity)
+    pieces = list(sources.pieces(given, rows))
+    with ExitStack() as stack:
+        ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
+        folder = stack.enter_context(_folder(output, identity, keep_parts))
+        given_all = judge, pieces, column, rows, folder
+        found = spread.locally(*given_all) if ray is None else spread.on_ray(ray, *given_all)
+        stack.enter_context(closing(found))
+        counts = _counted(found)
     lines = summary.lines(counts, agents)
     if as_json:
         say(json.dumps(summary.nested(counts)))
@@ -72,29 +85,41 @@ def audit(
     return Exit.DONE
 
 
-def _judged(judge: parts.Judge, batches: Iterator[Any], output: Path, identity: list[str]) -> summary.Counts:
-    """Write the verdicts, part by part, so that a run that was stopped goes on; counts of what was written."""
+@contextmanager
+def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Path]:
+    """Where parts are written, so that a run that was stopped goes on; at the end they become the output."""
     folder = output.with_name(output.name + ".parts")
+    if keep_parts and output.exists():
+        raise InputError(f"{output} is there already", hint="remove it, or choose another name by -o")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         note = folder / "audit.json"
         if note.exists() and json.loads(note.read_text("utf-8")) != identity:
             raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
         note.write_text(json.dumps(identity), "utf-8")
-        counts: summary.Counts = Counter()
-        started, names = time.monotonic(), []
-        for part, size in parts.written(judge, batches, folder):
-            names.append(part)
-            counts.update(summary.counted(part))
-            counts[("urls",)] += size
-            done = counts[("urls",)]
-            tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} a second")
+        yield folder
+        if keep_parts:
+            note.unlink()
+            folder.rename(output)
+            return
+        names = sorted(folder.glob("part-*.parquet"))
         parts.joined(names, output)
         for each in [*names, note]:
             each.unlink()
         folder.rmdir()
     except OSError as error:
         raise StorageError(f"{output} cannot be written: {error.strerror}") from error
+
+
+def _counted(judged: Iterable[spread.Judged]) -> summary.Counts:
+    """Counts of what is written, part by part."""
+    counts: summary.Counts = Counter()
+    started = time.monotonic()
+    for _, size, own in judged:
+        counts.update(own)
+        counts[("urls",)] += size
+        done = counts[("urls",)]
+        tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} a second")
     return counts
 
 

@@ -7,8 +7,8 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from comity import urls
+from comity._ray import joined
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
@@ -25,8 +26,9 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
-from comity.crawler.shards import is_sharded, manifest_of
+from comity.crawler.shards import is_sharded, manifest_of, shards_for
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
+from comity.crawler.workers.processes import Start
 from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.fields import SettingField
@@ -36,6 +38,7 @@ SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests w
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
 _LEASE = SettingField(name="--lease", hint=float, unit="seconds")
+FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 _MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
@@ -64,8 +67,12 @@ def crawl(
     store: str | None = None,
     join: bool = False,
     lease: str | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> Exit:
     """Crawl into a folder and print the summary."""
+    if address is not None and engine != "ray":
+        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if demo and (seeds or resume or refresh):
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
@@ -98,7 +105,11 @@ def crawl(
             begun_policy, begun_settings = begun if store is None else begun_in(store)
             policy, goes_on = as_begun(begun_policy, configuration)
             settings, limits = told_anew(begun_settings, configuration)
+        if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
+            shards = shards_for(workers)  # one worker is placed as several are
         if store is not None:
+            if engine != "local":
+                raise InvalidSetting("--engine places the workers of a crawl in a folder: leave out --store")
             crawler = JoinedCrawl(
                 normal,
                 folder,
@@ -131,6 +142,7 @@ def crawl(
                 expander=expander,
                 refresh=refresh,
                 command=command,
+                start=None if engine == "local" else stack.enter_context(_on_ray(address, workers, verbose, log)),
             )
         else:
             crawler = Crawler(
@@ -170,6 +182,16 @@ def crawl(
     return code
 
 
+@contextmanager
+def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None) -> Iterator[Start]:
+    """What starts workers as actors of Ray, which is joined meanwhile."""
+    from comity.crawler.workers.on_ray import placing
+
+    log = None if log is None else log.absolute()
+    with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
+        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log))
+
+
 def _told(*lines: str) -> None:
     for line in filter(None, lines):
         complain(line)
@@ -191,6 +213,18 @@ def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
     if folder is not None and _holds_crawl(folder):
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None)
+
+
+def prepare(folder: Path, verbose: int, log: Path | None) -> None:
+    """Set up a process that is a worker, and nothing else until it ends.
+
+    Args:
+        folder: where the command is run: plug-ins are found there.
+    """
+    sys.path.insert(0, str(folder))
+    tune()
+    level = logging.DEBUG if verbose > 1 else logging.INFO
+    FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:

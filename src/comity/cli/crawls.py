@@ -11,6 +11,7 @@ from comity.cli.options import (
     ALLOW_ADDRESS,
     CONFIG,
     DIALECT,
+    ENGINE,
     FILE,
     JSON,
     LIMITS,
@@ -97,6 +98,7 @@ from comity.cli.terminal import complain, say
     metavar="TIME",
     help="With --store: after so long, a process that is not heard of has lost its part of a new crawl.  [15s]",
 )
+@ENGINE
 @WATCHING
 @CONFIG
 @JSON

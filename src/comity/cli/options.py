@@ -137,6 +137,20 @@ LIMITS: Final = together(
     option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
 )
 
+ENGINE: Final = together(
+    click.option(
+        "--engine",
+        type=click.Choice(("local", "ray")),
+        default="local",
+        help="What starts processes: this machine, or Ray.  [local]",
+    ),
+    click.option(
+        "--address",
+        metavar="[ray://]HOST:PORT",
+        help="The Ray cluster that --engine ray joins.  [RAY_ADDRESS, or one started here]",
+    ),
+)
+
 WATCHING: Final = together(
     click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the summary."),
     click.option("-v", "--verbose", count=True, help="Log to standard error; -vv: each request too."),

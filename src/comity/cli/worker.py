@@ -1,15 +1,11 @@
 """`comity worker`: one process of a crawl of several shards. `comity crawl --workers` starts it; nobody types it."""
 
-import logging
 import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from rich.console import Console
-
-from comity.cli.crawl import loop_factory, tune
-from comity.cli.logs import logging_to
+from comity.cli.crawl import FOR_GOOD, loop_factory, prepare
 from comity.crawler.workers.worker import Pipe, serve
 from comity.errors import InputError
 
@@ -22,9 +18,7 @@ def work(*, verbose: int, log: Path | None) -> int:
     if sys.stdin.isatty():
         raise InputError("this is started by comity crawl --workers", hint="run that")
     pipe = Pipe()
-    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
-    tune()
-    level = logging.DEBUG if verbose > 1 else logging.INFO
-    with logging_to(log, Console(stderr=True) if verbose else None, level=level), suppress(EOFError):
+    prepare(Path.cwd(), verbose, log)
+    with FOR_GOOD, suppress(EOFError):
         return serve(pipe, pipe.job(), loop_factory())
     return 1  # who started us is gone already

@@ -9,7 +9,7 @@ It asks what is known already and sends no request: where robots.txt was not rea
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from comity import urls
 from comity.crawler import records
@@ -144,7 +144,19 @@ def _end(start: datetime, precision: str | None) -> datetime:
             return start + timedelta(minutes=1)
 
 
-RECENT: Final = 100_000  # URLs remembered in memory to spare the frontier most repeats
+MOST_ORIGINS: Final = 20_000  # of which it is remembered what robots.txt says of sitemaps, and of parameters
+T = TypeVar("T")
+
+
+def _remember(values: dict[str, T], origin: str, value: T) -> None:
+    """Keep what was learned last; what was learned first is forgotten where there is much of it."""
+    values.pop(origin, None)
+    values[origin] = value
+    if len(values) > MOST_ORIGINS:
+        del values[next(iter(values))]
+
+
+RECENT: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
 _PLAIN: Final = Canonicalizer()
 
 
@@ -266,10 +278,10 @@ class URLFilter:
         if result.robots is None:
             return
         if named := named_sitemaps(result.origin, result.robots):
-            self._sitemaps[result.origin] = named
+            _remember(self._sitemaps, result.origin, named)
         canonicalizer = Canonicalizer.from_robots(record.value for record in result.robots.records("clean-param"))
         if canonicalizer.rules:
-            self._canonicalizers[result.origin] = canonicalizer
+            _remember(self._canonicalizers, result.origin, canonicalizer)
 
     def clean(self, url: str) -> str:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""

@@ -362,6 +362,7 @@ class Crawler:
                 self._fetcher.give_up()
             asked_again = self._unreachable.resume_due() if self._unreachable else None
             now = self._clock.monotonic()
+            self._scheduler.hosts.fill(now)
             while not self._full() and (host := self._scheduler.hosts.pop_ready(now)) is not None:
                 self._scheduler.serve(host, now)
             if self._committing is not None and self._committing.done():

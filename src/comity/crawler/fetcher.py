@@ -7,13 +7,14 @@ is the scheduler's to say; what a page or a sitemap means is the page processor'
 import asyncio
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.crawler.checkpoint import Unreachable
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.hosts import Host
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
@@ -39,22 +40,6 @@ from comity.policy import Decision
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered, Renderer
-
-
-@dataclass(slots=True)
-class Host:
-    """One host. `delay` None: its robots.txt has not been asked for yet, so nothing but that may be sent."""
-
-    name: str
-    queue: list[Entry] = field(default_factory=list)  # lists: a crawl meets many hosts, and empty ones are small
-    under_way: list[int] = field(default_factory=list)
-    sitemaps: int = 0  # of those under way
-    failing: bool = False  # the last request got no good answer
-    delay: float | None = None
-    not_before: float = 0.0
-    held_by: str = "back_off"  # why it is held until then; see snapshot.HostState
-    drained: bool = False  # nothing waits in the frontier beyond what is in `queue`
-    in_heap: bool = False
 
 
 LONGEST_BACKOFF = 60.0  # seconds
@@ -92,7 +77,6 @@ class Fetcher:
         self._memory = memory
         self._scales = asyncio.Lock()
         self._rendering: set[asyncio.Task[Any]] = set()
-        self._origins: set[str] = set()  # of which robots.txt was asked for
         self._renderer: Renderer | None = None
         if settings.render:
             from comity.crawler import rendering
@@ -118,7 +102,7 @@ class Fetcher:
     def knows(self, host: Host, entry: Entry) -> bool:
         """Whether a URL may be fetched in its turn; else `learn` comes first, origin by origin."""
         origin = urls.origin(entry.url)
-        if host.delay is None or origin not in self._origins or self._client.driver.gate.pace_of(host.name) is None:
+        if host.delay is None or origin not in host.origins or self._client.driver.gate.pace_of(host.name) is None:
             return False
         return not (self._unreachable and self._unreachable.holds(host.name, origin))
 
@@ -137,7 +121,8 @@ class Fetcher:
                 return entry
             decision = await self._client.check(entry.url)
             host.delay = decision.delay
-            self._origins.add(origin)
+            if origin not in host.origins:
+                host.origins = (*host.origins, origin)
             await self._pages.sitemaps_of(entry.url)
             if decision.may_fetch:
                 return entry

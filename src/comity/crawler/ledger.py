@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +30,7 @@ START = "0" * 64  # what stands for the hash of the record before the first
 COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
 NOTHING: Mapping[str, int] = MappingProxyType({})
 DIGITS = 6  # of times in seconds
+_MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 LedgerRecord = dict[str, Any]
@@ -80,7 +82,7 @@ class Ledger:
         self._waiting: list[LedgerRecord] = []
         self._ended: str | None = None
         self._sealed = False
-        self._answered: dict[str, float] = {}  # pace -> head of its last answer, monotonic
+        self._answered: OrderedDict[str, float] = OrderedDict()  # pace -> head of its last answer; the oldest first
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
         self._bodies: set[str] = set()
 
@@ -115,7 +117,7 @@ class Ledger:
             last = self._answered.get(exchange.key, -math.inf)
             if -math.inf < last <= exchange.sent:
                 kept = round(exchange.sent - last, DIGITS)
-            self._answered[exchange.key] = max(last, exchange.end if exchange.head is None else exchange.head)
+            self._heard(exchange.key, exchange.end if exchange.head is None else exchange.head)
         if origin is not None:
             self._asked[origin] = exchange.status if exchange.error is None else None
         body = exchange.body
@@ -214,7 +216,7 @@ class Ledger:
         """
         if self._sealed:
             return
-        self._answered[pace] = max(self._answered.get(pace, -math.inf), end)
+        self._heard(pace, end)
         about = {"host": host, "pace": pace, "sent": None if sent is None else self._wall(sent), "interval": interval}
         self._add({"kind": "lent", "at": self._wall(end), **about, "retry_after": retry_after})
 
@@ -266,6 +268,12 @@ class Ledger:
         data = canonical(record)
         self._hash = hashlib.sha256(data).hexdigest()
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
+
+    def _heard(self, pace: str, at: float) -> None:
+        self._answered[pace] = max(self._answered.get(pace, -math.inf), at)
+        self._answered.move_to_end(pace)
+        if len(self._answered) > _MOST_PACES:
+            self._answered.popitem(last=False)
 
     def _add(self, record: LedgerRecord) -> None:
         self._waiting.append(record)

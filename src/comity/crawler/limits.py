@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+MOST_HOSTS = 20_000  # counted in memory
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -141,6 +143,8 @@ class Quota:
         """What changed since the last call, by name, to be remembered with what it is about."""
         state = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
         self._changed.clear()
+        if len(self._hosts) > MOST_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
+            self._hosts.clear()  # the others are remembered too
         state["spent"] = _listed(self._all, now)
         return state
 

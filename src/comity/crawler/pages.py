@@ -23,6 +23,7 @@ from comity.crawler.settings import CrawlSettings
 from comity.crawler.uses import Uses
 from comity.frontier import Entry, EntryKind, Visit
 from comity.net import Response
+from comity.net.turns import Turns
 from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
@@ -34,16 +35,20 @@ if TYPE_CHECKING:
 LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
 
 
+SMALL = 8 * 1024  # bytes that take as long to read as a page takes however small it is
+LARGE = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
+
+
 class LongWork:
     """Pieces of long work on one event loop: of those that were interrupted, one goes on at each turn of the loop."""
 
     def __init__(self) -> None:
         self._line = asyncio.Lock()
+        self._turns = Turns(LARGE)
 
-    async def turn(self) -> None:
-        """Until one piece of work that takes some time may begin: one at each turn of the loop."""
-        async with self._line:
-            await asyncio.sleep(0)
+    async def turn(self, size: int) -> None:
+        """Until a page of so many bytes may be read: a large one, or a few small ones, at each turn of the loop."""
+        await self._turns.take(size + SMALL)
 
     def stretch(self) -> "Stretch":
         """A piece of work that begins now."""
@@ -69,7 +74,6 @@ class Stretch:
         self._began = perf_counter()
 
 
-LARGE = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
 HUGE = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 FEW = 8  # links taken up between two looks at the time
 MOST_FOUND = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
@@ -213,8 +217,8 @@ class PageProcessor:
             PluginError: the expander failed; nothing of the page is taken up.
         """
         size = len(response.body)
-        if LARGE <= size < HUGE:  # answers of many hosts may come at the same moment
-            await self._long_work.turn()
+        if size < HUGE:  # answers of many hosts may come at the same moment
+            await self._long_work.turn(size)
         shown = response if rendered is None else rendered.shown(response)
         read_it = partial(read_response, response) if rendered is None else partial(rendered.read, response)
         read = read_it() if size < HUGE else await asyncio.get_running_loop().run_in_executor(self._beside, read_it)

@@ -1,8 +1,8 @@
 """Whose turn it is: fetches are started for hosts that are ready, in the order of each host's queue.
 
-A heap orders hosts by the time they are ready; nothing is polled. Times are the client's monotonic clock. A host with
-an interval has one request at a time, and so have hosts that share a pace. When a host may be asked again is the gate's
-to say; whether anything may be started at all is the crawler's.
+Times are the client's monotonic clock. A host with an interval has one request at a time, and so have hosts that share
+a pace. When a host may be asked again is the gate's to say; whether anything may be started at all is the crawler's;
+which hosts are in memory, hosts.py says.
 
 Where the number of pages is limited, sitemaps are read only as far as they are needed: a sitemap has its turn when
 fewer pages wait than may be kept, one at a time, so that what it names counts for the next; and no more sitemaps are
@@ -11,13 +11,13 @@ fails.
 """
 
 import asyncio
-import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Collection
 
 from comity.crawler.commit import CommitBuffer
-from comity.crawler.fetcher import Fetcher, Host
+from comity.crawler.fetcher import Fetcher
+from comity.crawler.hosts import FAR, Host, Hosts
 from comity.crawler.limits import Quota
 from comity.crawler.orders import Order
 from comity.crawler.recrawl import Refresh
@@ -49,61 +49,6 @@ class Alarm:
         elif not self._event.is_set():
             await asyncio.sleep(0)
         self._event.clear()
-
-
-class Hosts:
-    """All hosts that have or had work."""
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, Host] = {}
-        self._heap: list[tuple[float, int, Host]] = []
-        self._order = 0
-        self._looked = 0.0  # when it was last looked who is ready
-
-    def of(self, name: str) -> Host:
-        host = self._hosts.get(name)
-        if host is None:
-            host = self._hosts[name] = Host(name)
-        return host
-
-    def all(self) -> list[Host]:
-        return list(self._hosts.values())
-
-    def push(self, host: Host, ready_at: float) -> None:
-        """Have a host come up at a time; does nothing where it is due to come up already.
-
-        One that might have had its turn before comes after those that are ready: else all URLs of one host would be
-        fetched at once, each over a connection of its own, and then those of the next.
-        """
-        if not host.in_heap:
-            host.in_heap = True
-            self._order += 1  # among equals, first come first served
-            heapq.heappush(self._heap, (max(ready_at, self._looked), self._order, host))
-
-    def pop_ready(self, now: float) -> Host | None:
-        """The host that has been ready longest, if any is."""
-        self._looked = now
-        if self._heap and self._heap[0][0] <= now:
-            host = heapq.heappop(self._heap)[2]
-            host.in_heap = False
-            return host
-        return None
-
-    def first(self) -> Host | None:
-        """The host that becomes ready next."""
-        return self._heap[0][2] if self._heap else None
-
-    def restart(self, host: Host) -> None:
-        """Have a host that is to come up come up at once: what held it back was lifted."""
-        if host.in_heap and any(entry[2] is host for entry in self._heap):  # else it is parked
-            self._heap = [entry for entry in self._heap if entry[2] is not host]
-            heapq.heapify(self._heap)
-            host.in_heap = False
-            self.push(host, 0.0)
-
-    def next_time(self) -> float | None:
-        """When the next host becomes ready; infinite where the operator stopped all that have work."""
-        return self._heap[0][0] if self._heap else None
 
 
 def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
@@ -142,6 +87,8 @@ def needed(
 
 REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
+MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
+MOST_PARKED = 64  # hosts of one pace in memory while others wait for a place there
 SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
@@ -235,24 +182,23 @@ class Scheduler:
 
     def put_off(self, now: float) -> str | None:
         """Why hosts that have work wait for a later run, in words; None where none does."""
-        host, ready = self.hosts.first(), self.hosts.next_time()
-        if host is None or ready is None or not self.is_idle(now):
+        name, ready = self.hosts.first(), self.hosts.next_time()
+        if name is None or ready is None or not self.is_idle(now):
             return None
         if ready == math.inf:
-            return f"{host.name} was stopped by the operator, and so was all else with work"
-        waits = f"{host.name} is to be left alone for another {span(ready - now)}"
+            return f"{name} was stopped by the operator, and so was all else with work"
+        waits = f"{name} is to be left alone for another {span(ready - now)}"
         return f"{waits}, all else with work for longer; a run waits {span(self._settings.longest_wait or 0.0)}"
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""
-        for name in self._frontier.hosts():
-            self.hosts.push(self.hosts.of(name), 0.0)
+        self.hosts.begin(self._frontier.hosts, self._client.driver.ready_at)
 
     def found(self, name: str) -> None:
         """More of a host's URLs wait in the frontier."""
-        host = self.hosts.of(name)
-        host.drained = False
-        self.again(host)
+        host = self.hosts.found(name)
+        if host is not None:
+            self.again(host)
 
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
@@ -262,6 +208,8 @@ class Scheduler:
             return
         used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
         if used_up or (not host.queue and not self._refill(host)):
+            if not host.under_way:
+                self.hosts.rest(host)
             if self._parked:
                 self._next(self._client.driver.gate.pace_of(host.name) or host.name)
             return
@@ -284,7 +232,7 @@ class Scheduler:
         if host.drained:
             return False
         taken = self._buffer.settled().union(host.under_way)
-        most = REFILL_PACED if self._is_paced(host) else REFILL
+        most = max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1) if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
@@ -311,8 +259,12 @@ class Scheduler:
             return True
         if self._holders.setdefault(pace, host) is host:
             return True
+        parked = self._parked.setdefault(pace, deque())
+        if len(parked) >= MOST_PARKED and self.hosts.is_crowded:
+            self.hosts.leave(host, until=self._clock.monotonic() + FAR)
+            return False
         host.in_heap = True
-        self._parked.setdefault(pace, deque()).append(host)
+        parked.append(host)
         return False
 
     def _release(self, pace: str) -> None:
@@ -351,6 +303,7 @@ class Scheduler:
                 ):
                     host.not_before = 0.0 if host.held_by in ("stopped", "interval") else host.not_before
                     self.hosts.restart(host)
+            self.hosts.look_again()
         self._wake()
         return pace
 
@@ -363,10 +316,14 @@ class Scheduler:
 
     def again(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
-        if host.in_heap or (not host.queue and host.drained):
+        if host.in_heap:
             return
-        if self._quota.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way)):
-            return  # what waits stays in the frontier for a later run with a higher limit
+        if (not host.queue and host.drained) or self._quota.used_up_on(
+            host.name, self._clock.monotonic(), under_way=len(host.under_way)
+        ):  # what waits stays in the frontier for a later run with a higher limit
+            if not host.under_way:
+                self.hosts.rest(host)
+            return
         if self._is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
                 return
@@ -404,4 +361,8 @@ class Scheduler:
                 host.queue.insert(0, left)
             else:
                 host.drained = False  # it waits in the frontier, behind the sitemaps just found
-        self.again(host)
+        if self.hosts.is_crowded and not (host.under_way or host.in_heap or host.queue or host.drained):
+            ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
+            self.hosts.leave(host, until=ready_at if ready_at > self._clock.monotonic() else None)
+        else:
+            self.again(host)

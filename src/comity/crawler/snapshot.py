@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-from comity.crawler.fetcher import Host
+from comity.crawler.hosts import Host
 from comity.crawler.stats import OTHERS, RefusingRule, Stats, StatsCollector
 from comity.frontier import State
 

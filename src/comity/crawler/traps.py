@@ -10,6 +10,7 @@ the run; counts below that do not.
 import base64
 import math
 import re
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ IDENTIFIER: Final = 20
 """A parameter is one if a value of it stands in fewer combinations than this, on average."""
 MOST_PARAMETERS: Final = 32
 
+FEW: Final = 32
+"""Bits that are kept by their numbers."""
+
 _FORM_BITS: Final = 8192
 _CHOICE_BITS: Final = 16_384
 _VALUE_BITS: Final = 1024
@@ -48,27 +52,39 @@ _DAY_NAMES: Final = frozenset(("day", "d", "dd", "tag", "jour", "dia", "giorno")
 
 
 class Bitmap:
-    """How many different things were put in, roughly, in a fixed amount of memory (linear counting)."""
+    """How many different things were put in, roughly, in a fixed amount of memory (linear counting).
 
-    __slots__ = ("_bits", "_set", "_size")
+    Most paths are met with one or two: while there are few, it keeps the numbers of those set, not all bits.
+    """
+
+    __slots__ = ("_bits", "_few", "_set", "_size")
 
     def __init__(self, size: int, octets: bytes | None = None) -> None:
         self._size = size
-        self._bits = bytearray(size // 8) if octets is None else bytearray(octets)
+        self._few: array[int] | None = array("H") if octets is None else None
+        self._bits = bytearray(octets or b"")
         self._set = int.from_bytes(self._bits, "little").bit_count()
 
     def add(self, thing: str) -> None:
         place = self._place(thing)
-        if not self._bits[place >> 3] >> (place & 7) & 1:
+        if self._few is not None:
+            if place not in self._few:
+                self._few.append(place)
+                self._set += 1
+                if self._set > FEW:
+                    self._bits, self._few = bytearray(bytes(self)), None
+        elif not self._bits[place >> 3] >> (place & 7) & 1:
             self._bits[place >> 3] |= 1 << (place & 7)
             self._set += 1
 
     def __contains__(self, thing: str) -> bool:
         place = self._place(thing)
-        return bool(self._bits[place >> 3] >> (place & 7) & 1)
+        return place in self._few if self._few is not None else bool(self._bits[place >> 3] >> (place & 7) & 1)
 
     def __bytes__(self) -> bytes:
-        return bytes(self._bits)
+        if self._few is None:
+            return bytes(self._bits)
+        return sum(1 << place for place in self._few).to_bytes(self._size // 8, "little")
 
     @property
     def count(self) -> float:

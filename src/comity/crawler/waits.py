@@ -128,7 +128,8 @@ class Waits:
         """
         self._heard.check()
         wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
-        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items()}
+        least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
+        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items() if seconds > least}
         self._taken = self._written
         return {
             "waits": waits,

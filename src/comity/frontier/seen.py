@@ -133,7 +133,7 @@ def _damaged(path: Path) -> StorageError:
     return StorageError(f"{path} is damaged", hint="another program changed it; start a new crawl in another folder")
 
 
-MOST_FRESH = 1 << 18  # fingerprints in memory: about 25 MB
+MOST_FRESH = 1 << 16  # fingerprints in memory: about 6 MB
 LIKE = 4  # runs are merged with the next larger one when that is at most so many times as large as all of them
 PACE = 24  # fingerprints merged for each that is new: more than merging needs, so that few runs wait for it
 

@@ -25,6 +25,7 @@ from comity.errors import FetchError, Postponed
 from comity.net.address import AddressGuard
 from comity.net.deadlines import paused
 from comity.net.settings import ClientSettings
+from comity.net.turns import Turns
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 LONGEST_LINE: Final = 100 * 1024  # octets of a status line or header: as curl has it; a policy can be of 20,000
 KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next request
 OTHER_FILES: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
+BEGUN_AT_ONCE: Final = 8  # connections in one turn of the loop
 SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
 LONGEST_PAUSE: Final = 1.0  # seconds until a connection is tried again after a shortage
 
@@ -132,6 +134,7 @@ class Connections(aiohttp.TCPConnector):
             keepalive_timeout=KEPT_IDLE,
         )
         self._guard = guard
+        self._turns = Turns(BEGUN_AT_ONCE)
         self._patience = settings.max_wait
         self._reserved = 0  # sockets that are about to be opened
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]
@@ -174,6 +177,7 @@ class Connections(aiohttp.TCPConnector):
     ) -> ResponseHandler:
         attempt = ATTEMPT.get()
         attempt.fresh = True
+        await self._turns.take(1)
         pause, waited = 0.01, 0.0
         while True:
             if OPEN.count + self._reserved < self._most:

@@ -30,6 +30,7 @@ from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
+TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 RETRIED: Final = (429, 502, 503, 504)
 GiveBack = Callable[[bool | None, float | None], None]
 """Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
@@ -357,10 +358,12 @@ class Session:
         if urls.origin(step.url) == step.origin:  # to nobody that it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}
         try:
-            answer = await self.open().open("GET", step.url, headers=headers or None)
+            transport = self.open()
+            answer = await transport.open("GET", step.url, headers=headers or None)
             if record is not None:
                 record.headers_received(answer.status, answer.headers, self.clock.monotonic(), self.clock.wall())
             body = await answer.read(self.settings.max_robots_body, cut=True)
+            await transport.turns.take(len(body) + TAKEN_UP)
         except BaseException as error:
             self._over(record, error=error)
             raise

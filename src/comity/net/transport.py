@@ -20,8 +20,10 @@ from comity.net.deadlines import paused, within
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.names import Names
 from comity.net.settings import ClientSettings
+from comity.net.turns import Turns
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
+UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
 AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
 _COMPRESSED = 4 * 1024  # bytes undone at a time: they may become a thousand times as many
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
@@ -70,6 +72,7 @@ class OpenAnswer:
         "_response",
         "_settings",
         "_taken",
+        "_turns",
         "address",
         "cut",
         "headers",
@@ -81,7 +84,7 @@ class OpenAnswer:
     )
 
     def __init__(
-        self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings, address: str | None
+        self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: Turns
     ) -> None:
         self.url = url
         self.address = address
@@ -95,6 +98,7 @@ class OpenAnswer:
         self._taken = self._closed = False
         self._response = response
         self._settings = settings
+        self._turns = turns
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
@@ -174,6 +178,8 @@ class OpenAnswer:
         whole = False
         try:
             async for data in self._response.content.iter_any():
+                if decoder is not None:
+                    await self._turns.take(len(data))
                 self._check_open()
                 for piece in (data,) if decoder is None else _pieces(data):
                     part = piece if decoder is None else decoder.feed(piece, room)
@@ -205,13 +211,18 @@ class OpenAnswer:
 
 
 class Transport:
-    """A pool of connections. Make it and use it inside one running event loop."""
+    """A pool of connections. Make it and use it inside one running event loop.
+
+    Attributes:
+        turns: shares out what is to be done with answers, in bytes that are to be unpacked.
+    """
 
     def __init__(
         self, settings: ClientSettings, guard: AddressGuard, agent: str, *, may_send: Callable[[], bool] | None = None
     ) -> None:
         self._settings = settings
         self._guard = guard
+        self.turns = Turns(UNPACKED_AT_ONCE)
         self._names = Names(settings.resolve, settings.nameservers)
         connecting, reading = settings.connect_timeout, settings.read_timeout
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
@@ -262,7 +273,7 @@ class Transport:
             )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
-        return OpenAnswer(url, response, self._settings, attempt.address)
+        return OpenAnswer(url, response, self._settings, attempt.address, self.turns)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""

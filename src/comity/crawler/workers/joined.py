@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
 from comity.crawler.workers.parts import cut_back
-from comity.crawler.workers.processes import WorkerProcess
+from comity.crawler.workers.processes import Child, WorkerProcess
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.sharded import COMMAND, MOST_DEATHS, STALLED, ShardedCrawl
 from comity.crawler.workers.worker import Word
@@ -127,7 +128,10 @@ class JoinedCrawl:
         self._client_settings = client_settings or ClientSettings()
         self._stalled = stalled
         self._wake = asyncio.Event()
-        self._processes = [WorkerProcess(number, (), command, self._heard, self._wake.set) for number in range(workers)]
+        self._processes = [
+            WorkerProcess(number, (), partial(Child.start, tuple(command)), self._heard, self._wake.set)
+            for number in range(workers)
+        ]
         self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
         self._pictures: dict[int, dict[int, Snapshot]] = {}
         self._shown = 0, 0

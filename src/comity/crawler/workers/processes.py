@@ -1,11 +1,11 @@
-"""A worker as the process sees it that starts it: its pipes, whether it is well, how often it died."""
+"""A worker as the process sees it that starts it: what it says, whether it is well, how often it died."""
 
 import asyncio
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from comity.crawler.workers.worker import AnyJob, Key, Word, pack
 from comity.errors import InvalidSetting
@@ -17,6 +17,70 @@ FOR_ITSELF: Final = 48  # pipes, event loop, what is open for a moment
 LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
 
 
+class Running(Protocol):
+    """A worker that was started, wherever it runs."""
+
+    @property
+    def returncode(self) -> int | None:
+        """None until it is known to be dead: its shards may then be another's."""
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has been given a place to run; before that it cannot say anything."""
+
+    def say(self, word: Any) -> None:
+        """Tell it something; one that is dead hears nothing."""
+
+    def words(self) -> AsyncIterator[Word]:
+        """What it says, until it says nothing more."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    async def wait(self) -> Any:
+        """Until it is known to be dead."""
+
+
+Start = Callable[[AnyJob], Awaitable[Running]]
+"""Starts a worker with a job."""
+
+
+class Child:
+    """A worker that is a process of this one, with pipes to it. See Running."""
+
+    is_placed = True
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.kill, self.wait = process.kill, process.wait
+
+    @classmethod
+    async def start(cls, command: Sequence[str], job: AnyJob) -> "Child":
+        """Run a command that is a worker."""
+        pipe = asyncio.subprocess.PIPE
+        child = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
+        child.say(job)
+        return child
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def say(self, word: Any) -> None:
+        if self.returncode is None and self._process.stdin is not None:
+            with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
+                self._process.stdin.write(pack(word))
+
+    async def words(self) -> AsyncIterator[Word]:
+        assert self._process.stdout is not None
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await self._process.stdout.readexactly(4)
+                data = await self._process.stdout.readexactly(int.from_bytes(head, "big"))
+                yield pickle.loads(data)
+
+
 class WorkerProcess:
     """One worker, and those that came before it with the same shards.
 
@@ -26,7 +90,7 @@ class WorkerProcess:
         deaths: of it and its predecessors since one of them kept a page, or lived for long.
 
     Args:
-        command: the program and its arguments.
+        start: how one is started.
         heard: told of each word that it says.
         gone: called when it says nothing more and is dead.
     """
@@ -35,7 +99,7 @@ class WorkerProcess:
         self,
         number: int,
         shards: tuple[int, ...],
-        command: Sequence[str],
+        start: Start,
         heard: "Callable[[WorkerProcess, Word], None]",
         gone: Callable[[], None],
     ) -> None:
@@ -43,8 +107,8 @@ class WorkerProcess:
         self.shards = shards
         self.begun = self.ended = False
         self.deaths = 0
-        self.process: asyncio.subprocess.Process | None = None
-        self._command = command
+        self.process: Running | None = None
+        self._start = start
         self._heard = heard
         self._gone = gone
         self._listening: asyncio.Task[None] | None = None
@@ -60,20 +124,15 @@ class WorkerProcess:
 
     async def start(self, job: AnyJob) -> None:
         """Start it, or another in its place; the one before is dead."""
-        self.process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
+        self.process = await self._start(job)
         self.begun = self.ended = False
         self._silent, self._started = 0.0, time.monotonic()
-        self.say(job)
         self._listening = asyncio.ensure_future(self._listen(self.process))
 
     def say(self, word: Any) -> None:
         """Tell it something; one that is dead hears nothing."""
-        process = self.process
-        if process is not None and process.returncode is None and process.stdin is not None:
-            with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
-                process.stdin.write(pack(word))
+        if self.process is not None:
+            self.process.say(word)
 
     def watch(self, passed: float, longest: float) -> None:
         """Kill it where it has said nothing for too long: one that wakes up later must find itself dead.
@@ -82,6 +141,8 @@ class WorkerProcess:
             passed: seconds since the last call.
             longest: seconds that it may say nothing.
         """
+        if self.process is not None and not self.process.is_placed:
+            return
         self._silent += passed
         if self._silent > (longest if self.begun else STARTING * longest):
             self._silent = 0.0
@@ -106,15 +167,11 @@ class WorkerProcess:
         if self._listening is not None:
             await asyncio.gather(self._listening, return_exceptions=True)
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
+    async def _listen(self, process: Running) -> None:
         try:
-            while True:
-                head = await process.stdout.readexactly(4)
-                data = await process.stdout.readexactly(int.from_bytes(head, "big"))
+            async for word in process.words():
                 self._silent = 0.0
-                self._heard(self, pickle.loads(data))
-        except (asyncio.IncompleteReadError, ConnectionError):
+                self._heard(self, word)
             await process.wait()
         finally:
             self._gone()

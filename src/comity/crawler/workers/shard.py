@@ -267,7 +267,7 @@ class ShardCrawler(Crawler):
         if self._quota.granted is not None and self._quota.spent.pages >= self._quota.granted:
             return "pages", 0.0, None
         first, at = self._scheduler.hosts.first(), self._scheduler.hosts.next_time() or now
-        return "turn", max(at - now, 0.0), first.name if first is not None else None
+        return "turn", max(at - now, 0.0), first
 
     def _state_to_save(self) -> dict[str, Any]:
         return super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from comity.crawler.sinks.runner import named
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.grants import Grants, spent_by
-from comity.crawler.workers.processes import Turns, WorkerProcess, check_files
+from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess, check_files
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
 from comity.crawler.workers.standing import leave_word, take_back
 from comity.crawler.workers.worker import Job, Word
@@ -53,7 +54,7 @@ class ShardedCrawl:
         shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
         workers: processes; there are no more than shards.
         sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
-        command: the program that is a worker, and its arguments.
+        command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
         stalled: seconds of silence after which a worker is killed and started again.
 
     Raises:
@@ -75,6 +76,7 @@ class ShardedCrawl:
         expander: str | None = None,
         refresh: bool = False,
         command: Sequence[str] = COMMAND,
+        start: Start | None = None,
         stalled: float = STALLED,
     ) -> None:
         self.folder = Path(folder)
@@ -113,8 +115,9 @@ class ShardedCrawl:
         self._stalled = stalled
         count = self._manifest.shards
         self._wake = asyncio.Event()
+        start = start or partial(Child.start, tuple(command))
         self._processes = [
-            WorkerProcess(number, tuple(range(number, count, workers)), command, self._heard, self._wake.set)
+            WorkerProcess(number, tuple(range(number, count, workers)), start, self._heard, self._wake.set)
             for number in range(min(workers, count))
         ]
         self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each

@@ -1,0 +1,178 @@
+"""Many hosts met, few of them asked: what a host that waits costs, and how soon a crawl of all of them goes on.
+
+Run by `make bench-hosts HOSTS=1000000`. Hosts are addresses of the loopback network, all served by one process. A crawl
+meets a thousand, and is stopped and begun again; then its frontier is told of all others, and it is begun again, in a
+process of its own. The time is taken from its start to the first request that the server sees. Memory is what is
+resident after some hundred requests, when garbage was collected and free memory handed back.
+"""
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from comity.cli.crawl import tune
+from comity.crawler import Crawler, CrawlSettings
+from comity.crawler.hosts import MOST_HOSTS
+from comity.frontier import Batch, EntryKind, Found, Frontier, State
+from comity.policy import Policy
+
+NAMED = 1_000
+
+
+def address(number: int) -> str:
+    """The host with a number, beginning at 127.1.0.0."""
+    return f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+
+
+class Server(asyncio.Protocol):
+    """One connection. The first host's page names a thousand others."""
+
+    port = 0
+    asked: list[float] = []  # noqa: RUF012
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.rest += data
+        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
+            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
+            self.asked.append(time.time())
+            body, kind = "", "text/plain"
+            found = re.search(r"(?im)^host: 127\.(\d+)\.(\d+)\.(\d+)", head)
+            if found and head.split(" ", 2)[1] == "/":
+                named = range(1, NAMED + 1) if found.groups() == ("1", "0", "0") else range(0)
+                body = "".join(f'<a href="http://{address(each)}:{self.port}/">x</a>' for each in named)
+                kind = "text/html"
+            answer = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+            self.transport.write(answer.encode())
+
+
+def serve(pipe: Connection) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Server, "0.0.0.0", 0, backlog=4096)
+        Server.port = server.sockets[0].getsockname()[1]
+        pipe.send(Server.port)
+        while await loop.run_in_executor(None, pipe.recv) != "stop":
+            pipe.send(Server.asked)
+            Server.asked = []
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def resident() -> float:
+    """MB that this process has in memory, without what could be handed back."""
+    gc.collect()
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, float]:
+    """Begin a crawl, or go on with it, until so many requests more were answered, and so many hosts are in memory."""
+    tune()  # as the command does
+    policy = Policy(agent="Bench/1.0", allow_addresses=("127.0.0.0/8",))
+    settings = CrawlSettings(concurrency=64, scope="any", sitemaps=False)
+    crawler = Crawler([f"http://{address(0)}:{port}/"], folder, policy=policy, settings=settings)
+    figures: dict[str, float] = {}
+    before: list[int] = []  # requests of earlier runs
+
+    def answered() -> int:
+        return sum(crawler.snapshot().requests.values())
+
+    def met() -> int:
+        return sum(crawler.snapshot().states.values())
+
+    def begins() -> None:
+        before.append(answered())
+        figures["cpu"] = time.process_time()
+
+    async def watch() -> None:
+        while not (before and answered() >= before[0] + requests and met() >= at_least):
+            await asyncio.sleep(0.05)
+        figures.update(resident=resident(), in_memory=met())
+        crawler.stop()
+
+    async def run() -> None:
+        crawler.on_begin = begins
+        watching = asyncio.create_task(watch())
+        await crawler.run()
+        await watching
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+    return figures
+
+
+def meet(folder: Path, port: int, hosts: int) -> None:
+    """Have a crawl that was stopped meet hosts, as if its pages had named them."""
+    with Frontier(folder / "frontier.sqlite") as frontier:
+        for start in range(NAMED + 1, hosts + 1, NAMED):
+            names = [address(number) for number in range(start, min(start + NAMED, hosts + 1))]
+            found = [Found(f"http://{name}:{port}/", name, 1, EntryKind.PAGE, State.UNASKED) for name in names]
+            frontier.commit(Batch(found=found), lambda _, __: {})
+
+
+def measured(folder: Path, port: int, requests: int, hosts: int) -> dict[str, float]:
+    words = ["--crawl", str(folder), "--port", str(port), "--requests", str(requests), "--hosts", str(hosts)]
+    ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hosts", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=500, help="of each run that is measured")
+    parser.add_argument("--crawl", type=Path)
+    parser.add_argument("--port", type=int)
+    options = parser.parse_args()
+    if options.crawl:
+        print(json.dumps(crawl(options.crawl, options.port, options.requests, options.hosts)))
+        return
+    ours, theirs = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    server.start()
+    port = ours.recv()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "crawl"
+            measured(folder, port, 50, 1)
+            few = measured(folder, port, options.requests, NAMED)
+            meet(folder, port, options.hosts)
+            ours.send("asked")
+            ours.recv()
+            started = time.time()
+            many = measured(folder, port, options.requests, min(options.hosts, MOST_HOSTS))
+            ours.send("asked")
+            asked = ours.recv()
+    finally:
+        ours.send("stop")
+        server.join()
+    more = many["resident"] - few["resident"]
+    print(f"{options.hosts:,} hosts met, {many['in_memory']:,.0f} of them in memory")
+    print(f"memory       {many['resident']:.0f} MB; {few['resident']:.0f} with a thousand hosts")
+    print(f"             so {more * 1e6 / options.hosts:.0f} bytes a host")
+    print(f"begun again  first request after {min(asked) - started:.1f} s, {many['cpu']:.1f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Ray, where it is asked for: joined at an address, or started on this machine and ended with its use."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from comity._extras import need
+from comity.errors import EngineFailed
+
+MOST: Final = 300  # characters shown of what Ray says
+LONGEST: Final = 20.0  # seconds until an address must have answered
+ATTEMPTS: Final = 3
+"""Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and
+no setting changes that. On a busy machine the first attempt may fail, and the next finds all in the system's memory."""
+
+
+@contextmanager
+def joined(use: str, address: str | None = None, *, processors: int | None = None, logs: bool = False) -> Iterator[Any]:
+    """The module `ray`, connected. A Ray that this process has joined already is used, and left as it is.
+
+    Args:
+        use: what needs it, as the beginning of a sentence.
+        address: `HOST:PORT`, `ray://HOST:PORT`, or `auto` for the one that runs on this machine; None: RAY_ADDRESS, or
+            where that is not set, one that is started here for this use.
+        processors: that one started here is to count with, at least.
+        logs: show here what its workers print.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        EngineFailed: it cannot be joined or started.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    ray = need("ray", "ray", use)
+    if ray.is_initialized():
+        yield ray
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    options: dict[str, Any] = {"address": address, "log_to_driver": logs, "logging_level": logging.ERROR}
+    if address == "local":
+        options |= {"include_dashboard": False, "num_cpus": max(os.cpu_count() or 1, processors or 1)}
+    else:
+        _look_for(address)
+    try:
+        _join(ray, options)
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _look_for(address: str) -> None:
+    """Ray waits minutes for an address where nothing is.
+
+    Raises:
+        EngineFailed: nothing listens there.
+    """
+    host, colon, port = address.removeprefix("ray://").rstrip("/").rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # such as `auto`: Ray knows
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise EngineFailed(f"Ray cannot be joined at {address}: {why}", hint="is it running there?") from error
+
+
+def _join(ray: Any, options: dict[str, Any]) -> None:
+    """Raises: EngineFailed."""
+    address = options["address"]
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            ray.init(**options)
+            return
+        except Exception as error:  # of many kinds, and plain ones among them
+            ray.shutdown()
+            if address == "local" and attempt < ATTEMPTS:
+                continue
+            why = " ".join(str(error).split())[:MOST] or type(error).__name__
+            where = "started on this machine" if address == "local" else f"joined at {address}"
+            hint = "is it running there? does it want RAY_AUTH_MODE=token?"
+            hint = "see the logs in /tmp/ray/session_latest/logs" if address == "local" else hint
+            raise EngineFailed(f"Ray cannot be {where}: {why}", hint=hint) from error

@@ -1,0 +1,233 @@
+"""Hosts in memory are few, however many the crawl has met, and every one of them has its turn."""
+
+import asyncio
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clocks import FakeClock
+from sites import Site
+
+from comity import Crawler, CrawlSettings, Policy
+from comity.audit.prove import prove
+from comity.crawler import hosts as room
+from comity.crawler.hosts import FAR, Hosts
+from comity.frontier import View
+from comity.net import ClientSettings
+
+ROOM = 8
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_HOSTS", ROOM)
+
+
+def begun(names: list[str], ready: dict[str, float] | None = None) -> Hosts:
+    hosts = Hosts()
+    hosts.begin(lambda: iter(list(names)), lambda name: (ready or {}).get(name, 0.0))
+    return hosts
+
+
+def turns(hosts: Hosts, now: float, most: int = 10_000) -> Iterator[room.Host]:
+    for _ in range(most):
+        hosts.fill(now)
+        host = hosts.pop_ready(now)
+        if host is None:
+            return
+        yield host
+
+
+@pytest.mark.usefixtures("small")
+def test_every_host_in_the_frontier_has_its_turn_though_few_are_in_memory() -> None:
+    left = [f"h{number}.example" for number in range(100)]
+    hosts = begun(left)
+    met = []
+    for host in turns(hosts, 1.0):
+        assert len(hosts) <= ROOM + 1
+        met.append(host.name)
+        left.remove(host.name)
+        host.drained = True
+        hosts.rest(host)
+    assert sorted(met) == sorted(f"h{number}.example" for number in range(100))
+    assert hosts.next_time() is None
+
+
+@pytest.mark.usefixtures("small")
+def test_hosts_with_much_to_do_take_turns_with_those_that_wait_in_the_frontier() -> None:
+    names = [f"h{number}.example" for number in range(3 * ROOM)]
+    hosts = begun(names)
+    had = dict.fromkeys(names, 0)
+    for host in turns(hosts, 1.0, most=12 * len(names)):
+        had[host.name] += 1
+        if hosts.is_crowded:
+            hosts.leave(host)  # it has more to do, in the frontier
+        else:
+            hosts.push(host, 0.0)
+    assert min(had.values()) >= 3
+
+
+@pytest.mark.usefixtures("small")
+def test_hosts_that_are_left_alone_for_long_do_not_keep_others_out() -> None:
+    silent = [f"silent{number}.example" for number in range(ROOM)]
+    hosts = begun([*silent, "a.example", "b.example"])
+    met = []
+    for host in turns(hosts, 1.0):
+        met.append(host.name)
+        if host.name in silent:
+            hosts.push(host, 1.0 + 2 * FAR)
+        else:
+            hosts.rest(host)
+    assert sorted(met) == sorted([*silent, "a.example", "b.example"])
+    assert hosts.next_time() == 1.0 + 2 * FAR
+    assert {host.name for host in turns(hosts, 2.0 + 2 * FAR)} >= set(silent)
+
+
+@pytest.mark.usefixtures("small")
+def test_who_was_stopped_gives_its_place_up_and_comes_back_when_the_order_is_lifted() -> None:
+    stopped = [f"stopped{number}.example" for number in range(ROOM)]
+    ready = dict.fromkeys(stopped, float("inf"))
+    hosts = begun([*stopped, "a.example"], ready)
+    for host in turns(hosts, 1.0):
+        if host.name in stopped:
+            hosts.push(host, float("inf"))
+        else:
+            hosts.rest(host)
+    assert hosts.next_time() == float("inf")
+    assert hosts.first() in stopped
+    ready.clear()
+    hosts.look_again()
+    for host in hosts.all():
+        hosts.restart(host)
+    back = set()
+    for host in turns(hosts, 1.0):
+        back.add(host.name)
+        hosts.rest(host)
+    assert back >= set(stopped)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_crawl_begun_again_reads_no_more_hosts_than_it_has_room_for() -> None:
+    read = []
+
+    def names() -> Iterator[str]:
+        for number in range(1_000_000):
+            read.append(number)
+            yield f"h{number}.example"
+
+    hosts = Hosts()
+    hosts.begin(names, lambda _: 0.0)
+    hosts.fill(1.0)
+    assert hosts.pop_ready(1.0) is not None
+    assert len(read) == ROOM
+
+
+def test_a_host_that_is_not_in_memory_costs_no_memory() -> None:
+    """A million would do, in eighty times the time."""
+
+    def cost(number: int) -> int:
+        hosts = begun([])
+        before = tracemalloc.get_traced_memory()[0]
+        for each in range(number):
+            hosts.found(f"h{each}.example")
+        held = tracemalloc.get_traced_memory()[0] - before
+        assert len(hosts) == min(number, room.MOST_HOSTS)
+        return held
+
+    tracemalloc.start()
+    try:
+        assert cost(room.MOST_HOSTS + 12_000) <= cost(room.MOST_HOSTS) + 64 * 1024
+        assert cost(room.MOST_HOSTS) < 20 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pages_and_none_twice(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.crawler.scheduler.REFILL_PACED", 2)
+    names = [f"h{number}.test" for number in range(3 * ROOM)]
+    with Site() as site:
+        site.link("/", *(f"/{number}" for number in range(5)))
+        for number in range(5):
+            site.link(f"/{number}")
+        crawl = Crawler(
+            [f"http://{name}:{site.port}/" for name in names],
+            tmp_path,
+            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
+            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+            settings=CrawlSettings(sitemaps=False),
+            clock=clock,
+        )
+        most = 0
+
+        def page(_: object) -> None:
+            nonlocal most
+            most = max(most, len(crawl._scheduler.hosts))
+
+        crawl.on_page = page
+        stats = asyncio.run(crawl.run())
+        assert stats.pages == 6 * len(names)
+        assert most <= ROOM + 1
+        asked = [(seen.headers["Host"], seen.path) for seen in site.seen if seen.path != "/robots.txt"]
+        assert len(asked) == len(set(asked)) == 6 * len(names)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_hold_all_the_same(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.crawler.limits.MOST_HOSTS", ROOM)
+    monkeypatch.setattr("comity.crawler.ledger._MOST_PACES", ROOM)
+    monkeypatch.setattr("comity.crawler.admission.MOST_ORIGINS", ROOM)
+    names = [f"h{number}.test" for number in range(4 * ROOM)]
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nClean-param: sid /\nSitemap: /map.xml\n")
+        site.link("/", *(f"/{number}" for number in range(9)))
+        for number in range(9):
+            site.link(f"/{number}")
+        crawl = Crawler(
+            [f"http://{name}:{site.port}/" for name in names],
+            tmp_path,
+            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
+            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+            settings=CrawlSettings(sitemaps=False, max_pages_per_host=3),
+            clock=clock,
+        )
+        held: list[int] = []
+
+        def page(_: object) -> None:
+            held.append(max(len(crawl._ledger._answered), len(crawl._filter._sitemaps)))
+
+        crawl.on_page = page
+        stats = asyncio.run(crawl.run())
+        assert stats.pages == 3 * len(names)
+        assert max(held) <= ROOM
+        assert prove(tmp_path).holds
+
+
+def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_written_down(
+    site: Site, tmp_path: Path, clock: FakeClock
+) -> None:
+    """One that is cut off has every other host left alone for the interval. When it ends, all are written down."""
+    names = [f"h{number}.test" for number in range(5)]
+    site.link("/", "/a", "/b")
+    site.link("/a")
+    site.link("/b")
+    crawl = Crawler(
+        [f"http://{name}:{site.port}/" for name in names],
+        tmp_path,
+        policy=Policy(min_interval=5.0, allow_addresses=("127.0.0.0/8",)),
+        client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+        settings=CrawlSettings(sitemaps=False),
+        clock=clock,
+    )
+    waits: list[object] = []
+    crawl.on_page = lambda _: waits.append(crawl._frontier.load_state("waits"))
+    assert asyncio.run(crawl.run()).pages == 15
+    assert all(each == {} for each in waits)
+    with View(tmp_path / "frontier.sqlite") as view:
+        assert set(view.load_state("waits")) <= set(names)
+        assert view.load_state("waits")
