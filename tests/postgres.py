@@ -15,6 +15,8 @@ from sites import HANGS
 
 PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 NEEDED = ("initdb", "postgres", "pg_isready")
+MEMORY = Path("/dev/shm")
+ROOM = 2**30  # octets that memory must have for a server to lie there
 QUICK = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")  # nobody cuts the power here
 
 
@@ -114,8 +116,9 @@ def serve(bin_: Path, options: Sequence[str] = QUICK, *, within: Path | None = N
     Args:
         within: where its folder is made; None for where writing costs least.
     """
-    shared = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=within or (shared if shared.is_dir() else None)))
+    if within is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        within = MEMORY
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=within))
     try:
         server = Server(folder, bin_, options)
         server.start()
