@@ -12,8 +12,9 @@ from sites import Site
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.crawler import hosts as room
+from comity.crawler.fetcher import Fetcher
 from comity.crawler.hosts import FAR, Hosts
-from comity.frontier import View
+from comity.frontier import Entry, View
 from comity.net import ClientSettings
 
 ROOM = 8
@@ -231,3 +232,43 @@ def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_writ
     with View(tmp_path / "frontier.sqlite") as view:
         assert set(view.load_state("waits")) <= set(names)
         assert view.load_state("waits")
+
+
+@pytest.mark.parametrize("trusts_sitemaps", [True, False])
+def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pages(
+    trusts_sitemaps: bool, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host of which no more than robots.txt was read has not had its turn yet: it keeps its place."""
+    monkeypatch.setattr(room, "MOST_HOSTS", 2)
+    monkeypatch.setattr("comity.crawler.admission.RECENT", 2)
+    names = [f"h{number}.test" for number in range(5)]
+    learn, learnt = Fetcher.learn, 0
+
+    async def counted(self: Fetcher, host: room.Host, entry: Entry) -> Entry | None:
+        nonlocal learnt
+        learnt += 1
+        if learnt > 50 * len(names):
+            crawl.stop()
+        return await learn(self, host, entry)
+
+    monkeypatch.setattr(Fetcher, "learn", counted)
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nSitemap: /map.xml\n")
+        site.link("/", "/a")
+        site.link("/a")
+        for refresh in (False, True):
+            site.seen.clear()
+            learnt = 0
+            crawl = Crawler(
+                [] if refresh else [f"http://{name}:{site.port}/" for name in names],
+                tmp_path,
+                policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
+                client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+                settings=CrawlSettings(trust_lastmod=trusts_sitemaps, concurrency=1),
+                clock=clock,
+                refresh=refresh,
+            )
+            asyncio.run(crawl.run())
+            assert not crawl.stopped, "it learns the same again and again"
+            asked = [(seen.headers["Host"], seen.path) for seen in site.seen if seen.path in ("/", "/a")]
+            assert len(asked) == len(set(asked)) == 2 * len(names)

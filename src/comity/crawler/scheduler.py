@@ -208,8 +208,7 @@ class Scheduler:
             return
         used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
         if used_up or (not host.queue and not self._refill(host)):
-            if not host.under_way:
-                self.hosts.rest(host)
+            self._rest(host)
             if self._parked:
                 self._next(self._client.driver.gate.pace_of(host.name) or host.name)
             return
@@ -321,8 +320,7 @@ class Scheduler:
         if (not host.queue and host.drained) or self._quota.used_up_on(
             host.name, self._clock.monotonic(), under_way=len(host.under_way)
         ):  # what waits stays in the frontier for a later run with a higher limit
-            if not host.under_way:
-                self.hosts.rest(host)
+            self._rest(host)
             return
         if self._is_paced(host):  # one at a time; the wait is counted once
             if host.under_way:
@@ -333,6 +331,11 @@ class Scheduler:
             self.hosts.push(host, ready_at)
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
+
+    def _rest(self, host: Host) -> None:
+        """A host has nothing to do until more is found. One that waits for a commit keeps its place: that finds it."""
+        if not host.under_way and not self._buffer.unread(host.name):
+            self.hosts.rest(host)
 
     def _fetched(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
@@ -361,7 +364,9 @@ class Scheduler:
                 host.queue.insert(0, left)
             else:
                 host.drained = False  # it waits in the frontier, behind the sitemaps just found
-        if self.hosts.is_crowded and not (host.under_way or host.in_heap or host.queue or host.drained):
+        # What only robots.txt was asked for has not had its turn: it would come back to the same place for ever.
+        has_had_turn = left is None and not (host.under_way or host.in_heap or host.queue or host.drained)
+        if has_had_turn and self.hosts.is_crowded:
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             self.hosts.leave(host, until=ready_at if ready_at > self._clock.monotonic() else None)
         else:
