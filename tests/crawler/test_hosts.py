@@ -272,3 +272,37 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
             assert not crawl.stopped, "it learns the same again and again"
             asked = [(seen.headers["Host"], seen.path) for seen in site.seen if seen.path in ("/", "/a")]
             assert len(asked) == len(set(asked)) == 2 * len(names)
+
+
+def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_they_were_met_first(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "MOST_HOSTS", 2 * ROOM)
+    monkeypatch.setattr("comity.crawler.scheduler.MOST_PARKED", 2)
+    blogs = [f"b{number}.blogs.test" for number in range(2 * ROOM)]
+    others = [f"www.other{number}.test" for number in range(2)]
+    with Site() as site:
+        site.link("/start", *(f"http://{name}:{site.port}/" for name in blogs), "/next")
+        site.link("/next", *(f"http://{name}:{site.port}/" for name in others))
+        site.link("/", "/a", "/b", "/c")
+        for path in ("/a", "/b", "/c"):
+            site.link(path)
+        crawl = Crawler(
+            f"http://start.test:{site.port}/start",
+            tmp_path,
+            policy=Policy(min_interval=1.0, pace_by="domain", allow_addresses=("127.0.0.0/8",)),
+            client_settings=ClientSettings(resolve=dict.fromkeys(["start.test", *blogs, *others], "127.0.0.1")),
+            settings=CrawlSettings(sitemaps=False, scope="any"),
+            clock=clock,
+        )
+        parked: list[int] = []
+        takes = crawl._scheduler._takes_pace
+
+        def counted(host: room.Host) -> bool:
+            taken = takes(host)
+            parked.append(sum(map(len, crawl._scheduler._parked.values())))
+            return taken
+
+        monkeypatch.setattr(crawl._scheduler, "_takes_pace", counted)
+        assert asyncio.run(crawl.run()).pages == 2 + 4 * len(blogs + others)
+    assert 2 < max(parked) <= ROOM

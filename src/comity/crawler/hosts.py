@@ -74,6 +74,11 @@ class Hosts:
         return len(self._hosts) - len(self._resting) >= MOST_HOSTS
 
     @property
+    def is_half_full(self) -> bool:
+        """Whether half of the places are taken by hosts that have work."""
+        return len(self._hosts) - len(self._resting) > MOST_HOSTS // 2
+
+    @property
     def is_crowded(self) -> bool:
         """Whether others wait in the frontier for a place here."""
         return self.is_full and (self._missed or self._named is not None)

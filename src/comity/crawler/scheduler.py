@@ -88,7 +88,7 @@ def needed(
 REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
 MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
-MOST_PARKED = 64  # hosts of one pace in memory while others wait for a place there
+MOST_PARKED = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
 SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
@@ -111,6 +111,7 @@ class Scheduler:
         self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
         self.beside: list[Scheduler] = []  # others that share the requests there may be at once
         self.held_up = False  # by them
         self._is_shared = False  # whether hosts may share a pace at all
@@ -259,7 +260,8 @@ class Scheduler:
         if self._holders.setdefault(pace, host) is host:
             return True
         parked = self._parked.setdefault(pace, deque())
-        if len(parked) >= MOST_PARKED and self.hosts.is_crowded:
+        if len(parked) >= MOST_PARKED and self.hosts.is_half_full and not host.under_way:
+            self._left.add(pace)
             self.hosts.leave(host, until=self._clock.monotonic() + FAR)
             return False
         host.in_heap = True
@@ -282,6 +284,9 @@ class Scheduler:
                 return
         if not parked:
             self._parked.pop(pace, None)
+            if pace in self._left:
+                self._left.remove(pace)
+                self.hosts.look_again()
 
     def order(self, order: Order) -> str:
         """Carry out what the operator orders of a host; gives the name of what shares its pace."""
