@@ -286,6 +286,53 @@ def test_an_interval_learnt_just_now_outlives_a_crash(site: Site, tmp_path: Path
     assert second - first >= 30
 
 
+@pytest.mark.parametrize("between", ["nothing", "a crash", "a stop"])
+def test_a_wait_outlives_a_crash_though_the_runs_after_it_are_to_leave_less_between_requests(
+    site: Site, tmp_path: Path, between: str
+) -> None:
+    """It was not longer than the interval of the run that heard it, so nothing but that interval was written down."""
+    clock = Still()
+    asked = Asked(clock, web.Response(status=429, headers={"Retry-After": "40"}))
+    site.set("/", asked)
+    slow = QUICK.with_changes(min_interval=60, robots_fetch_counts=False)
+    crashed(tmp_path, site.url("/"), slow, clock, when=lambda: bool(asked.times))
+    if between != "nothing":
+        asyncio.run(_begun(tmp_path, Still(clock.now + 1), stops=between == "a stop"))
+    asked._clock = FakeClock(clock.now + 2)
+    assert crawl(tmp_path, clock=asked._clock).stats.pages == 1
+    first, second = asked.times
+    assert second - first >= 40
+    assert prove(tmp_path).holds
+
+
+async def _begun(folder: Path, clock: FakeClock, *, stops: bool) -> None:
+    """A run that has begun, and was stopped or cut off before its first request."""
+    crawler = Crawler([], folder, policy=QUICK, clock=clock)
+    begun = asyncio.Event()
+    crawler.on_begin = crawler.stop if stops else begun.set
+    running = asyncio.ensure_future(crawler.run())
+    if not stops:
+        await begun.wait()
+        running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def test_what_the_operator_ordered_is_kept_to_after_a_crash_with_a_request_under_way(
+    site: Site, tmp_path: Path
+) -> None:
+    clock = Still()
+    rules = Asked(clock)
+    site.set("/robots.txt", rules)
+    site.link("/")
+    orders.give(tmp_path, "127.0.0.1", "slow", 100)
+    crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(rules.times))
+    (tmp_path / "frontier.waits").write_bytes(b"")  # as if it had been cut off before the answer
+    rules._clock = FakeClock(clock.now + 1)
+    assert crawl(tmp_path, clock=rules._clock).stats.pages == 1
+    first, second = rules.times
+    assert second - first >= 100
+
+
 def test_what_was_heard_is_written_once_and_gone_when_it_is_committed(
     site: Site, tmp_path: Path, clock: FakeClock
 ) -> None:

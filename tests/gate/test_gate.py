@@ -428,3 +428,15 @@ def test_what_else_than_their_interval_hosts_wait_for_is_told() -> None:
         "broken": (90.0, "circuit_open"),
     }
     assert throttles.reasons(95.0) == {}
+
+
+def test_a_host_whose_interval_became_longer_than_a_throttle_is_kept_is_not_forgotten_before_it_is_over() -> None:
+    throttles = Throttles(Policy(min_interval=1.0))
+    host = throttles.of("h.example")
+    host.started(0.0)
+    host.answered(0.0)
+    assert host.ready_at(1200.0) == 1200.0, "another origin that shares the pace asks for more"
+    throttles.sweep(700.0)
+    assert throttles.of("h.example").ready_at(1200.0) == 1200.0
+    throttles.sweep(1300.0)
+    assert not throttles.all

@@ -2,7 +2,7 @@
 
 A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
 crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
-the beginning of the new run. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
+the beginning of the new run: that of the policy then or now, whichever is longer, or what the operator ordered. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
 interval has just been learnt, cannot wait for the next commit to be remembered: that is written down beside the
 frontier the moment it is known, and read again with what was committed.
 """
@@ -92,6 +92,7 @@ class Waits:
         self._client = client
         self._clock = clock
         self._least = client.policy.min_interval
+        self._others_until = clock.monotonic()  # until then hosts wait of which nothing is known
         self._intervals: dict[str, float] = {}  # those that a later run would know of
         lines = heard.lines()
         self._written = len(lines)
@@ -136,7 +137,8 @@ class Waits:
             "unordered": throttles.unordered(now),
             "intervals": throttles.intervals(),
             "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
-            "at_rest": at_rest,
+            "at_rest": at_rest and self._others_until <= now,  # else the run before, cut off, still counts
+            "least": max(self._least, self._others_until - now),
         }
 
     def committed(self) -> None:
@@ -163,14 +165,15 @@ class Waits:
                 unordered[key] = max(unordered.get(key, 0.0), left - max(seconds - without, 0.0))
             if interval > self._least:
                 intervals[key] = max(intervals.get(key, 0.0), interval)
-        others = 0.0
+        now, others = self._clock.monotonic(), None
         if not load_state("at_rest", True):
-            others = self._least
+            others = max(self._least, load_state("least", 0.0))
+            self._others_until = now + others
             for key in waits.keys() | intervals.keys():
                 for each in (waits, unordered):
                     each[key] = max(each.get(key, 0.0), intervals.get(key, others))
         self._client.driver.gate.throttles.restore_delays(
-            waits, self._clock.monotonic(), intervals=intervals, unordered=unordered, others=others
+            waits, now, intervals=intervals, unordered=unordered, others=others
         )
 
 

@@ -165,7 +165,9 @@ class Throttle:
 
     def idle(self, now: float) -> bool:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
-        if self.under_way or self.reading or self.streams or now < max(self.next_start, self._last_head + LONG_AGO):
+        if self.under_way or self.reading or self.streams:
+            return False
+        if now < max(self.next_start, self._last_head + max(LONG_AGO, self.wanted)):  # it may be longer than then
             return False
         return self.circuit is None or self.circuit.idle(now)
 
@@ -217,6 +219,7 @@ class Throttles:
         self.all: dict[str, Throttle] = {}
         self.orders: dict[str, float] = {}  # seconds that the operator ordered to leave at least
         self._others_from = float("-inf")  # when a host that is not among them may be asked
+        self._cut_off = float("-inf")  # when an earlier run, which was, may have asked any of them
 
     def of(self, key: str) -> Throttle:
         throttle = self.all.get(key)
@@ -277,14 +280,17 @@ class Throttles:
         *,
         intervals: Mapping[str, float] | None = None,
         unordered: Mapping[str, float] | None = None,
-        others: float = 0.0,
+        others: float | None = None,
     ) -> None:
-        """Go on where an earlier run stopped, no host early; hosts not met are left alone for `others` seconds.
+        """Go on where an earlier run stopped, no host early.
 
         Args:
             unordered: the seconds of `delays` that no order can lift, where these are not all.
+            others: the earlier run was cut off, and may have asked any host just now: those not met are left alone for
+                so many seconds, and those that an order slows down for as long as it says.
         """
-        if others > 0:
+        if others is not None:
+            self._cut_off = now
             self._others_from = now + others
         for key, seconds in (intervals or {}).items():
             self.of(key).interval = seconds
@@ -295,9 +301,11 @@ class Throttles:
 
     def order(self, key: str, seconds: float) -> None:
         """Leave at least so many seconds between two requests from now on, whatever policy and site say; 0 lifts it."""
-        self.of(key).order(seconds)
+        throttle = self.of(key)
+        throttle.order(seconds)
         if seconds > 0:
             self.orders[key] = seconds
+            throttle.next_start = max(throttle.next_start, self._cut_off + seconds)
         else:
             self.orders.pop(key, None)
 
