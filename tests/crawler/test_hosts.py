@@ -306,3 +306,29 @@ def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_the
         monkeypatch.setattr(crawl._scheduler, "_takes_pace", counted)
         assert asyncio.run(crawl.run()).pages == 2 + 4 * len(blogs + others)
     assert 2 < max(parked) <= ROOM
+
+
+def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_though_it_was_forgotten(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "MOST_HOSTS", 2)
+    monkeypatch.setattr("comity.crawler.scheduler.REFILL_PACED", 1)
+    monkeypatch.setattr("comity.crawler.admission.MOST_ORIGINS", 3)
+    names = [f"h{number}.test" for number in range(5)]
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nClean-param: sid /p\n")
+        site.link("/", *(f"/{number}" for number in range(4)))
+        for number in range(4):
+            site.link(f"/{number}", f"/p?sid={number}")
+            site.link(f"/p?sid={number}")
+        site.link("/p")
+        crawl = Crawler(
+            [f"http://{name}:{site.port}/" for name in names],
+            tmp_path,
+            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
+            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+            settings=CrawlSettings(sitemaps=False),
+            clock=clock,
+        )
+        assert asyncio.run(crawl.run()).pages == 6 * len(names)
+        assert sum(seen.path == "/p" for seen in site.seen) == len(names)

@@ -149,7 +149,7 @@ T = TypeVar("T")
 
 
 def _remember(values: dict[str, T], origin: str, value: T) -> None:
-    """Keep what was learned last; what was learned first is forgotten where there is much of it."""
+    """Keep what was learned or used last; of the rest, where there is much of it, the first is forgotten."""
     values.pop(origin, None)
     values[origin] = value
     if len(values) > MOST_ORIGINS:
@@ -283,11 +283,23 @@ class URLFilter:
         if canonicalizer.rules:
             _remember(self._canonicalizers, result.origin, canonicalizer)
 
+    @property
+    def forgets(self) -> bool:
+        """Whether what was learned of some origin may have been forgotten since."""
+        return max(len(self._sitemaps), len(self._canonicalizers)) >= MOST_ORIGINS
+
     def clean(self, url: str) -> str:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""
         if not self._settings.clean_urls:
             return url
-        return (self._canonicalizers.get(urls.origin(url), _PLAIN) if self._canonicalizers else _PLAIN).clean(url)
+        if not self._canonicalizers:
+            return _PLAIN.clean(url)
+        canonicalizer = self._canonicalizers.get(origin := urls.origin(url))
+        if canonicalizer is None:
+            return _PLAIN.clean(url)
+        if len(self._canonicalizers) >= MOST_ORIGINS:  # what is in use is not what is forgotten next
+            _remember(self._canonicalizers, origin, canonicalizer)
+        return canonicalizer.clean(url)
 
     def arrived(self, message: Message) -> None:
         """Take up what another shard found."""

@@ -123,6 +123,7 @@ class Fetcher:
             host.delay = decision.delay
             if origin not in host.origins:
                 host.origins = (*host.origins, origin)
+            self._recall(origin)
             await self._pages.sitemaps_of(entry.url)
             if decision.may_fetch:
                 return entry
@@ -148,6 +149,7 @@ class Fetcher:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
             host.failing = False
+            self._recall(urls.origin(response.url))
             rendered = None
             if response.ok and entry.kind is EntryKind.PAGE and self._pages.lists(entry, response):
                 entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
@@ -181,6 +183,11 @@ class Fetcher:
             case _:  # one page that defeats us must not end the crawl
                 self._buffer.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
+
+    def _recall(self, origin: str) -> None:
+        known = self._client.driver.gate.robots.find(origin)
+        if known is not None and known.result is not None:
+            self._pages.recall(known.result)
 
     async def _weigh(self, url: str) -> None:
         """Have the answer about a URL at hand where it takes long: one at a time, and no more than a part of the time.

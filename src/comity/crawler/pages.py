@@ -135,6 +135,11 @@ class PageProcessor:
         self._beside = beside
         self._long_work = LongWork()
 
+    def recall(self, robots: RobotsResult) -> None:
+        """A site comes up again: what its robots.txt says may have been forgotten since it was read."""
+        if self._filter.forgets:
+            self._filter.robots_seen(robots)
+
     async def sitemaps_of(self, url: str) -> None:
         """Take up the sitemaps of a URL's site, once its robots.txt is known."""
         stretch = self._long_work.stretch()

@@ -305,7 +305,8 @@ class Throttles:
         throttle.order(seconds)
         if seconds > 0:
             self.orders[key] = seconds
-            throttle.next_start = max(throttle.next_start, self._cut_off + seconds)
+            if throttle.next_start <= self._others_from:  # who is known to wait for longer was not asked at the end
+                throttle.next_start = max(throttle.next_start, self._cut_off + seconds)
         else:
             self.orders.pop(key, None)
 
