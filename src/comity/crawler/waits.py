@@ -2,9 +2,10 @@
 
 A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
 crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
-the beginning of the new run: that of the policy then or now, whichever is longer, or what the operator ordered. A host that is to be left alone for longer than that (Retry-After, a back-off), or whose
-interval has just been learnt, cannot wait for the next commit to be remembered: that is written down beside the
-frontier the moment it is known, and read again with what was committed.
+the beginning of the new run: that of the policy then or now, whichever is longer, or what the operator ordered. A host
+that is to be left alone for longer than that (Retry-After, a back-off), or whose interval has just been learnt, cannot
+wait for the next commit to be remembered: that is written down beside the frontier the moment it is known, and read
+again with what was committed.
 """
 
 import json
