@@ -145,7 +145,7 @@ class CrawlStore:
         with self.open() as db, db.transaction():
             db.execute("SELECT 1 FROM crawl FOR UPDATE")
             if self._at_work(db):
-                raise StorageError(f"{self.where} is being crawled", hint="to take part, use --join")
+                raise StorageError(f"{self.where} is being crawled", hint="to take part, use --join; who died is counted until its lease is over")
             kept = {
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
