@@ -1,7 +1,9 @@
 """Turns of hosts: slow hosts and hosts that share a pace hold up nobody else, and a stop starts nothing new."""
 
 import asyncio
+import json
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,11 +19,19 @@ from comity.net import ClientSettings
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
 
 
-def crawler(folder: Path, seeds: list[str], policy: Policy, names: dict[str, str], **settings: object) -> Crawler:
+def crawler(
+    folder: Path,
+    seeds: list[str],
+    policy: Policy,
+    names: dict[str, str],
+    clock: FakeClock | None = None,
+    **settings: object,
+) -> Crawler:
     return Crawler(
         seeds,
         folder,
         policy=policy,
+        clock=clock,
         client_settings=ClientSettings(resolve=names),
         settings=CrawlSettings(sitemaps=False, **settings),  # type: ignore[arg-type]
     )
@@ -72,6 +82,12 @@ def full_of_links(site: Site) -> None:
         site.link(f"/{number}")
 
 
+def sent(folder: Path, name: str) -> list[float]:
+    """When requests to hosts with such a name went out, by the crawl's clock."""
+    records = [json.loads(line) for line in (folder / "ledger.jsonl").read_text("ascii").splitlines()]
+    return [record["sent"] for record in records if record["kind"] == "request" and name in record["host"]]
+
+
 @pytest.mark.parametrize("pace_by", ["address", "domain"])
 def test_hosts_that_share_a_pace_hold_up_nobody_else(pace_by: str, tmp_path: Path) -> None:
     with Site("127.0.0.1") as shared, Site("127.0.0.2") as other:
@@ -80,14 +96,12 @@ def test_hosts_that_share_a_pace_hold_up_nobody_else(pace_by: str, tmp_path: Pat
         names = {f"h{number}.shared.com": "127.0.0.1" for number in range(30)} | {"b.other.com": "127.0.0.2"}
         seeds = [f"http://{name}:{shared.port}/" for name in names if "shared" in name]
         policy = LOOPBACK.with_changes(min_interval=0.1, pace_by=pace_by)
-        asyncio.run(
-            crawler(
-                tmp_path, [*seeds, f"http://b.other.com:{other.port}/"], policy, names, max_seconds=2.0, concurrency=4
-            ).run()
-        )
-        assert len(other.seen) >= 8, "of 20 that its pace allows"
-        assert len(shared.seen) >= 8
-        assert min(shared.intervals()) >= 0.1
+        seeds.append(f"http://b.other.com:{other.port}/")
+        asyncio.run(crawler(tmp_path, seeds, policy, names, FakeClock(), max_seconds=2.0, concurrency=4).run())
+    for name in ("shared", "other"):
+        times = sent(tmp_path, name)
+        assert len(times) >= 16, "of 20 that its pace allows"
+        assert min(after - before for before, after in pairwise(times)) >= 0.1 - 1e-6  # floats of Unix time
 
 
 def test_a_host_whose_time_is_up_passes_its_turn_on(tmp_path: Path) -> None:
@@ -97,11 +111,13 @@ def test_a_host_whose_time_is_up_passes_its_turn_on(tmp_path: Path) -> None:
         seeds = [f"http://{name}:{site.port}/" for name in names]
         policy = LOOPBACK.with_changes(min_interval=0.5, pace_by="domain")
         # The first host's time ends between the request before its turn and its turn, that of the others does not.
-        crawl = crawler(tmp_path, seeds, policy, names, max_seconds_per_host=1.75)
+        crawl = crawler(tmp_path, seeds, policy, names, FakeClock(), max_seconds_per_host=1.75)
         asyncio.run(crawl.run())
         assert site.paths().count("/robots.txt") == 4
         assert len({seen.headers["Host"] for seen in site.seen if seen.path == "/"}) >= 2
-        assert min(site.intervals()) >= 0.5
+    times = sent(tmp_path, "shared")
+    assert len(times) >= 6
+    assert min(after - before for before, after in pairwise(times)) >= 0.5
 
 
 def test_a_stop_starts_nothing_new_though_many_wait(tmp_path: Path) -> None:
