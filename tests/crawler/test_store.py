@@ -671,3 +671,27 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
     assert pages(crawl) == wanted(sites)
     assert {row.state for row in crawl.store.rows()} == {"ended"}
     crawl.store.close()
+
+
+def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None:
+    crawl = Crawl(server, [])
+    crawl.begin()
+    with closing(CrawlStore(crawl.store.where)) as one, closing(CrawlStore(crawl.store.where)) as other:
+        with one.open() as db, db.transaction():
+            one.order("first")
+            second = threading.Thread(target=other.order, args=("second",))
+            second.start()
+            deadline = time.monotonic() + HANGS
+            while second.is_alive() and not crawl.store.orders(0) and time.monotonic() < deadline:
+                with crawl.store.open() as looking:
+                    if looking.execute(
+                        "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'operator_order'::regclass"
+                    ).fetchone():
+                        break
+                time.sleep(0.01)
+            assert crawl.store.orders(0) == [], "who read the second now would never read the first"
+        second.join()
+    assert [text for _, text in crawl.store.orders(0)] == ["first", "second"]
+    with crawl.store.open() as db:
+        database.drop(db, crawl.store.where)
+    crawl.store.close()

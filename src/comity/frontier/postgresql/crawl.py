@@ -145,7 +145,10 @@ class CrawlStore:
         with self.open() as db, db.transaction():
             db.execute("SELECT 1 FROM crawl FOR UPDATE")
             if self._at_work(db):
-                raise StorageError(f"{self.where} is being crawled", hint="to take part, use --join; who died is counted until its lease is over")
+                raise StorageError(
+                    f"{self.where} is being crawled",
+                    hint="to take part, use --join; who died is counted until its lease is over",
+                )
             kept = {
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
@@ -310,7 +313,9 @@ class CrawlStore:
 
     def order(self, text: str) -> None:
         """Give an order to all who take part."""
-        with self.open() as db:
+        with self.open() as db, db.transaction():
+            # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
+            db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
             db.execute("INSERT INTO operator_order (text) VALUES (%s)", (text,))
 
     def orders(self, after: int) -> list[tuple[int, str]]:
