@@ -541,3 +541,157 @@ def test_what_cannot_be_is_said_in_words(tmp_path: Path, words: tuple[str, ...],
     assert done.returncode != 0
     assert said in done.stderr, done
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://crawler:sec/ret@h/d",
+        "postgresql://crawler:sec@ret@h/d",
+        "postgresql://crawler:sec%ret@h/d",
+        "postgresql://crawler:sec?ret@h/d",
+        "postgresql://crawler:sec#ret@h/d",
+        "postgresql://crawler:sec\u2100ret@h/d",
+        "postgresql://[crawler:secret@h/d",
+        "postgresql://crawler:secret@h/d\x01",
+        "mysql://crawler:sec@ret@h/d",
+        "mysql://h/d?password=secret",
+        "",
+    ],
+)
+def test_no_message_shows_a_password_however_the_store_is_written(tmp_path: Path, url: str) -> None:
+    done = comity("crawl", "http://127.0.0.1/", "-o", str(tmp_path / "out"), "--store", url)
+    assert done.returncode == 64, done
+    assert "postgresql://USER" in done.stderr
+    assert "sec" not in done.stderr
+    assert "ret" not in done.stderr
+
+
+def test_an_address_is_given_on_as_it_was_written() -> None:
+    for written in ("postgresql:///d?host=/run/x", "postgresql://u:a+b%20c@h1:1,[::1]:2/d?options=-c%20jit%3Doff"):
+        where = database.address(f"{written}&crawl=one")
+        assert (where.conninfo, where.name) == (written, "one")
+    assert str(where) == "postgresql://u@h1:1,[::1]:2/d?crawl=one"
+
+
+def test_a_folder_is_one_crawl_s(server: Server, site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    words = [site.url("/"), *ALLOW, "--delay", "0", "-q", "-o", str(tmp_path / "out")]
+    one, other = (server.url(f"{name}_{os.getpid()}_{time.monotonic_ns()}") for name in ("one", "other"))
+    assert comity("crawl", *words, "--store", one).returncode == 0
+    written = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
+    assert any(written.values())
+    taken = comity("crawl", *words, "--store", other)
+    assert f"holds parts of another crawl, in {database.address(one)} (choose another folder" in taken.stderr, taken
+    store = CrawlStore(database.address(other))
+    with closing(store):
+        assert not store.exists(), "nothing is begun that cannot go on"
+    assert comity("crawl", *words[:-1], str(tmp_path / "new"), "--store", other).returncode == 0
+    joined = comity("crawl", "--store", other, "--join", "-o", str(tmp_path / "out"))
+    assert "holds parts of another crawl" in joined.stderr, joined
+    assert comity("crawl", "--store", one, "--join", "-q", "-o", str(tmp_path / "out")).returncode == 0
+    assert {path: path.read_bytes() for path in tmp_path.joinpath("out").rglob("*.jsonl")} == written
+    for url in (one, other):
+        with closing(database.connect(database.address(url))) as db:
+            database.drop(db, database.address(url))
+
+
+def test_whoever_reads_a_machine_s_part_of_a_crawl_hears_where_the_crawl_is(
+    server: Server, site: Site, tmp_path: Path
+) -> None:
+    site.link("/")
+    url, folder = server.url(f"read_{os.getpid()}_{time.monotonic_ns()}"), tmp_path / "out"
+    assert comity("crawl", site.url("/"), *ALLOW, "-q", "-o", str(folder), "--store", url).returncode == 0
+    part = next(folder.glob("shard-*"))
+    for words in (
+        *(("prove", path) for path in (folder, part)),
+        *(("pages", path) for path in (folder, part)),
+        ("report", folder, "-o", tmp_path / "report.html"),
+        ("why", folder, site.url("/")),
+        ("frontier", folder),
+        ("crawl", site.url("/"), *ALLOW, "-o", folder),
+        ("crawl", "--resume", "-o", folder),
+        ("crawl", "--refresh", "-o", folder),
+    ):
+        done = comity(*map(str, words))
+        assert done.returncode != 0, words
+        assert f"the crawl in {database.address(url)}" in done.stderr, (words, done)
+        assert "--store URL" in done.stderr
+    with closing(database.connect(database.address(url))) as db:
+        database.drop(db, database.address(url))
+
+
+def test_a_server_that_will_not_do_is_refused_before_anything_is_begun(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = server.url(f"small_{os.getpid()}_{time.monotonic_ns()}")
+    words = ["crawl", "http://127.0.0.1/", *ALLOW, "-q", "-o", str(tmp_path / "out"), "--store", url]
+    done = comity(*words, "--shards", "256")
+    assert "256 shards and 1 workers need 516 connections, and the server has" in done.stderr, done
+    monkeypatch.setattr(database, "OLDEST", 999)
+    done = comity(*words)
+    assert "PostgreSQL 999 or later is needed" in done.stderr, done
+    store = CrawlStore(database.address(url))
+    with closing(store):
+        assert not store.exists()
+
+
+def test_a_crawl_that_is_begun_can_be_joined_at_once(server: Server) -> None:
+    where = database.address(server.url(f"begun_{os.getpid()}_{time.monotonic_ns()}"))
+    store = CrawlStore(where)
+    with closing(store), store.open() as db:
+        database.make(db, where, SHARDS, {}, lease=600.0, pages=7)
+        assert store.crawl().pool == 7, "who joins before anything else is said keeps the limit"
+        assert {row.granted for row in store.rows()} == {0}
+        database.drop(db, where)
+
+
+def test_a_shard_whose_end_could_not_be_said_is_taken_again(
+    server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites], lease=2.0)
+    crawl.begin()
+    say, broken = CrawlStore.say, []
+
+    def breaks(store: CrawlStore, stands: Any) -> None:
+        if not broken and any(state == "ended" for _, state, _ in stands.values()):
+            broken.append(stands)
+            store.close()
+            raise database.Unreachable("the connection broke")
+        say(store, stands)
+
+    monkeypatch.setattr(CrawlStore, "say", breaks)
+
+    async def work() -> None:
+        async with asyncio.timeout(HANGS):
+            await crawl.member("one", tmp_path / "one").run(lambda _: None)
+
+    asyncio.run(work())
+    assert broken
+    assert pages(crawl) == wanted(sites)
+    assert {row.state for row in crawl.store.rows()} == {"ended"}
+    crawl.store.close()
+
+
+def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None:
+    crawl = Crawl(server, [])
+    crawl.begin()
+    with closing(CrawlStore(crawl.store.where)) as one, closing(CrawlStore(crawl.store.where)) as other:
+        with one.open() as db, db.transaction():
+            one.order("first")
+            second = threading.Thread(target=other.order, args=("second",))
+            second.start()
+            deadline = time.monotonic() + HANGS
+            while second.is_alive() and not crawl.store.orders(0) and time.monotonic() < deadline:
+                with crawl.store.open() as looking:
+                    if looking.execute(
+                        "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'operator_order'::regclass"
+                    ).fetchone():
+                        break
+                time.sleep(0.01)
+            assert crawl.store.orders(0) == [], "who read the second now would never read the first"
+        second.join()
+    assert [text for _, text in crawl.store.orders(0)] == ["first", "second"]
+    with crawl.store.open() as db:
+        database.drop(db, crawl.store.where)
+    crawl.store.close()

@@ -26,7 +26,7 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
-from comity.crawler.shards import is_sharded, manifest_of, shards_for
+from comity.crawler.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
 from comity.crawler.workers.processes import Start
 from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
@@ -93,7 +93,7 @@ def crawl(
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
         again = "--resume" if resume else "--refresh" if refresh else None
-        if not seeds and not again and not join and source is None and not _holds_crawl(folder):
+        if not seeds and not again and not join and source is None and (store is not None or not _holds_crawl(folder)):
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         crawler: AnyCrawl
@@ -101,8 +101,10 @@ def crawl(
         command = (*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log))))
         folder = _own_folder(folder, normal) if store is not None else _folder(folder, normal, again)
         if resume or refresh:
-            begun = (checkpoint.begun_policy(folder), checkpoint.begun_settings(folder))
-            begun_policy, begun_settings = begun if store is None else begun_in(store)
+            if store is None:
+                begun_policy, begun_settings = checkpoint.begun_policy(folder), checkpoint.begun_settings(folder)
+            else:
+                begun_policy, begun_settings = begun_in(store)
             policy, goes_on = as_begun(begun_policy, configuration)
             settings, limits = told_anew(begun_settings, configuration)
         if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
@@ -210,7 +212,7 @@ def tune() -> None:
 
 def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
-    if folder is not None and _holds_crawl(folder):
+    if folder is not None and stored_in(folder) is None and _holds_crawl(folder):
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None)
 

@@ -8,6 +8,7 @@ are, which never changes, and with what the crawl was begun.
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -16,16 +17,19 @@ from typing import Any, Final, Literal
 
 from comity import urls
 from comity.domains import registrable
-from comity.errors import InvalidSetting, StorageError
+from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier import database
 from comity.frontier.durable import explained_files, sync_folder
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
+STORE: Final = "store.json"
+"""In a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl."""
 MOST: Final = 256
 FOR_EACH_WORKER: Final = 2
 """Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
 _FORMAT: Final = 1
+_STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}")
 
 PlacedBy = Literal["host", "domain"]
 
@@ -102,16 +106,72 @@ class Manifest:
         Raises:
             StorageError: it cannot be written.
         """
-        path = folder / MANIFEST
-        text = json.dumps({"format": _FORMAT, **asdict(self), "parts": self.parts}, indent=1)
-        with explained_files(path):
-            new = path.with_suffix(".new")
-            with new.open("w", encoding="ascii") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-            sync_folder(folder)
+        _write(folder / MANIFEST, {"format": _FORMAT, **asdict(self), "parts": self.parts})
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Of which crawl a folder holds one machine's parts.
+
+    Attributes:
+        store: where its queue lies, without a password.
+        crawl: by which it is told from others that have or had that name.
+    """
+
+    store: str
+    crawl: str
+
+    def write(self, folder: Path) -> None:
+        """Mark a folder.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        _write(folder / STORE, {"format": _FORMAT, **asdict(self)})
+
+
+def stored_in(folder: Path) -> Stored | None:
+    """Of which crawl in a store a folder holds parts; None where of none.
+
+    Raises:
+        StorageError: what says so cannot be read.
+    """
+    kept = _read(folder / STORE)
+    return None if kept is None else Stored(str(kept.get("store")), str(kept.get("crawl")))
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    with explained_files(path):
+        new = path.with_suffix(".new")
+        with new.open("w", encoding="ascii") as file:
+            file.write(json.dumps(values, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        sync_folder(path.parent)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """What a file of ours holds, without its format; None where it is not there.
+
+    Raises:
+        StorageError: it cannot be read, or is another version's.
+    """
+    try:
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+        if kept.pop("format") != _FORMAT:
+            raise StorageError(f"{path} was created by another version of comity", hint="go on with that one")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(path) from error
+    return kept
+
+
+def _damaged(path: Path) -> StorageError:
+    return StorageError(f"{path} is damaged", hint="restore it, or start a new crawl in another folder")
 
 
 def part(number: int) -> str:
@@ -123,32 +183,41 @@ def manifest_of(folder: Path) -> Manifest | None:
     """The manifest of the crawl in a folder; None where it has no shards, or there is none.
 
     Raises:
+        InputError: it holds one machine's parts of a crawl in a store.
         StorageError: it cannot be read, or is another version's.
     """
+    _see_that_it_is_whole(folder, folder)
     path = folder / MANIFEST
+    if (kept := _read(path)) is None:
+        return None
     try:
-        kept = json.loads(path.read_text(encoding="ascii"))
-        if kept.pop("format") != _FORMAT:
-            raise StorageError(f"{path} was created by another version of comity", hint="go on with that one")
         del kept["parts"]
         manifest = Manifest(**kept)
         if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in ("host", "domain"):
             raise ValueError
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StorageError(f"{path} is damaged", hint="restore it, or start a new crawl in another folder") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path) from error
     return manifest
+
+
+def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
+    if (stored := stored_in(marked)) is not None:
+        raise InputError(
+            f"{folder} holds one machine's part of the crawl in {stored.store}, and is no crawl by itself",
+            hint="comity frontier --store URL shows that crawl, comity crawl --store URL --join takes part in it; "
+            "prove, report, why and pages cannot read it",
+        )
 
 
 def parts_of(folder: Path) -> list[Path]:
     """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none.
 
     Raises:
+        InputError: it is one machine's part of a crawl in a store, or holds such.
         StorageError: the manifest cannot be read.
     """
+    if _STORED_PART.fullmatch(folder.name):
+        _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
     return [folder] if manifest is None else [folder / name for name in manifest.parts]
 

@@ -21,7 +21,7 @@ from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import LOCK, Manifest, checked, placed_by, shards_for
+from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for, stored_in
 from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
@@ -36,7 +36,7 @@ from comity.errors import InvalidSetting, StorageError
 from comity.frontier import database
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.crawl import CrawlStore, Row
-from comity.frontier.postgresql.database import address, make
+from comity.frontier.postgresql.database import address, make, see_that_it_will_do
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.settings import policy_to_dict
@@ -216,11 +216,20 @@ class JoinedCrawl:
         return self.stats
 
     def _begin(self) -> None:
-        manifest = asdict(self._manifest)
-        if self._begins:
-            with self._store.open() as db:
-                make(db, self.where, self._manifest.shards, manifest, lease=self._lease)
-        if not self._join:
+        manifest, shards = asdict(self._manifest), self._manifest.shards
+        held, ours = stored_in(self.folder), None
+        if not self._begins:
+            ours = Stored(str(self.where), self._store.crawl().id)
+        if held is not None and (ours is None or held.crawl != ours.crawl):  # parts of both would have the same names
+            raise StorageError(
+                f"{self.folder} holds parts of another crawl, in {held.store}", hint="choose another folder with -o"
+            )
+        with self._store.open() as db:
+            see_that_it_will_do(db, self.where, shards, len(self._processes))
+            if self._begins:
+                make(db, self.where, shards, manifest, lease=self._lease, pages=self.settings.max_pages)
+        (ours or Stored(str(self.where), self._store.crawl().id)).write(self.folder)
+        if not self._begins and not self._join:
             self._store.go_on(manifest, self.settings.max_pages)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())

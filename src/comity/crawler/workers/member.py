@@ -360,6 +360,7 @@ class Member:
                 try:
                     await self._in_thread(self._let_go, crawler, "ended" if over else "stopped")
                 except StorageError as failure:
+                    self._leases.forget(number)  # else it would be renewed, and nobody would work it
                     self._in_reach(str(failure))
 
     def _let_go(self, crawler: LeasedShard, state: str) -> None:

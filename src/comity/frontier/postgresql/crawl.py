@@ -4,6 +4,7 @@ Who takes part, how each shard stands, pages granted, parts of the output, order
 else is needed in between, and nobody need see another's files.
 """
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,8 +21,14 @@ PATIENCE: Final = 10.0  # seconds that the database may be silent
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """What holds for the whole crawl. `pool`: pages that are granted to no shard; None without a limit."""
+    """What holds for the whole crawl.
 
+    Attributes:
+        id: by which it is told from others that have or had its name.
+        pool: pages that are granted to no shard; None without a limit.
+    """
+
+    id: str
     manifest: dict[str, Any]
     lease: float
     ended: str | None
@@ -120,10 +127,11 @@ class CrawlStore:
         with self.open() as db:
             if not is_made(db, self.where):
                 raise InputError(f"there is no crawl in {self.where}", hint="give the URLs to start one from")
-            manifest, lease, ended, pool, at = db.execute(
-                "SELECT manifest, lease, ended, pool, extract(epoch FROM clock_timestamp())::float8 FROM crawl"
+            key, manifest, *others = db.execute(
+                "SELECT fingerprint_key, manifest, lease, ended, pool, "
+                "extract(epoch FROM clock_timestamp())::float8 FROM crawl"
             ).fetchone()
-        return Crawl(json.loads(manifest), lease, ended, pool, at)
+        return Crawl(hashlib.blake2b(key, digest_size=8).hexdigest(), json.loads(manifest), *others)
 
     def go_on(self, manifest: Mapping[str, Any], pages: int | None) -> None:
         """Begin another run: what is left is shared out anew.
@@ -137,7 +145,10 @@ class CrawlStore:
         with self.open() as db, db.transaction():
             db.execute("SELECT 1 FROM crawl FOR UPDATE")
             if self._at_work(db):
-                raise StorageError(f"{self.where} is being crawled", hint="to take part, use --join")
+                raise StorageError(
+                    f"{self.where} is being crawled",
+                    hint="to take part, use --join; who died is counted until its lease is over",
+                )
             kept = {
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
@@ -302,7 +313,9 @@ class CrawlStore:
 
     def order(self, text: str) -> None:
         """Give an order to all who take part."""
-        with self.open() as db:
+        with self.open() as db, db.transaction():
+            # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
+            db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
             db.execute("INSERT INTO operator_order (text) VALUES (%s)", (text,))
 
     def orders(self, after: int) -> list[tuple[int, str]]:

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 
 FORMAT: Final = 1
+OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
+_PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
+_ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 # How long a connection that leads nowhere is waited for. A server on the same machine is reached without TCP.
 _REACH: Final = {
@@ -124,8 +127,8 @@ class Address:
     def __str__(self) -> str:
         """The address without a password."""
         parts = urlsplit(self.conninfo)
-        user, at, place = parts.netloc.rpartition("@")
-        shown = urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + place, query=""))
+        user, at, place = parts.netloc.rpartition("@")  # `address` sees to it that there is no other
+        shown = f"postgresql://{user.partition(':')[0]}{at}{place}{parts.path}"
         return shown if self.name == DEFAULT_NAME else f"{shown}?crawl={self.name}"
 
 
@@ -135,16 +138,38 @@ def address(url: str) -> Address:
     Raises:
         InvalidSetting: it is none.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("postgresql", "postgres"):
-        raise InvalidSetting(f"store: {url.partition('@')[2] or url!r} is no postgresql:// URL")
-    query = parse_qsl(parts.query)
-    names = [value for key, value in query if key == "crawl"]
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise _unread() from None
+    if parts.scheme not in ("postgresql", "postgres") or "://" not in url:
+        raise InvalidSetting("store: it is no postgresql:// URL", hint="write postgresql://USER@HOST/DATABASE")
+    user, _, places = parts.netloc.rpartition("@")
+    query = [each for each in parts.query.split("&") if each]
+    if (
+        parts.fragment
+        or not url.isprintable()
+        or "%" in _ESCAPED.sub("", url)
+        or "@" in user + parts.path
+        or not all(_PLACE.fullmatch(place) for place in places.split(","))
+        or not all("=" in each for each in query)
+    ):
+        raise _unread()
+    # As libpq reads it: a plus sign is one. Nothing but our own word is taken out.
+    names = [each.partition("=")[2] for each in query if each.partition("=")[0] == "crawl"]
     name = names[-1] if names else DEFAULT_NAME
     if not _NAME.fullmatch(name):
         raise InvalidSetting(f"store: {name!r} cannot be a crawl's name: at most 40 of a-z, 0-9 and _, a letter first")
-    rest = urlencode([each for each in query if each[0] != "crawl"])
-    return Address(urlunsplit(parts._replace(query=rest)), name)
+    rest = "&".join(each for each in query if each.partition("=")[0] != "crawl")
+    return Address(f"postgresql://{parts.netloc}{parts.path}{'?' * bool(rest)}{rest}", name)
+
+
+def _unread() -> InvalidSetting:
+    """Nothing of the URL is shown: a password may be anywhere in it."""
+    return InvalidSetting(
+        "store: it cannot be read as postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        hint="what is no letter or digit in a user or a password is written as %XX: @ as %40, / as %2F",
+    )
 
 
 @contextmanager
@@ -161,7 +186,9 @@ def explained(where: Address) -> Iterator[None]:
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
         raise StorageError(f"{where}: {_said(error)}", hint="the user needs CREATE on the database") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout) as error:
-        raise Unreachable(f"{where} cannot be reached: {_said(error)}", hint="see that it runs") from error
+        raise Unreachable(
+            f"{where} cannot be reached: {_said(error)}", hint="see that it runs, and lets this user in"
+        ) from error
     except psycopg.Error as error:
         raise StorageError(f"{where}: {_said(error)}") from error
 
@@ -184,7 +211,8 @@ def connect(where: Address, **options: Any) -> Any:
     with explained(where):
         db = psycopg.connect(where.conninfo, autocommit=True, **_REACH, **options)
         try:
-            db.execute(_SESSION.format(schema=where.schema))
+            with cutting_off(_REACH["connect_timeout"], db):
+                db.execute(_SESSION.format(schema=where.schema))
         except BaseException:
             db.close()
             raise
@@ -259,12 +287,34 @@ def is_made(db: Any, where: Address) -> bool:
     return True
 
 
-def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float) -> None:
+def see_that_it_will_do(db: Any, where: Address, shards: int, workers: int) -> None:
+    """Whether the server is new enough and has connections enough for all shards and the workers of one machine.
+
+    Raises:
+        StorageError: it has not: some shards would wait for ever.
+    """
+    if db.info.server_version < 10_000 * OLDEST:
+        raise StorageError(
+            f"{where}: PostgreSQL {OLDEST} or later is needed, and this is {db.info.server_version // 10_000}"
+        )
+    (most,) = db.execute(
+        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+    ).fetchone()
+    needed = 2 * shards + 3 * workers + 1
+    if needed > most:
+        raise StorageError(
+            f"{where}: {shards} shards and {workers} workers need {needed} connections, and the server has {most}",
+            hint="begin with fewer --shards, or raise max_connections on the server",
+        )
+
+
+def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float, pages: int | None = None) -> None:
     """Make the tables of a crawl, all or none.
 
     Args:
         manifest: what holds for the whole crawl, as JSON can hold it.
         lease: seconds for which a shard is somebody's who is not heard of.
+        pages: limit of the whole crawl.
 
     Raises:
         StorageError: there is one of that name.
@@ -276,9 +326,11 @@ def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float) -
             for number in range(shards):
                 db.execute(_PARTITION.format(n=number))
             db.execute(
-                "INSERT INTO crawl (format, fingerprint_key, manifest, lease) VALUES (%s, %s, %s, %s)",
-                (FORMAT, os.urandom(16), json.dumps(manifest), lease),
+                "INSERT INTO crawl (format, fingerprint_key, manifest, lease, pool) VALUES (%s, %s, %s, %s, %s)",
+                (FORMAT, os.urandom(16), json.dumps(manifest), lease, pages),
             )
+            if pages is not None:
+                db.execute("UPDATE shard SET granted = 0")
     except StorageError as error:
         if isinstance(error.__cause__, psycopg.errors.DuplicateSchema | psycopg.errors.UniqueViolation):
             raise StorageError(f"{where} already contains a crawl", hint="add --resume or --join") from error
