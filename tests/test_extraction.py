@@ -249,3 +249,9 @@ def test_more_elements_than_may_be_open_cut_the_page_where_the_first_of_them_beg
 
 def test_a_script_ends_at_its_end_tag_in_any_case() -> None:
     assert bounded("<script>if (a </b>) '</scrip'</SCRIPT><p>x</p>", URL) == ("<script></SCRIPT><p>x</p>", False)
+
+
+def test_what_looks_like_a_processing_instruction_is_nothing() -> None:
+    for inside in ("<?xml-->", "<?xml:namespace prefix = o ns = 'x' />", "<?php echo 1; ?>", "<?xml"):
+        page = read(f"<h1>A page</h1><p>Its first words {inside}> and its last ones.</p>", URL, content="all")
+        assert "Its first words" in page.markdown

@@ -136,6 +136,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "metrics": "import prometheus_client.core",
     "parquet": crawl_as("parquet"),
     "playwright": "import comity.middleware.playwright",
+    "postgresql": "import psycopg, comity.frontier.postgresql.queue",
     "ray": "import ray.util.client.worker, comity.crawler.workers.on_ray",
     "requests": "import comity.middleware.requests",
     "scrapy": "import comity.middleware.scrapy",

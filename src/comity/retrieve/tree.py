@@ -142,7 +142,7 @@ class Tree:
         unread = parent.name in _NO_TEXT
         node = source.child
         while node is not None:
-            name = node.tag
+            name = node.tag or "-unnamed"  # a processing instruction that is none has no name
             if name == "-text":
                 text = node.text_content
                 if text:
