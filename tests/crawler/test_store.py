@@ -25,6 +25,7 @@ from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.shards import Manifest, shard_of
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.member import Member, StoreJob
+from comity.crawler.workers.rounds import Rounds
 from comity.errors import Postponed
 from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database, leases
@@ -270,6 +271,31 @@ def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[S
 
     asyncio.run(work())
     assert pages(crawl) == wanted(sites)
+    crawl.store.close()
+
+
+def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
+    server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin()
+
+    async def work() -> None:
+        told: list[Callable[[Any], None]] = []
+        loop, go_round = asyncio.get_running_loop(), Rounds.round
+
+        def stopped_meanwhile(rounds: Rounds, order: int, asked: Any) -> Any:
+            look = go_round(rounds, order, asked)
+            if look.taken is not None:
+                loop.call_soon_threadsafe(told[0], ("stop",))
+            return look
+
+        monkeypatch.setattr(Rounds, "round", stopped_meanwhile)
+        async with asyncio.timeout(HANGS):
+            await crawl.member("only", tmp_path / "only").run(told.append)
+
+    asyncio.run(work())
+    assert not any(row.holder for row in crawl.store.rows())
     crawl.store.close()
 
 

@@ -319,6 +319,8 @@ class Member:
             crawler.order(text)
         if self._ending:
             crawler.end()
+        if self._stopping:  # it was told so while the shard was being taken
+            crawler.stop()
         self._crawlers[number] = crawler
         self._running[number] = asyncio.ensure_future(crawler.run())
         self._running[number].add_done_callback(lambda _: self._wake.set())
