@@ -29,7 +29,8 @@ from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
 from comity.crawler.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
 from comity.crawler.workers.processes import Start
-from comity.crawler.workers.sharded import COMMAND, ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.supervisor import COMMAND
 from comity.errors import InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.frontier import has_begun

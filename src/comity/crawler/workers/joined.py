@@ -5,7 +5,6 @@ that die; and tells how the whole crawl stands. Which process has which shard th
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -23,14 +22,13 @@ from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for, stored_in
 from comity.crawler.sinks.runner import DEFAULT, named
-from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.stats import Stats, summed
+from comity.crawler.stats import Stats
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
 from comity.crawler.workers.parts import cut_back
 from comity.crawler.workers.processes import Child, WorkerProcess
-from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.sharded import COMMAND, MOST_DEATHS, STALLED, ShardedCrawl
+from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Word
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import database
@@ -44,10 +42,9 @@ from comity.policy.settings import policy_to_dict
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
-LOOK_EVERY: Final = 0.5  # seconds
 
 
-class JoinedCrawl:
+class JoinedCrawl(Supervisor):
     """This machine's part in a crawl that lies in PostgreSQL. It is used like a Crawler.
 
     Args:
@@ -62,6 +59,8 @@ class JoinedCrawl:
         InvalidURL, InvalidSetting
         StorageError: the store cannot be reached, or holds no crawl, or one that this is not about.
     """
+
+    GO_ON = "--join"
 
     def __init__(
         self,
@@ -117,30 +116,12 @@ class JoinedCrawl:
             raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
         self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
         self._join = join
-        self.trouble: str | None = None
-        self.passing = True
-        self.refusal: str | None = None
-        self.limit_reached: str | None = None
-        self.put_off: str | None = None
-        self.left = self.unasked = 0
-        self.on_begin: Callable[[], None] | None = None
+        super().__init__(client_settings, [()] * workers, partial(Child.start, tuple(command)), stalled)
         self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again
-        self._client_settings = client_settings or ClientSettings()
-        self._stalled = stalled
-        self._wake = asyncio.Event()
-        self._processes = [
-            WorkerProcess(number, (), partial(Child.start, tuple(command)), self._heard, self._wake.set)
-            for number in range(workers)
-        ]
-        self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
-        self._pictures: dict[int, dict[int, Snapshot]] = {}
-        self._shown = 0, 0
-        self._ends: list[ShardEnd] = []
         self._away: set[int] = set()  # processes that cannot reach the database
-        self._stopping = self._over = False
-        self._error: Exception | None = None
-        self._earlier = 0
-        self._started = time.monotonic()
+        self._over = False
+        self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
+        self._looking: asyncio.Future[None] | None = None
 
     @property
     def stopped(self) -> bool:
@@ -148,39 +129,9 @@ class JoinedCrawl:
         return self._stopping and not self._over
 
     @property
-    def format(self) -> str:
-        """What the output is written as."""
-        return self._manifest.sink
-
-    @property
     def refreshes(self) -> bool:
         """Always False: a crawl in PostgreSQL is not refreshed."""
         return False
-
-    @property
-    def stats(self) -> Stats:
-        """Counts over all runs, shards and machines."""
-        return summed(now.stats for now in self._now.values())
-
-    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
-        """How the crawl stands: from any thread. Shards and counts are of all machines, hosts of this one."""
-        self._shown = hosts, rules
-        phase: Any = "stopping" if self._stopping else "running"
-        return merged(
-            [each for pictures in self._pictures.copy().values() for each in pictures.values()],
-            phase=phase,
-            stats=self.stats,
-            seconds=time.monotonic() - self._started,
-            earlier=self._earlier,
-            shards=tuple(self._now.copy().values()),
-            most_hosts=hosts,
-            most_rules=rules,
-        )
-
-    def stop(self) -> None:
-        """Have this machine start nothing new; what is under way is finished and written."""
-        self._stopping = True
-        self._wake.set()
 
     async def run(self) -> Stats:
         """Take part until the crawl is over, or `stop` was called.
@@ -197,22 +148,15 @@ class JoinedCrawl:
             closing(self._store),
             ThreadPoolExecutor(1, "comity-store") as thread,
         ):
-            await asyncio.get_running_loop().run_in_executor(thread, self._begin)
+            self._in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+            await self._in_thread(self._begin)
             if self.on_begin is not None:
                 self.on_begin()
-            try:
-                if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
-                    for worker in self._processes:
-                        await self._start(worker)
-                    await self._tend(thread)
-            finally:
-                for worker in self._processes:
-                    worker.kill()
-                for worker in self._processes:
-                    await worker.wait()
+            if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
+                await self._work()
             if self._error is not None:
                 raise self._error
-            await asyncio.get_running_loop().run_in_executor(thread, self._sum_up)
+            await self._in_thread(self._sum_up)
         return self.stats
 
     def _begin(self) -> None:
@@ -236,7 +180,7 @@ class JoinedCrawl:
         self._earlier = self.stats.pages
 
     def _sum_up(self) -> None:
-        self._look()  # first: a connection that broke is made anew
+        self._see_again()  # first: a connection that broke is made anew
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         ended = self._store.crawl().ended
@@ -244,14 +188,10 @@ class JoinedCrawl:
         self.limit_reached = None if ended in (None, FINISHED) else ended
         if self.limit_reached is None and any(now.state == "pages" for now in self._now.values()):
             self.limit_reached = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
-        self.trouble = next((end.trouble for end in self._ends if end.trouble), None)
-        self.passing = all(end.passing for end in self._ends)
-        self.refusal = next((end.refusal for end in self._ends if end.refusal), None)
+        self._take_ends()
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
         self.left = max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values())
-        if self.limit_reached is None and not self.stopped:
-            self.put_off = self.limit_reached = next((end.put_off for end in self._ends if end.put_off), None)
 
     def _kept(self) -> int:
         return sum(now.kept for now in self._now.values())
@@ -259,37 +199,22 @@ class JoinedCrawl:
     # Processes
 
     async def _start(self, worker: WorkerProcess) -> None:
-        concurrency = -(-self.settings.concurrency // len(self._processes))
-        connections = -(-self._client_settings.connections // len(self._processes))
-        self._pictures.pop(worker.number, None)
-        self._away.discard(worker.number)
         job = StoreJob(
             self._url,
             self.folder,
             name_of_process(worker.number),
             self._manifest,
             self.policy,
-            replace(self.settings, concurrency=concurrency),
-            replace(self._client_settings, connections=max(concurrency, connections)),
+            replace(self.settings, concurrency=self._concurrency),
+            replace(self._client_settings, connections=self._connections),
         )
         await worker.start(job)
 
     def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        super()._heard(worker, word)
         match word:
-            case ("begun",):
-                worker.begun = True
-                if self._stopping or self._error is not None:
-                    worker.say(("stop",))
-            case ("pictures", pictures):
-                self._pictures[worker.number] = pictures
             case ("word", text):
                 self._pass_on(worker.number, text)
-            case ("ended", ends):
-                worker.ended = True
-                self._ends += ends
-            case ("failed", error):
-                self._error = self._error or error
-                self._wake.set()
 
     def _pass_on(self, number: int, text: str) -> None:
         """Tell once, whatever the number of processes, that the database is away, and that it is there again."""
@@ -298,52 +223,17 @@ class JoinedCrawl:
         if bool(self._away) != before and self.on_word is not None:
             self.on_word(text if not self._away else f"{text}; nothing is asked for until it is there again")
 
-    async def _tend(self, thread: ThreadPoolExecutor) -> None:
-        told_stop = False
-        last = time.monotonic()
-        looked = 0.0
-        looking: asyncio.Future[None] | None = None
-        while True:
-            now = time.monotonic()
-            for worker in self._processes:
-                if not worker.is_dead:
-                    worker.watch(min(now - last, 1.0), self._stalled)
-                elif not worker.ended and self._error is None:
-                    await self._died(worker)
-            last = now
-            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self._processes):
-                if looking is not None:
-                    await asyncio.gather(looking, return_exceptions=True)
-                return
-            if (self._stopping or self._error is not None) and not told_stop:
-                told_stop = True
-                for worker in self._processes:
-                    worker.say(("stop",))
-            if (looking is None or looking.done()) and now - looked >= LOOK_EVERY:
-                looked = now
-                looking = asyncio.get_running_loop().run_in_executor(thread, self._look)
-                if self._shown != (0, 0):
-                    for worker in self._processes:
-                        if worker.begun:
-                            worker.say(("picture", *self._shown))
-            self._wake.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0.25):
-                    await self._wake.wait()
+    def _kept_by(self, worker: WorkerProcess) -> int:
+        return self.stats.pages  # which shards it had is not known here
 
-    async def _died(self, worker: WorkerProcess) -> None:
-        assert worker.process is not None
-        worker.died(self.stats.pages)
-        if worker.deaths >= MOST_DEATHS:
-            self._error = StorageError(
-                f"worker {worker.number} died {worker.deaths} times without a page being kept "
-                f"(exit code {worker.process.returncode})",
-                hint="what was written is safe; see what it says on standard error, then continue with --join",
-            )
-            return
-        await self._start(worker)
+    def _bereft(self, worker: WorkerProcess) -> None:
+        self._away.discard(worker.number)
 
     def _look(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = self._in_thread(self._see_again)
+
+    def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays."""
         with suppress(StorageError):
             self._see(self._store.rows())

@@ -5,15 +5,12 @@ adds up what they tell. It fetches nothing, and nothing that a shard finds passe
 process only when the one that had it is known to be dead.
 """
 
-import asyncio
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from comity import urls
 from comity.crawler import checkpoint
@@ -24,12 +21,12 @@ from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
 from comity.crawler.sinks.runner import named
-from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.stats import Stats, summed
+from comity.crawler.stats import Stats
 from comity.crawler.workers.grants import Grants, spent_by
 from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess, check_files
-from comity.crawler.workers.shard import ShardEnd, all_at_rest
+from comity.crawler.workers.shard import all_at_rest
 from comity.crawler.workers.standing import leave_word, take_back
+from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import View
@@ -40,12 +37,8 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.settings import policy_to_dict
 
-STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
-MOST_DEATHS: Final = 5  # of one worker that kept no page in between
-COMMAND: Final = (sys.executable, "-m", "comity", "worker")
 
-
-class ShardedCrawl:
+class ShardedCrawl(Supervisor):
     """One crawl of several shards, worked by several processes. It is used like a Crawler.
 
     Args:
@@ -61,6 +54,8 @@ class ShardedCrawl:
         InvalidURL, InvalidSetting
         StorageError: the folder cannot be used.
     """
+
+    GO_ON = "--resume"
 
     def __init__(
         self,
@@ -103,77 +98,24 @@ class ShardedCrawl:
         self._manifest.sink = sink or self._manifest.sink
         self._manifest.expander = expander or self._manifest.expander
         self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
-        self.trouble: str | None = None
-        self.passing = True
-        self.refusal: str | None = None
-        self.limit_reached: str | None = None
-        self.put_off: str | None = None
-        self.left = self.unasked = 0
-        self.on_begin: Callable[[], None] | None = None
-        self._client_settings = client_settings or ClientSettings()
         self._begins_refresh = refresh
-        self._stalled = stalled
         count = self._manifest.shards
-        self._wake = asyncio.Event()
-        start = start or partial(Child.start, tuple(command))
-        self._processes = [
-            WorkerProcess(number, tuple(range(number, count, workers)), start, self._heard, self._wake.set)
-            for number in range(min(workers, count))
-        ]
-        self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
-        self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
-        self._now = {number: ShardNow(number) for number in range(count)}
-        self._pictures: dict[int, Snapshot] = {}
-        self._shown = 0, 0  # hosts and rules that a picture is to have
-        self._ends: dict[int, ShardEnd] = {}
+        workers = min(workers, count)
+        super().__init__(
+            client_settings,
+            [tuple(range(number, count, workers)) for number in range(workers)],
+            start or partial(Child.start, tuple(command)),
+            stalled,
+        )
         self._grants: Grants | None = None
-        self._stopping = self._ending = False
+        self._ending = False
         self._turns = Turns(self._processes)
-        self._error: Exception | None = None
         self._seconds: dict[int, float] = {}  # of each shard when this run began
-        self._earlier = 0  # pages
-        self._started = time.monotonic()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called: URLs may be waiting for a later run."""
-        return self._stopping
-
-    @property
-    def format(self) -> str:
-        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
-        return self._manifest.sink
 
     @property
     def refreshes(self) -> bool:
         """Whether this is a refresh, or goes on with one."""
         return self._manifest.refresh > 0
-
-    @property
-    def stats(self) -> Stats:
-        """Counts over all runs and shards."""
-        return summed(now.stats for now in self._now.values())
-
-    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
-        """How the crawl stands: from any thread. What it shows of hosts is a second old or less."""
-        self._shown = hosts, rules
-        phase: Any = "stopping" if self._stopping else "running"
-        seconds = time.monotonic() - self._started
-        return merged(
-            list(self._pictures.copy().values()),
-            phase=phase,
-            stats=self.stats,
-            seconds=seconds,
-            earlier=self._earlier,
-            shards=tuple(self._now.copy().values()),
-            most_hosts=hosts,
-            most_rules=rules,
-        )
-
-    def stop(self) -> None:
-        """Start nothing new; what is under way is finished and written."""
-        self._stopping = True
-        self._wake.set()
 
     async def run(self) -> Stats:
         """Crawl until nothing is left in any shard, a limit is reached or `stop` was called.
@@ -191,12 +133,7 @@ class ShardedCrawl:
             self._begin()
             if self.on_begin is not None:
                 self.on_begin()
-            try:
-                for worker in self._processes:
-                    await self._start(worker)
-                await self._tend()
-            finally:
-                await self._kill_all()
+            await self._work()
             if self._error is not None:
                 raise self._error
             self._sum_up()
@@ -226,18 +163,12 @@ class ShardedCrawl:
         manifest.write(self.folder)
 
     def _sum_up(self) -> None:
-        ends = list(self._ends.values())
         self._manifest.seconds = self._taken().seconds
-        self._now = {end.now.number: end.now for end in ends}
-        self.trouble = next((end.trouble for end in ends if end.trouble), None)
-        self.passing = all(end.passing for end in ends)
-        self.refusal = next((end.refusal for end in ends if end.refusal), None)
+        self._now = {end.now.number: end.now for end in self._ends}
+        self._take_ends()
         untaken = pending({number: self._database(number) for number in self._now})
-        self.left = sum(end.left for end in ends) + sum(untaken.values())
-        self.unasked = sum(end.unasked for end in ends)
-        if not self._stopping and self.limit_reached is None:
-            self.put_off = next((end.put_off for end in ends if end.put_off), None)
-            self.limit_reached = self.put_off
+        self.left = sum(end.left for end in self._ends) + sum(untaken.values())
+        self.unasked = sum(end.unasked for end in self._ends)
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.write(self.folder)
         take_back(self.folder, map(self._database, self._now))
@@ -265,10 +196,11 @@ class ShardedCrawl:
         await worker.start(job)
 
     def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        super()._heard(worker, word)
         match word:
             case ("begun",):
-                worker.begun = True
-                self._tell_end(worker)
+                if self._ending:
+                    worker.say(("end",))
                 self._turns.begun(worker)
             case ("report", stands):
                 self._now.update({now.number: now for now in stands})
@@ -277,95 +209,32 @@ class ShardedCrawl:
                 for other in self._processes:
                     if other is not worker:
                         other.say(word)
-            case ("pictures", pictures):
-                self._pictures.update(pictures)
             case ("turn" | "lent" | "returned", *_):
                 self._turns.heard(worker, word)
             case ("gave", number, granted) if self._grants is not None:
                 self._grants.gave(number, granted)
-            case ("ended", ends):
-                worker.ended = True
+            case ("ended", _):
                 self._turns.ended(worker)
-                self._ends.update({end.now.number: end for end in ends})
-            case ("failed", error):
-                self._error = self._error or error
-                self._wake.set()
 
-    def _tell_end(self, worker: WorkerProcess) -> None:
-        if self._stopping or self._error is not None:
-            worker.say(("stop",))
-        elif self._ending:
-            worker.say(("end",))
+    def _kept_by(self, worker: WorkerProcess) -> int:
+        return sum(self._spent(number).pages for number in worker.shards)  # it may have told of more
 
-    async def _died(self, worker: WorkerProcess) -> None:
-        """A worker is dead: whoever has its shards next goes on as after a crash."""
-        assert worker.process is not None
-        code = worker.process.returncode
-        if self._error is not None:
-            return
-        worker.died(sum(self._spent(number).pages for number in worker.shards))  # it may have told of more
-        if worker.deaths >= MOST_DEATHS:
-            self._error = StorageError(
-                f"worker {worker.number} died {worker.deaths} times without keeping a page (exit code {code})",
-                hint="what was written is safe; see what it says on standard error, then continue with --resume",
-            )
-            return
+    def _bereft(self, worker: WorkerProcess) -> None:
         self._turns.died(worker)
         for number in worker.shards:
             self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
             if self._grants is not None:
                 self._grants.gave(number, self._spent(number).pages)
-        await self._start(worker)
-
-    async def _kill_all(self) -> None:
-        for worker in self._processes:
-            worker.kill()
-        for worker in self._processes:
-            await worker.wait()
 
     # While it runs
 
-    async def _tend(self) -> None:
-        """Look after the workers until all have ended, or one failed and the others came to their end."""
-        told_stop = False
-        last = time.monotonic()
-        shown = 0.0
-        while True:
-            now = time.monotonic()
-            for worker in self._processes:
-                await self._look_after(worker, min(now - last, 1.0))
-            last = now
-            if all(self._is_over(worker) for worker in self._processes):
-                return
-            if (self._stopping or self._error is not None) and not told_stop:
-                told_stop = True
-                for worker in self._processes:
-                    if worker.begun:
-                        self._tell_end(worker)
-            if not self._ending and not told_stop:
-                self._share_out()
-                self._end_if_over()
-            if now - shown >= 0.5:
-                shown = now
-                self._show()
-            self._wake.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0.25):
-                    await self._wake.wait()
-
-    def _is_over(self, worker: WorkerProcess) -> bool:
-        return worker.is_dead and (worker.ended or self._error is not None)
-
-    async def _look_after(self, worker: WorkerProcess, passed: float) -> None:
-        if not worker.is_dead:
-            worker.watch(passed, self._stalled)
-        elif not worker.ended:
-            await self._died(worker)
-
-    def _share_out(self) -> None:
+    def _steer(self) -> None:
+        if self._ending:
+            return
         if self._grants is not None:
             for number, word in self._grants.share_out(self._now, few=self.settings.concurrency):
                 self._turns.tell(number, word)
+        self._end_if_over()
 
     def _end_if_over(self) -> None:
         """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
@@ -390,13 +259,6 @@ class ShardedCrawl:
         )
         return spent
 
-    def _tell_begun(self, word: Word) -> None:
-        for worker in self._processes:
-            if worker.begun:
-                worker.say(word)
-
-    def _show(self) -> None:
-        """Have a picture of each worker, and leave word of how the shards stand for `comity frontier`."""
-        if self._shown != (0, 0):
-            self._tell_begun(("picture", *self._shown))
+    def _look(self) -> None:
+        """Leave word of how the shards stand, for `comity frontier`."""
         leave_word(self.folder, self._now.values())

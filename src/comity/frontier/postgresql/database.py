@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
@@ -19,6 +18,8 @@ FORMAT: Final = 1
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
+# Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.
+_URL: Final = re.compile(r"[^:]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
 _PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
 _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
@@ -126,9 +127,11 @@ class Address:
 
     def __str__(self) -> str:
         """The address without a password."""
-        parts = urlsplit(self.conninfo)
-        user, at, place = parts.netloc.rpartition("@")  # `address` sees to it that there is no other
-        shown = f"postgresql://{user.partition(':')[0]}{at}{place}{parts.path}"
+        read = _URL.fullmatch(self.conninfo)
+        assert read is not None, "`address` has read it"
+        authority, path, _ = read.groups()
+        user, at, place = authority.rpartition("@")  # `address` sees to it that there is no other
+        shown = f"postgresql://{user.partition(':')[0]}{at}{place}{path}"
         return shown if self.name == DEFAULT_NAME else f"{shown}?crawl={self.name}"
 
 
@@ -138,19 +141,19 @@ def address(url: str) -> Address:
     Raises:
         InvalidSetting: it is none.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise _unread() from None
-    if parts.scheme not in ("postgresql", "postgres") or "://" not in url:
+    scheme, _, _ = url.partition("://")
+    if scheme.lower() not in ("postgresql", "postgres") or scheme == url:
         raise InvalidSetting("store: it is no postgresql:// URL", hint="write postgresql://USER@HOST/DATABASE")
-    user, _, places = parts.netloc.rpartition("@")
-    query = [each for each in parts.query.split("&") if each]
+    read = _URL.fullmatch(url)
+    if read is None:
+        raise _unread()
+    authority, path, options = read.groups()
+    user, _, places = authority.rpartition("@")
+    query = [each for each in (options or "").split("&") if each]
     if (
-        parts.fragment
-        or not url.isprintable()
+        not url.isprintable()
         or "%" in _ESCAPED.sub("", url)
-        or "@" in user + parts.path
+        or "@" in user + path
         or not all(_PLACE.fullmatch(place) for place in places.split(","))
         or not all("=" in each for each in query)
     ):
@@ -161,7 +164,7 @@ def address(url: str) -> Address:
     if not _NAME.fullmatch(name):
         raise InvalidSetting(f"store: {name!r} cannot be a crawl's name: at most 40 of a-z, 0-9 and _, a letter first")
     rest = "&".join(each for each in query if each.partition("=")[0] != "crawl")
-    return Address(f"postgresql://{parts.netloc}{parts.path}{'?' * bool(rest)}{rest}", name)
+    return Address(f"postgresql://{authority}{path}{'?' * bool(rest)}{rest}", name)
 
 
 def _unread() -> InvalidSetting:

@@ -1,0 +1,213 @@
+"""The processes of one machine that work a crawl of several shards, whichever says who has which shard.
+
+They are started, and again when they die; told to stop; killed when they are silent for too long; and none is left.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Final
+
+from comity.crawler.settings import CrawlSettings
+from comity.crawler.shards import Manifest
+from comity.crawler.snapshot import ShardNow, Snapshot, merged
+from comity.crawler.stats import Stats, summed
+from comity.crawler.workers.processes import Start, WorkerProcess
+from comity.crawler.workers.shard import ShardEnd
+from comity.crawler.workers.worker import Word
+from comity.errors import StorageError
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
+MOST_DEATHS: Final = 5  # of one worker that kept no page in between
+COMMAND: Final = (sys.executable, "-m", "comity", "worker")
+LOOK_EVERY: Final = 0.5  # seconds
+
+
+class Supervisor:
+    """What crawls by several processes have in common. It is used like a Crawler.
+
+    It is made when folder, policy, settings and manifest are settled.
+
+    Args:
+        assigned: for each process the shards that it is given; none where the processes take them by themselves.
+        start: what starts one.
+        stalled: seconds of silence after which a worker is killed and started again.
+    """
+
+    GO_ON: ClassVar[str]
+    """The option by which such a crawl goes on."""
+
+    folder: Path
+    policy: Policy
+    settings: CrawlSettings
+    _manifest: Manifest
+
+    def __init__(
+        self, client_settings: ClientSettings | None, assigned: Sequence[tuple[int, ...]], start: Start, stalled: float
+    ) -> None:
+        self.trouble: str | None = None
+        self.passing = True
+        self.refusal: str | None = None
+        self.limit_reached: str | None = None
+        self.put_off: str | None = None
+        self.left = self.unasked = 0
+        self.on_begin: Callable[[], None] | None = None
+        self._client_settings = client_settings or ClientSettings()
+        self._stalled = stalled
+        self._wake = asyncio.Event()
+        self._processes = [
+            WorkerProcess(number, shards, start, self._heard, self._wake.set) for number, shards in enumerate(assigned)
+        ]
+        self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
+        self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
+        self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
+        self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
+        self._shown = 0, 0  # hosts and rules that a picture is to have
+        self._ends: list[ShardEnd] = []
+        self._stopping = False
+        self._error: Exception | None = None
+        self._earlier = 0  # pages
+        self._started = time.monotonic()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called: URLs may be waiting for a later run."""
+        return self._stopping
+
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
+        return self._manifest.sink
+
+    @property
+    def stats(self) -> Stats:
+        """Counts over all runs, shards and machines."""
+        return summed(now.stats for now in self._now.values())
+
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
+        self._shown = hosts, rules
+        return merged(
+            [each for pictures in self._pictures.copy().values() for each in pictures.values()],
+            phase="stopping" if self._stopping else "running",
+            stats=self.stats,
+            seconds=time.monotonic() - self._started,
+            earlier=self._earlier,
+            shards=tuple(self._now.copy().values()),
+            most_hosts=hosts,
+            most_rules=rules,
+        )
+
+    def stop(self) -> None:
+        """Start nothing new on this machine; what is under way is finished and written."""
+        self._stopping = True
+        self._wake.set()
+
+    async def _work(self) -> None:
+        """Have the processes work until all have ended. Whatever happens, none is left."""
+        try:
+            for worker in self._processes:
+                await self._start(worker)
+            await self._tend()
+        finally:
+            for worker in self._processes:
+                worker.kill()
+            for worker in self._processes:
+                await worker.wait()
+
+    async def _tend(self) -> None:
+        """Look after the workers until all have ended, or one failed and the others came to their end."""
+        told_stop = False
+        last = time.monotonic()
+        looked = 0.0
+        while True:
+            now = time.monotonic()
+            for worker in self._processes:
+                if not worker.is_dead:
+                    worker.watch(min(now - last, 1.0), self._stalled)
+                elif not worker.ended and self._error is None:
+                    await self._died(worker)
+            last = now
+            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self._processes):
+                return
+            if (self._stopping or self._error is not None) and not told_stop:
+                told_stop = True
+                self._tell_begun(("stop",))
+            if not told_stop:
+                self._steer()
+            if now - looked >= LOOK_EVERY:
+                looked = now
+                if self._shown != (0, 0):
+                    self._tell_begun(("picture", *self._shown))
+                self._look()
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.25):
+                    await self._wake.wait()
+
+    async def _died(self, worker: WorkerProcess) -> None:
+        """A worker is dead: whoever has its shards next goes on as after a crash."""
+        assert worker.process is not None
+        worker.died(self._kept_by(worker))
+        if worker.deaths >= MOST_DEATHS:
+            self._error = StorageError(
+                f"worker {worker.number} died {worker.deaths} times without keeping a page "
+                f"(exit code {worker.process.returncode})",
+                hint=f"what was written is safe; see what it says on standard error, then continue with {self.GO_ON}",
+            )
+            return
+        self._pictures.pop(worker.number, None)
+        self._bereft(worker)
+        await self._start(worker)
+
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        match word:
+            case ("begun",):
+                worker.begun = True
+                if self._stopping or self._error is not None:
+                    worker.say(("stop",))
+            case ("pictures", pictures):
+                self._pictures[worker.number] = pictures
+            case ("ended", ends):
+                worker.ended = True
+                self._ends += ends
+            case ("failed", error):
+                self._error = self._error or error
+                self._wake.set()
+
+    def _tell_begun(self, word: Word) -> None:
+        for worker in self._processes:
+            if worker.begun:
+                worker.say(word)
+
+    def _take_ends(self) -> None:
+        """Say of the crawl what its shards said at their end."""
+        self.trouble = next((end.trouble for end in self._ends if end.trouble), None)
+        self.passing = all(end.passing for end in self._ends)
+        self.refusal = next((end.refusal for end in self._ends if end.refusal), None)
+        if self.limit_reached is None and not self.stopped:
+            self.put_off = self.limit_reached = next((end.put_off for end in self._ends if end.put_off), None)
+
+    # What the two kinds do in their own way
+
+    async def _start(self, worker: WorkerProcess) -> None:
+        raise NotImplementedError
+
+    def _kept_by(self, worker: WorkerProcess) -> int:
+        """Pages that say that a worker which died had got on."""
+        raise NotImplementedError
+
+    def _bereft(self, worker: WorkerProcess) -> None:
+        """A worker that died is about to be started again."""
+
+    def _steer(self) -> None:
+        """Act on how the shards stand, while nothing has been told to stop."""
+
+    def _look(self) -> None:
+        """See, or say, how the shards stand: every half second."""
+        raise NotImplementedError
