@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from wheels import ROOT, Installed, build, install
 
@@ -99,7 +100,9 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
 
 
 def test_no_command_is_forgotten() -> None:
-    assert set(COMMANDS) == {name for name, command in app.commands.items() if not command.hidden}
+    context = click.Context(app)
+    commands = [app.get_command(context, name) for name in app.list_commands(context)]
+    assert set(COMMANDS) == {command.name for command in commands if command is not None and not command.hidden}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -5,7 +5,6 @@ defaults. This is the one place that reads environment and files; what a setting
 import dataclasses
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,6 +165,8 @@ def _from_environment() -> dict[str, Setting]:
 
 def _from_file(path: Path) -> dict[str, Setting]:
     """TOML knows no null, so `none` is written instead; numbers may have units, a list of one no brackets."""
+    import tomllib  # late: where there is no file it is not needed
+
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

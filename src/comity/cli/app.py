@@ -3,14 +3,15 @@ traceback.
 """
 
 import errno
+import gc
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from comity.cli.crawls import crawl, frontier, pages, prove, report, why, worker
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import (
     AGENT,
@@ -55,7 +56,29 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Those of crawls are imported when one of them is asked for: they have most of the options."""
+
+    late: Final = {
+        name: module
+        for module, names in (
+            ("comity.cli.crawls", "crawl worker"),
+            ("comity.cli.folders", "frontier pages prove report why"),
+        )
+        for name in names.split()
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *self.late})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            for name in (cmd_name,) if cmd_name in self.late else self.late:  # all, to suggest one for a misspelt name
+                self.add_command(getattr(import_module(self.late[name]), name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -216,10 +239,6 @@ def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
     return command.compare(old, new, dialect or "rfc9309", as_json=as_json)
 
 
-for _command in (crawl, frontier, pages, prove, report, why, worker):
-    app.add_command(_command)
-
-
 @app.command()
 @SERVING
 @AGENT
@@ -311,6 +330,7 @@ def audit(
 
 def main() -> None:
     """Entry point of the `comity` command."""
+    gc.set_threshold(50_000)  # what is imported stays: looking it through for garbage, again and again, takes long
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out

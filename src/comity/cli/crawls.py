@@ -1,4 +1,4 @@
-"""The commands about crawls: one makes a crawl or goes on with it, the others read what it left in its folder."""
+"""The command that makes a crawl or goes on with it, and the one of its processes."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from comity.cli.options import (
     option_for,
     parted,
 )
-from comity.cli.terminal import complain, say
 
 
 @click.command()
@@ -149,142 +148,3 @@ def worker(verbose: int, log: Path | None) -> int:
     from comity.cli import worker as command
 
     return command.work(verbose=verbose, log=log)
-
-
-class _FrontierGroup(click.Group):
-    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host. `--store URL` may stand
-    in the place of DIR."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        args = [word for each in args for word in (each.split("=", 1) if each.startswith("--store=") else [each])]
-        if "--store" in args[:-1]:
-            at = args.index("--store")
-            url = args[at + 1]
-            del args[at : at + 2]
-            args.insert(1 if args and args[0] in self.commands else 0, url)
-        if args and args[0] not in (*self.commands, "-h", "--help"):
-            args = ["show", *args]
-        return super().parse_args(context, args)
-
-    def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST", "--store URL ..."):
-            formatter.write_usage(context.command_path, words)
-
-
-@click.group(cls=_FrontierGroup)
-def frontier() -> None:
-    """Show the queue of a crawl, or have the crawl ask one of its hosts more slowly, or not at all.
-
-    An order holds within a second while the crawl runs, and in later runs, until another one about the host. Of a crawl
-    in PostgreSQL write --store URL in the place of DIR.
-    """
-
-
-@frontier.command(name="slow")
-@click.argument("folder", metavar="DIR")
-@click.argument("host", metavar="HOST")
-@click.argument("interval", metavar="TIME")
-def slow_host(folder: str, host: str, interval: str) -> Exit:
-    """Leave at least TIME (seconds, or such as 2m) between two requests to HOST, whatever its robots.txt says."""
-    from comity.cli import frontier as command
-
-    return command.order(folder, host, "slow", interval)
-
-
-@frontier.command(name="stop")
-@click.argument("folder", metavar="DIR")
-@click.argument("host", metavar="HOST")
-def stop_host(folder: str, host: str) -> Exit:
-    """Send nothing more to HOST; its URLs stay in the queue."""
-    from comity.cli import frontier as command
-
-    return command.order(folder, host, "stop")
-
-
-@frontier.command(name="go")
-@click.argument("folder", metavar="DIR")
-@click.argument("host", metavar="HOST")
-def go_on_with_host(folder: str, host: str) -> Exit:
-    """Lift what was ordered about HOST."""
-    from comity.cli import frontier as command
-
-    return command.order(folder, host, "go")
-
-
-@frontier.command(name="show")
-@click.argument("folder", metavar="DIR")
-@click.option("--host", metavar="H", help="The queue of this host only.")
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=10,
-    help="Maximum number of hosts, or of URLs with --host.  [10]",
-)
-@JSON
-def show_frontier(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
-    """Show the queue of a crawl: URLs by state, the hosts with the longest queues, and the next URLs.
-
-    Reads only; the crawl may be running.
-    """
-    from comity.cli import frontier as command
-
-    return command.show(folder, host=host, limit=limit, as_json=as_json)
-
-
-@click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.argument("url", metavar="URL...", nargs=-1, required=True)
-@JSON
-def why(folder: Path, url: tuple[str, ...], as_json: bool) -> Exit:
-    """What became of URLs in a crawl: kept, refused, left out, failed, waiting, never met; and why.
-
-    Reads only; the crawl may be running. With --json one line a URL.
-    """
-    from comity.cli import why as command
-
-    return command.show(folder, url, as_json=as_json)
-
-
-@click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--bodies", is_flag=True, help="Print the bodies too.")
-def pages(folder: Path, bodies: bool) -> Exit:
-    """The pages of a crawl as they are after its refreshes, as lines of JSON: the latest of each URL, gone ones out."""
-    from comity.cli import pages as command
-
-    return command.show(folder, bodies=bodies)
-
-
-@click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--hash", "noted", metavar="HEX", help="The last hash of the ledger, if you stored it elsewhere.")
-@JSON
-def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
-    """Check a finished crawl against its ledger, offline, and name any record that breaks the rules.
-
-    Exit code 0: everything holds, 1: something does not.
-    """
-    from comity.cli import prove as command
-
-    return command.show(folder, noted=noted, as_json=as_json)
-
-
-@click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    default=Path("report.html"),
-    help="The file to write.  [report.html]",
-)
-def report(folder: Path, output: Path) -> Exit:
-    """Write a report of a crawl as one HTML page, for screen and print."""
-    from comity.audit.report import write
-
-    if damage := write(folder, output):
-        complain(f"{folder}: {damage}; comity prove says more")
-    say(f"report in {output}")
-    return Exit.DONE
