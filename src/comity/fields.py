@@ -27,7 +27,7 @@ _BYTES: Final = {
 }
 _UNITS: Final = {"seconds": _SECONDS, "bytes": _BYTES}
 MOST_SECONDS: Final = 1e12
-_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+_AMOUNT: Final = r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*"
 
 
 class Misfit(ValueError):
@@ -248,8 +248,9 @@ def _number(text: str, unit: str) -> float:
     units = {name.lower(): size for name, size in _UNITS.get(unit, {}).items()}
     if unit == "bytes":
         units |= {letter: units[f"{letter}b"] for letter in "kmgt"}
-    amounts = _AMOUNT.findall(text)
-    if not amounts or _AMOUNT.sub("", text).strip():
+    form = re.compile(_AMOUNT, re.IGNORECASE)  # late: few numbers have units
+    amounts = form.findall(text)
+    if not amounts or form.sub("", text).strip():
         raise ValueError(text)
     try:
         total = sum(float(amount) * units[name.lower()] for amount, name in amounts)

@@ -11,7 +11,7 @@ PLACEHOLDER: Final = "mozilla"
 TOKEN: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
 _FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
-_COMPATIBLE: Final = re.compile(rf"\bcompatible\s*;\s*({TOKEN})(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))", re.IGNORECASE)
+_COMPATIBLE: Final = rf"\bcompatible\s*;\s*({TOKEN})(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
 
 _BLANK = " \t\n\r\x0b\x0c"
 _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -133,7 +133,7 @@ def identified(agent: str) -> str:
     browser = _FIRST.match(agent)
     if browser is None or not agent[browser.end() :].strip():
         return agent
-    found = _COMPATIBLE.search(agent, browser.end())
+    found = re.compile(_COMPATIBLE, re.IGNORECASE).search(agent, browser.end())  # late: few need it
     return found[1] if found is not None else ""
 
 
