@@ -24,8 +24,18 @@ from comity import bulk  # noqa: E402
 PURPOSES = ("search", "ai-input", "train-ai")
 
 
-def expected(url: str | None, captures: dict[str, tuple[int | None, bytes]], policy: Policy) -> tuple[Any, ...]:
-    """Verdict, recommendation, may_fetch, line, crawl_delay and usages, by the scalar way."""
+def expected(
+    url: str | None,
+    captures: dict[str, tuple[int | None, bytes]],
+    policy: Policy,
+    read_before: dict[str, RobotsResult] | None = None,
+) -> tuple[Any, ...]:
+    """Verdict, recommendation, may_fetch, line, crawl_delay and usages, by the scalar way.
+
+    Args:
+        read_before: what was read for this policy, by origin, to be added to.
+    """
+    results = {} if read_before is None else read_before
     try:
         normal = urls.normalise(url)  # type: ignore[arg-type]
     except (InvalidURL, TypeError, AttributeError):
@@ -33,12 +43,15 @@ def expected(url: str | None, captures: dict[str, tuple[int | None, bytes]], pol
     origin = urls.origin(normal)
     if origin not in captures:
         return (None,) * 8
-    status, body = captures[origin]
-    where = f"{origin}/robots.txt"
-    if status is None:
-        result = RobotsResult.unreachable(origin, where, "no answer", policy=policy, fetched_at=0.0)
-    else:
-        result = RobotsResult.from_response(origin, where, status, body, policy=policy, fetched_at=0.0)
+    if origin not in results:
+        status, body = captures[origin]
+        where = f"{origin}/robots.txt"
+        results[origin] = (
+            RobotsResult.unreachable(origin, where, "no answer", policy=policy, fetched_at=0.0)
+            if status is None
+            else RobotsResult.from_response(origin, where, status, body, policy=policy, fetched_at=0.0)
+        )
+    result = results[origin]
     decision = OriginPolicy(policy, result).decide(normal)
     read = result.kind == "read" and result.robots is not None and policy.mode != "ignore"
     delay = result.robots.crawl_delay(policy.asked_as) if read and result.robots else None
@@ -60,7 +73,10 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
 def check(asked: Any, captures: dict[str, tuple[int | None, bytes]], agents: list[str], **options: Any) -> None:
     base = options.get("policy") or Policy()
     table = bulk.verdicts(asked, robots_table(captures), agents, **options)
-    wanted = [expected(url, captures, base.with_changes(agent=agent)) for agent in agents for url in asked_list(asked)]
+    wanted = []
+    for policy in (base.with_changes(agent=agent) for agent in agents):
+        results: dict[str, RobotsResult] = {}
+        wanted += [expected(url, captures, policy, results) for url in asked_list(asked)]
     found = rows_of(table)
     assert len(found) == len(wanted)
     for row, (one, other) in enumerate(zip(found, wanted, strict=True)):
