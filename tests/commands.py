@@ -69,6 +69,20 @@ def process(*words: str, cwd: Path | None = None, said: str | None = None) -> su
     )
 
 
+@contextmanager
+def no_room_beyond(size: int) -> Iterator[None]:
+    """No file of this process may be larger than so many bytes: that stands for a full disk, without root, for a write
+    fails in the same place."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))  # Python ignores SIGXFSZ, so writes give an error
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def stderr(answer: subprocess.CompletedProcess[str]) -> str:
     """Standard error without the lines that say how a crawl goes, one each five seconds: the machine may be busy."""
     return PROGRESS.sub("", answer.stderr)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import ALLOW, comity, complaint, process
+from commands import ALLOW, comity, complaint, no_room_beyond, process
 from sites import HANGS, Site
 
 
@@ -247,27 +247,14 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path, site: Site) -> 
         assert "/proc/out" in complaint(answer)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
+@pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
 def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> None:
     site.link("/", *(f"/{number}" for number in range(30)))
     for number in range(30):
         site.set(f"/{number}", f"<title>{number}</title>" + "x" * 40_000)
     words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW]
-    # A limit on file size stands for the full disk: the write fails in the same place, without root.
-    full = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"trap '' XFSZ; ulimit -f 600; exec {sys.executable} -m comity \"$@\"",
-            "_",
-            *words,
-            site.url("/"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANGS,
-    )
+    with no_room_beyond(600 * 1024):
+        full = comity(*words, site.url("/"))
     assert full.returncode == 74, full.stderr
     assert "no room" in complaint(full)
     resumed = comity(*words, "--resume")

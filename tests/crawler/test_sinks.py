@@ -6,8 +6,6 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +15,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from commands import stderr
+from commands import comity, no_room_beyond, stderr
 from conftest import missing
 from examples import examples
 from hypothesis import example, given
@@ -25,7 +23,7 @@ from hypothesis import strategies as st
 from killing import crawling, finished, killed, tree
 from outputs import READERS, answered
 from power_loss import Disk, PowerCut
-from sites import HANGS, Site
+from sites import Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
@@ -212,7 +210,7 @@ def test_a_crawl_killed_at_random_moments_has_every_page_once(form: str, site: S
 
 
 @every_format
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs ulimit")
+@pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
 def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str, site: Site, tmp_path: Path) -> None:
     bodies = {f"/{number}": random.Random(number).randbytes(60_000).hex() for number in range(20)}
     site.link("/", *bodies)
@@ -221,13 +219,12 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     if form == "files":  # one page is too large for the limit, as one write may be too large for the disk
         site.set("/7", "x" * 900_000, content_type="text/plain")
     words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
-    command = [sys.executable, "-m", "comity", *words]
-    limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 800; exec \"$@\"", "_", *command, site.url("/")]
-    full = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=HANGS)
+    with no_room_beyond(800 * 1024):
+        full = comity(*words, site.url("/"))
     assert full.returncode in (73, 74), full.stderr
     assert str(tmp_path) in full.stderr
     assert len(stderr(full).splitlines()) == 1, full.stderr
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=HANGS)
+    done = comity(*words, "--resume")
     assert done.returncode == 0, done.stderr
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
 
