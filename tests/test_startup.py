@@ -28,16 +28,18 @@ def loaded(*words: str, cwd: Path) -> tuple[int, list[str]]:
     return ran.returncode, ran.stderr.splitlines()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, site: Site) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a crawl in `out` and a robots.txt."""
-    site.link("/", "/a")
+    folder = tmp_path_factory.mktemp("startup")
     policy = Policy(agent="TestBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
-    crawler = Crawler([site.url("/")], tmp_path / "out", policy=policy, settings=CrawlSettings(sitemaps=False))
-    asyncio.run(crawler.run())
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
-    (tmp_path / "comity.toml").write_text('max_bytes = "50MB"\n')
-    return tmp_path
+    with Site() as site:
+        site.link("/", "/a")
+        crawler = Crawler([site.url("/")], folder / "out", policy=policy, settings=CrawlSettings(sitemaps=False))
+        asyncio.run(crawler.run())
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (folder / "comity.toml").write_text('max_bytes = "50MB"\n')
+    return folder
 
 
 @pytest.mark.parametrize(

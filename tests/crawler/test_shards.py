@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from commands import ALLOW, comity, complaint, process
+from commands import ALLOW, comity, complaint
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
@@ -93,7 +93,7 @@ def asked_once(sites: list[Site]) -> None:
 def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"
-    done = process(*words(sites, folder, "--workers", "2", "--shards", "5", "--json"))
+    done = comity(*words(sites, folder, "--workers", "2", "--shards", "5", "--json"))
     assert done.returncode == 2, done.stderr  # the pages that are missing
     told = json.loads(done.stdout)
     assert output(folder) == wanted
@@ -128,7 +128,7 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
         site.seen.clear()
     sites[4].link("/3", "/new")
     sites[4].link("/new")
-    again = process("crawl", "-o", str(folder), "--refresh", "--workers", "3", "--json")
+    again = comity("crawl", "-o", str(folder), "--refresh", "--workers", "3", "--json")
     assert again.returncode == 2, again.stderr
     told = json.loads(again.stdout)
     assert (told["new"], told["changed"], told["gone"]) == (1, 1, 0)
@@ -144,12 +144,12 @@ def test_a_limit_on_pages_is_exact_over_all_shards_and_the_crawl_goes_on_from_th
     for most in (7, 30):
         again = () if most == 7 else ("--resume",)
         given = words(sites, folder) if most == 7 else ["crawl", "-o", str(folder)]
-        done = process(*given, *again, "--workers", "2", "--max-pages", str(most), "--json")
+        done = comity(*given, *again, "--workers", "2", "--max-pages", str(most), "--json")
         assert done.returncode in (0, 2), done.stderr
         told = json.loads(done.stdout)
         assert (told["pages"], told["ended"]) == (most, f"the limit of {most} pages is reached")
         assert output(folder)["pages"].total() == most
-    done = process("crawl", "-o", str(folder), "--resume", "--workers", "1", "--max-pages", "none", "--json")
+    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "1", "--max-pages", "none", "--json")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []
@@ -206,7 +206,7 @@ def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[
     assert not is_running(folder), "its workers end with it"
     refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
     assert "already contains a crawl" in complaint(refused)
-    done = process("crawl", "-o", str(folder), "--resume", "--workers", "2")
+    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []
@@ -240,11 +240,11 @@ def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_
 
 def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    assert process(*words(sites, folder, "--workers", "2", "--max-pages", "5")).returncode == 0
+    assert comity(*words(sites, folder, "--workers", "2", "--max-pages", "5")).returncode == 0
     said = comity("frontier", "stop", str(folder), sites[1].url("/"))
     assert said.stdout == "no more requests to 127.0.0.2, from the next run on: the crawl is not running\n"
     before = len(sites[1].seen)
-    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
+    told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
     assert len(sites[1].seen) == before
     assert told["left"] > 0
     assert told["ended"] == "127.0.0.2 was stopped by the operator, and so was all else with work"
@@ -252,7 +252,7 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert alone.returncode == 73
     assert "holds one shard of a crawl (name the folder above it)" in complaint(alone)
     assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
-    told = json.loads(process("crawl", "-o", str(folder), "--resume", "--json").stdout)
+    told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--json").stdout)
     assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
     assert prove(folder).findings == []
 
@@ -320,7 +320,7 @@ def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_p
     assert {each["state"] for each in json.loads(comity("frontier", str(folder), "--json").stdout)["shards"]} == {
         "stopped"
     }
-    assert process("crawl", "-o", str(folder), "--resume", "--workers", "3").returncode == 2
+    assert comity("crawl", "-o", str(folder), "--resume", "--workers", "3").returncode == 2
     assert output(folder) == wanted
     assert prove(folder).findings == []
 
@@ -368,7 +368,7 @@ def test_an_error_that_ends_one_shard_of_several_is_told_in_one_line(sites: list
     folder = tmp_path / "many"
     folder.mkdir()
     (folder / "shard-001").write_text("in the way", encoding="ascii")
-    refused = process(*words(sites, folder, "--workers", "2", "--shards", "4", "--quiet"))
+    refused = comity(*words(sites, folder, "--workers", "2", "--shards", "4", "--quiet"))
     assert refused.returncode == 73
     assert "shard-001" in complaint(refused)
 
