@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-all test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -32,6 +32,12 @@ test-compiled: $(VENV)/tested
 test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
 	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+
+test-all: $(VENV)/tested ## `make test` and `make test-long` at once, so that what is slow runs beside the rest
+	@$(BIN)/comity --version
+	$(PYTEST) --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
+	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and (not long or hypothesis)' --hypothesis-profile=thorough \
+		$(BOTH_FORMS) $(ARGS)
 
 test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines

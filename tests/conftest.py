@@ -32,6 +32,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is slow by nature begins first, so that the rest runs beside it."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def missing(what: str, how: str) -> None:
     """Skip a test for want of something from outside, saying how to get it; a failure where all is required."""
     message = f"{what} is not here: {how}"
