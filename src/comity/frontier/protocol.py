@@ -8,9 +8,9 @@ all in one transaction with the lengths that the output has reached.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol, Self
 
-from comity.frontier.database import HostCounts, Standing
 from comity.frontier.exchange import Parcel
 from comity.frontier.later import Inside, Judged
+from comity.frontier.tables import HostCounts, Standing
 from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
 
 Write = Callable[[int, list[dict[str, Any]]], dict[str, Any]]
@@ -59,7 +59,7 @@ class DurableFrontier(Protocol):
 
 
 class FrontierView(Protocol):
-    """A frontier as it was committed last when the view was opened, for those who only read: see `database.View`."""
+    """A frontier as it was committed last when the view was opened, to be read only: see `tables.TablesView`."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
