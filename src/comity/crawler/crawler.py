@@ -17,7 +17,7 @@ from typing import Any
 from comity import urls
 from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
-from comity.crawler.checkpoint import Unreachable, judge_again
+from comity.crawler.checkpoint import UnreachableHosts, judge_again
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
@@ -136,7 +136,7 @@ class Crawler:
         self._filter: URLFilter
         self._fetcher: Fetcher
         self._refresh: Refresh | None
-        self._unreachable: Unreachable
+        self._unreachable: UnreachableHosts
         self._waits: Waits
 
     @property
@@ -310,7 +310,7 @@ class Crawler:
         )
         self._client.on_robots = pages.robots
         known = self._frontier.load_states(UNREACHABLE)
-        silent = self._unreachable = Unreachable(self._buffer, self._clock, self.policy.failure_life, known)
+        silent = self._unreachable = UnreachableHosts(self._buffer, self._clock, self.policy.failure_life, known)
         self._fetcher = Fetcher(
             self._client,
             pages,

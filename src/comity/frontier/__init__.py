@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from comity.frontier.database import has_begun
     from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
-    from comity.frontier.tables import HostCounts, Standing, View
+    from comity.frontier.tables import HostCounts, QueuedURL, View
     from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "HostCounts",
     "Judged",
     "Message",
-    "Standing",
+    "QueuedURL",
     "State",
     "View",
     "Visit",
@@ -34,7 +34,7 @@ __getattr__ = late(  # what reads a finished crawl has no use for most of it
         "comity.frontier.values": "Batch Entry EntryKind Found Message State Visit",
         "comity.frontier.queue": "Frontier",
         "comity.frontier.database": "has_begun",
-        "comity.frontier.tables": "HostCounts Standing View",
+        "comity.frontier.tables": "HostCounts QueuedURL View",
         "comity.frontier.later": "Judged Visits",
     },
 )

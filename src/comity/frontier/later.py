@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 from comity.frontier.database import LATER
-from comity.frontier.tables import POLICY, SCOPE, URL, USAGE, Tables, Tally
+from comity.frontier.tables import POLICY, SCOPE, URL, USAGE, FrontierTables, StateChanges
 from comity.frontier.values import Batch, EntryKind, State, Visit
 
 _CHUNK: Final = 1000
@@ -57,7 +57,9 @@ def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None
     db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, {POLICY})", rows)
 
 
-def judge(tables: Tables, tally: Tally, inside: Inside | None, *, policy: bool, usage: bool) -> tuple[Judged, Judged]:
+def judge(
+    tables: FrontierTables, tally: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
+) -> tuple[Judged, Judged]:
     """Judge anew what scope, policy and the uses wanted decided: see `queue.Frontier.judge_again`.
 
     Returns:
@@ -76,7 +78,7 @@ def judge(tables: Tables, tally: Tally, inside: Inside | None, *, policy: bool, 
     return back, Judged(left=left, back=found)
 
 
-def _bring_back(tables: Tables, why: int, tally: Tally) -> Judged:
+def _bring_back(tables: FrontierTables, why: int, tally: StateChanges) -> Judged:
     counts: Counter[int] = Counter()
     for host, state, number in tables.execute(
         f"SELECT host, state, count(*) FROM {tables.aside} WHERE why = ? GROUP BY host, state", (why,)
@@ -92,7 +94,9 @@ def _bring_back(tables: Tables, why: int, tally: Tally) -> Judged:
     return Judged(back=counts.total(), refused=counts[State.REFUSED], failed=counts[State.FAILED])
 
 
-def _move(tables: Tables, source: str, target: str, why: str, which: str, wanted: Inside, tally: Tally) -> int:
+def _move(
+    tables: FrontierTables, source: str, target: str, why: str, which: str, wanted: Inside, tally: StateChanges
+) -> int:
     """Move the rows that are wanted from one table to the other; gives how many there were."""
     sign = 1 if target == tables.waiting else -1
     last = moved = 0
@@ -172,7 +176,7 @@ class Visits:
         tables: over a connection that is not the one that writes.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: FrontierTables) -> None:
         self._tables = tables
 
     def any(self) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, Self
 from comity.frontier import database, exchange, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
-from comity.frontier.tables import Tables, Tally
+from comity.frontier.tables import FrontierTables, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
@@ -61,7 +61,7 @@ class Frontier:
             stack.enter_context(closing(lock(path)))
             self._db = stack.enter_context(closing(open_for_writing(path)))
             self._reader = stack.enter_context(closing(open_for_reading(path)))
-            self._tables = Tables(self._reader, path)
+            self._tables = FrontierTables(self._reader, path)
             key = self.load_state(_KEY)
             if key is None:
                 key = os.urandom(16).hex()
@@ -98,7 +98,7 @@ class Frontier:
             self._stale = True
             self._seen.tidy()
             with self._transaction():
-                tally = Tally()
+                tally = StateChanges()
                 later.set_aside(self._db, batch)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
@@ -164,8 +164,8 @@ class Frontier:
         with explained(self._path):
             self._stale = True
             with self._transaction():
-                tally = Tally()
-                judged = later.judge(Tables(self._db, self._path), tally, inside, policy=policy, usage=usage)
+                tally = StateChanges()
+                judged = later.judge(FrontierTables(self._db, self._path), tally, inside, policy=policy, usage=usage)
                 self._count(tally)
                 self._save_state(save(*judged))
             self._reload()
@@ -215,7 +215,7 @@ class Frontier:
         self._seen.reload()
         self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: Tally) -> None:
+    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
@@ -230,7 +230,7 @@ class Frontier:
             tally[host, states[id_]] += 1
         self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
 
-    def _take_up(self, found: list[Found], tally: Tally) -> list[Found]:
+    def _take_up(self, found: list[Found], tally: StateChanges) -> list[Found]:
         """Those that are new; what of them waits goes into the queue."""
         fingerprints = self._seen.unknown([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
@@ -306,7 +306,7 @@ class Frontier:
         self._host_ids[name] = id_
         return id_
 
-    def _count(self, tally: Tally) -> None:
+    def _count(self, tally: StateChanges) -> None:
         self._db.executemany(
             "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
             "failed = failed + ? WHERE id = ?",

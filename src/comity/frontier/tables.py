@@ -23,7 +23,7 @@ URL = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' 
 """A queued URL, of a row joined with its host's."""
 
 
-class Tally(Counter[tuple[int, int]]):
+class StateChanges(Counter[tuple[int, int]]):
     """Changes of how many URLs of a host are in a state: by the host's id and the state."""
 
     def of(self, state: State) -> int:
@@ -38,7 +38,7 @@ class Tally(Counter[tuple[int, int]]):
         return hosts
 
 
-class Tables:
+class FrontierTables:
     """The tables of a SQLite file, over one connection. Statements have a question mark for each value."""
 
     waiting, aside, host, source, visit, facts = "waiting", "aside", "host", "source", "visit", "run"
@@ -134,7 +134,7 @@ _HOST_COUNTS = "name, unasked + queued, done, refused, failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueuedURL:
     """How a URL waits in the frontier.
 
     Attributes:
@@ -158,7 +158,7 @@ class TablesView:
         begin: the statement that begins the transaction.
     """
 
-    def __init__(self, db: Any, tables: Tables, begin: str) -> None:
+    def __init__(self, db: Any, tables: FrontierTables, begin: str) -> None:
         self._db = db
         self._tables = tables
         try:
@@ -198,7 +198,7 @@ class TablesView:
         """A fact that the crawl remembers, or None."""
         return self._tables.load_state(key)
 
-    def stands(self, url: str, host: str) -> Standing | None:
+    def stands(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""
         prefix, rest = split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED))
         tables = self._tables
@@ -212,7 +212,7 @@ class TablesView:
             if rows:
                 state, rank, depth, attempts, aside, found_on = rows[0]
                 kept_by: Any = None if aside is None else {SCOPE: "scope", POLICY: "policy", USAGE: "usage"}[aside]
-                return Standing(State(state), rank >= LATER, kept_by, depth, attempts, found_on)
+                return QueuedURL(State(state), rank >= LATER, kept_by, depth, attempts, found_on)
         return None
 
     def waiting(self, host: str, most: int) -> list[Entry]:
@@ -232,4 +232,4 @@ class View(TablesView):
             raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
         with explained(path):
             db = open_for_reading(path)
-            super().__init__(db, Tables(db, path), "BEGIN")
+            super().__init__(db, FrontierTables(db, path), "BEGIN")

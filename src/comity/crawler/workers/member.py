@@ -25,7 +25,7 @@ from comity.crawler.shards import Manifest, Place
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
-from comity.crawler.workers.rounds import LARGEST_GRANT, Asked, Look, Rounds
+from comity.crawler.workers.rounds import LARGEST_GRANT, Look, RoundRequest, Rounds
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
 from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
@@ -189,9 +189,9 @@ class Member:
     def _now(self, crawler: LeasedShard) -> ShardNow:
         return crawler.now(os.getpid())
 
-    def _asking(self) -> Asked:
+    def _asking(self) -> RoundRequest:
         """What is to be asked and said, as of now."""
-        asked = Asked(take=not self._stopping, at_work=frozenset(self._running))
+        asked = RoundRequest(take=not self._stopping, at_work=frozenset(self._running))
         now = time.monotonic()
         for number, crawler in self._crawlers.items():
             if not crawler.has_begun or not crawler.is_ours:

@@ -15,7 +15,7 @@ LARGEST_GRANT: Final = 500  # pages
 
 
 @dataclass(slots=True)
-class Asked:
+class RoundRequest:
     """What is to be asked of the store in one round, and said to it.
 
     Attributes:
@@ -68,7 +68,7 @@ class Rounds:
         self._leases = leases
         self._folder = str(folder.absolute())
 
-    def round(self, order: int, asked: Asked) -> Look:
+    def round(self, order: int, asked: RoundRequest) -> Look:
         """Say and ask. `order`: the last order that was read."""
         store, leases = self._store, self._leases
         members = store.here(leases.holder, self._folder)

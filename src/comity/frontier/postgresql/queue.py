@@ -18,7 +18,7 @@ from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import ShardTables
-from comity.frontier.tables import POLICY, Tally
+from comity.frontier.tables import POLICY, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_HOST_IDS: Final = 1 << 16
@@ -90,7 +90,7 @@ class PostgresFrontier:
                 self._reload()
             self._stale = True
             with self._transaction():
-                tally = Tally()
+                tally = StateChanges()
                 later.set_aside(self._db, self._shard, batch)
                 self._settle(batch.settled, tally)
                 self._put_off(batch)
@@ -138,7 +138,7 @@ class PostgresFrontier:
         with explained(self._where):
             self._stale = True
             with self._transaction():
-                tally = Tally()
+                tally = StateChanges()
                 tables = ShardTables(self._db, self._where, self._shard)
                 judged = judge(tables, tally, inside, policy=policy, usage=usage)
                 self._count(tally)
@@ -204,7 +204,7 @@ class PostgresFrontier:
         self._refreshes = self._tables.rows("SELECT to_regclass(?)", (visited,))[0][0]
         self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: Tally) -> None:
+    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
@@ -231,7 +231,7 @@ class PostgresFrontier:
                 (2 * LATER, LATER, batch.resumed),
             )
 
-    def _take_up(self, found: list[Found], tally: Tally) -> tuple[list[Found], list[int]]:
+    def _take_up(self, found: list[Found], tally: StateChanges) -> tuple[list[Found], list[int]]:
         """Those that are new, and their fingerprints; what of them waits goes into the queue."""
         fingerprints = self._seen.take_up([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
@@ -312,7 +312,7 @@ class PostgresFrontier:
             with self._db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
                 copy.write("\n".join(rows) + "\n")
 
-    def _count(self, tally: Tally) -> None:
+    def _count(self, tally: StateChanges) -> None:
         hosts = tally.by_host()
         if not hosts:
             return

@@ -10,14 +10,14 @@ from comity.frontier import exchange
 from comity.frontier.database import LATER, entry_of
 from comity.frontier.exchange import Parcel, numbers
 from comity.frontier.postgresql.database import Address, connect, explained, is_made
-from comity.frontier.tables import Tables, TablesView
+from comity.frontier.tables import FrontierTables, TablesView
 from comity.frontier.values import Entry, EntryKind
 
 
-class ShardTables(Tables):
+class ShardTables(FrontierTables):
     """The tables of one shard, over one connection."""
 
-    columns = f"shard, {Tables.columns}"
+    columns = f"shard, {FrontierTables.columns}"
     known = "known"
     among = "= ANY(?)"
 
