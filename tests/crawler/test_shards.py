@@ -29,7 +29,7 @@ from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.standing import in_words
-from comity.crawler.workers.worker import AT_ONCE, Courier
+from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
 from comity.frontier.exchange import Neighbour, Parcel, pending
@@ -589,7 +589,7 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
 
 
 class Receiver:
-    """What the courier brings messages to."""
+    """What the exchange brings messages to."""
 
     has_room, unacknowledged = True, False
 
@@ -611,34 +611,34 @@ def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and
             frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
             frontiers[number].save_state("seeds", [])
         receiver: Any = Receiver()
-        courier = Courier(tmp_path, 2, {1: receiver})
-        stack.callback(courier.close)
+        exchange = MessageExchange(tmp_path, 2, {1: receiver})
+        stack.callback(exchange.close)
 
         def send(number: int) -> None:
             frontiers[0].commit(Batch(messages=[message(number)]), lambda _new, _refusals: {})
 
         send(1)
-        assert not courier.carry()
+        assert not exchange.carry()
         assert receiver.got == [(0, 1)], "at first everywhere"
         send(2)
-        courier._look_at = math.inf
-        courier.carry()
-        courier.sent(1)
-        courier.carry()
+        exchange._look_at = math.inf
+        exchange.carry()
+        exchange.sent(1)
+        exchange.carry()
         assert receiver.got == [(0, 1)]
-        courier.sent(0)
-        courier.carry()
+        exchange.sent(0)
+        exchange.carry()
         assert receiver.got == [(0, 1), (0, 2)]
         send(3)  # by one that dies before it says so
-        courier._look_at = -math.inf
-        courier.carry()
+        exchange._look_at = -math.inf
+        exchange.carry()
         assert receiver.got == [(0, 1), (0, 2), (0, 3)]
         for number in range(4, 4 + AT_ONCE + 1):
             send(number)
-        courier.sent(0)
-        courier._look_at = math.inf
-        assert courier.carry(), "there is more"
-        assert not courier.carry()
+        exchange.sent(0)
+        exchange._look_at = math.inf
+        assert exchange.carry(), "there is more"
+        assert not exchange.carry()
         assert len(receiver.got) == 3 + AT_ONCE + 1
 
 

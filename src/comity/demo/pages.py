@@ -1,4 +1,4 @@
-"""What the demo site holds: an archipelago of hosts, each with one thing that crawlers meet in the world.
+"""What the demo site holds: several hosts, each with one thing that crawlers meet on real sites.
 
 Only values: no server, no time. Every page that robots.txt forbids exists, so a crawler that did not ask would be
 caught in the server's log.

@@ -192,7 +192,7 @@ class Client:
             return self._background
 
     def _run(self, call: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:
-        return self._open().run(call(*given, **named))
+        return (self._background or self._open()).run(call(*given, **named))
 
 
 _FORKED: list[tuple[Background, AsyncClient]] = []

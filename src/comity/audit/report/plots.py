@@ -23,7 +23,7 @@ class GridLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Bar:
     """A column or bar."""
 
     look: str
@@ -53,11 +53,11 @@ class Plot:
     label: str
     width: float = WIDTH
     lines: list[GridLine] = field(default_factory=list)
-    boxes: list[Box] = field(default_factory=list)
+    boxes: list[Bar] = field(default_factory=list)
     texts: list[Label] = field(default_factory=list)
 
     def box(self, look: str, x: float, y: float, width: float, height: float, radius: float = 0.0) -> None:
-        self.boxes.append(Box(look, round(x, 1), round(y, 1), round(width, 1), round(height, 1), radius))
+        self.boxes.append(Bar(look, round(x, 1), round(y, 1), round(width, 1), round(height, 1), radius))
 
     def text(self, x: float, y: float, text: str, anchor: str, look: str = "tick") -> None:
         self.texts.append(Label(look, round(x, 1), round(y, 1), anchor, text))
