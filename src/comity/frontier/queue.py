@@ -19,7 +19,7 @@ from typing import Any, Self
 from comity.frontier import database, exchange, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
-from comity.frontier.tables import FrontierTables, StateChanges
+from comity.frontier.tables import CommittedFrontier, FrontierTables, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
@@ -36,7 +36,7 @@ _CLEAR = (
 )
 
 
-class Frontier:
+class Frontier(CommittedFrontier):
     """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (tables.View).
 
     `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
@@ -171,27 +171,15 @@ class Frontier:
             self._reload()
             self._stale = False
 
-    def hosts(self) -> Iterator[str]:
-        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
-        return self._tables.hosts()
-
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
         return self._tables.queue(host, most, but_not=but_not, below=database.LATER, kind=kind)
 
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        return self._tables.counts()
-
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._path):
             self._save_state({key: value})
-
-    def load_state(self, key: str, default: Any = None) -> Any:
-        """A fact kept with `save_state`."""
-        return self._tables.load_state(key, default)
 
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""

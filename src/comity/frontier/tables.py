@@ -78,20 +78,6 @@ class FrontierTables:
             rows: list[Any] = self.execute(query, values).fetchall()
             return rows
 
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        (sums,) = self.rows(f"SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM {self.host}")
-        return dict(zip(State, (int(number or 0) for number in sums), strict=True))
-
-    def hosts(self) -> Iterator[str]:
-        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
-        last = 0
-        while rows := self.rows(
-            f"SELECT id, name FROM {self.host} WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000", (last,)
-        ):
-            yield from (name for _, name in rows)
-            last = rows[-1][0]
-
     def queue(
         self,
         host: str,
@@ -112,11 +98,6 @@ class FrontierTables:
             (host, below, json.dumps(list(but_not)), most),
         )
         return [entry_of(host, row) for row in sorted(json.loads(rows))]
-
-    def load_state(self, key: str, default: Any = None) -> Any:
-        """A fact that the crawl remembers."""
-        rows = self.rows(f"SELECT value FROM {self.facts} WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +131,34 @@ class QueuedURL:
     found_on: str | None
 
 
-class TablesView:
+class CommittedFrontier:
+    """What a frontier says of itself as of a commit: of the last one, or of that which a view has before it."""
+
+    _tables: FrontierTables
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        query = f"SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM {self._tables.host}"
+        (sums,) = self._tables.rows(query)
+        return dict(zip(State, (int(number or 0) for number in sums), strict=True))
+
+    def hosts(self) -> Iterator[str]:
+        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
+        last = 0
+        while rows := self._tables.rows(
+            f"SELECT id, name FROM {self._tables.host} WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000",
+            (last,),
+        ):
+            yield from (name for _, name in rows)
+            last = rows[-1][0]
+
+    def load_state(self, key: str, default: Any = None) -> Any:
+        """A fact about the run, kept with `save_state` or by a commit."""
+        rows = self._tables.rows(f"SELECT value FROM {self._tables.facts} WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+
+class TablesView(CommittedFrontier):
     """A frontier as it was committed last when the view was opened, within one transaction that reads.
 
     Args:
@@ -178,10 +186,6 @@ class TablesView:
             finally:
                 self._db.close()
 
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        return self._tables.counts()
-
     def busiest(self, most: int) -> list[HostCounts]:
         """The hosts with most URLs waiting; those with none come last."""
         rows = self._tables.rows(
@@ -193,10 +197,6 @@ class TablesView:
         """One host, or None where the crawl has not met it."""
         rows = self._tables.rows(f"SELECT {_HOST_COUNTS} FROM {self._tables.host} WHERE name = ?", (name,))
         return HostCounts(*rows[0]) if rows else None
-
-    def load_state(self, key: str) -> Any:
-        """A fact that the crawl remembers, or None."""
-        return self._tables.load_state(key)
 
     def stands(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""

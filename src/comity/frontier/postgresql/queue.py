@@ -18,7 +18,7 @@ from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import ShardTables
-from comity.frontier.tables import POLICY, StateChanges
+from comity.frontier.tables import POLICY, CommittedFrontier, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_HOST_IDS: Final = 1 << 16
@@ -31,7 +31,7 @@ class Displaced(StorageError):
     """The shard is another process's by now: nothing of the commit was kept."""
 
 
-class PostgresFrontier:
+class PostgresFrontier(CommittedFrontier):
     """One shard of a crawl, for who holds it. See `queue.Frontier`, whose every method it has.
 
     Args:
@@ -146,27 +146,15 @@ class PostgresFrontier:
             self._reload()
             self._stale = False
 
-    def hosts(self) -> Iterator[str]:
-        """As `queue.Frontier.hosts`."""
-        return self._tables.hosts()
-
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """As `queue.Frontier.waiting`."""
         return self._tables.queue(host, most, but_not=but_not, below=LATER, kind=kind)
-
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        return self._tables.counts()
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._where), self._transaction():
             self._saved.pop(key, None)
             self._save_state({key: value})
-
-    def load_state(self, key: str, default: Any = None) -> Any:
-        """A fact kept with `save_state`."""
-        return self._tables.load_state(key, default)
 
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""
