@@ -5,10 +5,9 @@ committed stays so: the URLs met, what waits, the counts, the facts of the run, 
 all in one transaction with the lengths that the output has reached.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Protocol, Self
 
-from comity.frontier.exchange import Parcel
 from comity.frontier.later import Inside, Judged
 from comity.frontier.tables import HostCounts, QueuedURL
 from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
@@ -69,12 +68,3 @@ class FrontierView(Protocol):
     def load_state(self, key: str) -> Any: ...
     def stands(self, url: str, host: str) -> QueuedURL | None: ...
     def waiting(self, host: str, most: int) -> list[Entry]: ...
-
-
-class Outbox(Protocol):
-    """What a shard has for others, and what it has taken of theirs: see `exchange.Neighbour`."""
-
-    def close(self) -> None: ...
-    def parcels(self, receivers: Collection[int], *, after: int, most: int) -> list[Parcel]: ...
-    def taken(self) -> Mapping[int, int]: ...
-    def sent(self) -> Mapping[int, int]: ...
