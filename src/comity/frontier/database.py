@@ -144,7 +144,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
             return  # another process has just made it
         raise StorageError(
             f"{path} was created by another version of comity or on an incompatible machine",
-            hint="go on with that one, or start anew in another folder",
+            hint="continue with that one, or start a new crawl in another folder",
         )
 
 
