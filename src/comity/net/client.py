@@ -9,7 +9,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from comity import urls
@@ -71,9 +70,7 @@ class Client:
         self._entered = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
