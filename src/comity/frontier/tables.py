@@ -1,4 +1,4 @@
-"""The tables of a frontier as both stores have them, and the questions asked of them in words that both understand.
+"""The tables of a frontier as both stores have them, and the questions asked of them in SQL that both understand.
 
 SQLite has a file for each shard, PostgreSQL a partition of each table; what differs between their statements is said
 here in one place, so that a rule of the frontier is written once.

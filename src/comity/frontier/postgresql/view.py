@@ -55,7 +55,7 @@ class ShardTables(FrontierTables):
         below: int = 4 * LATER,
         kind: EntryKind | None = None,
     ) -> list[Entry]:
-        """The first URLs of a host's queue: see `Tables.queue`."""
+        """The first URLs of a host's queue: see `FrontierTables.queue`."""
         wanted = "" if kind is None else f"AND kind = {kind:d} "
         rows = self.rows(
             "SELECT rank, id, prefix, rest, depth, kind, attempts, hops, "
