@@ -39,9 +39,9 @@ class Parcel:
 
 
 def parcels_of(messages: Iterable[tuple[int, Message]], new: Iterable[tuple[int, Message]]) -> dict[int, str]:
-    """By receiver, a parcel's text: of all messages that widen the scope, and of those that name a URL that is new."""
+    """By receiver, a parcel's text: of messages that settle a URL (`Message.settles`) the new ones, of others all."""
     by_shard: dict[int, list[Message]] = {}
-    for shard, message in chain((each for each in messages if each[1].widens), new):
+    for shard, message in chain((each for each in messages if not each[1].settles), new):
         by_shard.setdefault(shard, []).append(message)
     return {shard: json.dumps([astuple(message) for message in together]) for shard, together in by_shard.items()}
 
@@ -128,5 +128,5 @@ def pending(paths: Mapping[int, Path]) -> dict[int, int]:
 
 
 def _message(row: list[Any]) -> Message:
-    url, depth, kind, hops, found_on, given, widens = row
-    return Message(url, depth, EntryKind(kind), hops, found_on, given, widens)
+    url, depth, kind, *rest = row
+    return Message(url, depth, EntryKind(kind), *rest)

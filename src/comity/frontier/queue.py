@@ -251,8 +251,8 @@ class Frontier(CommittedFrontier):
 
     def _exchange(self, batch: Batch) -> dict[str, dict[int, int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved."""
-        fingerprints = self._seen.unknown([message.url for _, message in batch.messages if not message.widens])
-        urls = [each for each in batch.messages if not each[1].widens]
+        fingerprints = self._seen.unknown([message.url for _, message in batch.messages if message.settles])
+        urls = [each for each in batch.messages if each[1].settles]
         new = [urls[index] for index in fingerprints.values()]
         made = exchange.send(self._db, exchange.parcels_of(batch.messages, new))
         self._seen.add(fingerprints)

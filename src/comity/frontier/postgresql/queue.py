@@ -279,7 +279,7 @@ class PostgresFrontier(CommittedFrontier):
 
     def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, int]], list[int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved, and fingerprints."""
-        urls = [each for each in batch.messages if not each[1].widens]
+        urls = [each for each in batch.messages if each[1].settles]
         fingerprints = self._seen.take_up([message.url for _, message in urls])
         new = [urls[index] for index in fingerprints.values()]
         texts = exchange.parcels_of(batch.messages, new)
