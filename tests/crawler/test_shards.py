@@ -597,8 +597,9 @@ class Receiver:
     def taken(self, shard: int) -> int:
         return max((number for sender, number in self.got if sender == shard), default=0)
 
-    def take_in(self, sender: int, parcel: Parcel) -> None:
+    def take_in(self, sender: int, parcel: Parcel) -> bool:
         self.got.append((sender, parcel.number))
+        return True
 
 
 def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and_then(tmp_path: Path) -> None:
