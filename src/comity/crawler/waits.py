@@ -141,6 +141,7 @@ class Waits:
         self._on_their_way = throttles.intervals()
         return {
             "waits": waits,
+            "paces": self._client.driver.gate.hosts_at(waits),
             "unordered": throttles.unordered(now),
             "intervals": self._on_their_way,
             "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
