@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import trustme
-
 import comity
 
 ROOT = Path(__file__).parents[1]
@@ -76,6 +74,8 @@ def make_site(folder: Path, hosts: int, copies: int, delay: bool) -> Site:
 
 
 def nginx(folder: Path, site: Path) -> "subprocess.Popen[bytes]":
+    import trustme  # not at the top: the processes that are measured have no use for it
+
     authority = trustme.CA()
     certificate = authority.issue_cert("*.bench.test")
     certificate.private_key_pem.write_to_path(folder / "key.pem")

@@ -11,7 +11,7 @@ import pytest
 from commands import ALLOW, comity, complaint, process
 from sites import Site
 
-from comity import Policy
+from comity import Crawler, Policy
 from comity.crawler import orders
 from comity.crawler.holds import Hold, holds
 from comity.crawler.workers.sharded import ShardedCrawl
@@ -118,6 +118,22 @@ def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(
     assert lines[stopped.address].endswith("  stopped by the operator")
     assert re.search(r"  for (\d+ s|\d minutes) \(Retry-After\)$", lines[busy.address])
     assert lines[silent.address].endswith("(robots.txt unreachable)")
+
+
+def test_a_host_that_shares_its_address_waits_for_the_others(tmp_path: Path, site: Site) -> None:
+    names = ["one.test", "two.test"]
+    site.set("/", status=503, headers={"Retry-After": "300"})
+    crawler = Crawler(
+        [site.url("/").replace(site.address, name) for name in names],
+        tmp_path,
+        policy=Policy(min_interval=0, pace_by="address", allow_addresses=("127.0.0.0/8",)),
+        settings={"sitemaps": False, "longest_wait": 10},
+        client_settings=ClientSettings(resolve=dict.fromkeys(names, site.address), max_retries=0),
+    )
+    asyncio.run(crawler.run())
+    assert [found.why for found in holds(tmp_path, [*names, "other.test"]).values()] == ["retry_after"] * 2
+    lines = comity("frontier", str(tmp_path)).stdout.splitlines()
+    assert sum("(Retry-After)" in line for line in lines) == 2
 
 
 def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ POLICY = """
     stale_life unreachable_life url_charset with_changes
 """
 GATE = """
-    ask consult epoch finished headers_received hold lend origin_policy pace_of pause policy resolved returned robots
-    robots_abandoned robots_arrived robots_at_hand robots_let_go robots_redirected stopped sweep throttles
+    ask consult epoch finished headers_received hold hosts_at lend origin_policy pace_of pause policy resolved returned
+    robots robots_abandoned robots_arrived robots_at_hand robots_let_go robots_redirected stopped sweep throttles
 """
 
 

@@ -16,6 +16,8 @@ import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
 from comity.crawler import orders
+from comity.crawler.waits import HeardFile, Waits
+from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, allow_addresses=LOCAL)
@@ -347,3 +349,49 @@ def test_what_was_heard_is_written_once_and_gone_when_it_is_committed(
     begun = clock.now
     assert crawl(tmp_path, site.url("/again"), clock=clock).stats.pages == 2
     assert asked.times[-1] - begun >= 50, "and a line that was cut short does no harm"
+
+
+def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_again(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """A host that was long not asked is forgotten, and then no commit has its interval."""
+    session, heard = Session(QUICK, ClientSettings(), clock=clock), HeardFile(tmp_path / "waits")
+    throttles = session.driver.gate.throttles
+
+    def asked(waits: Waits, host: str = "a.test") -> None:
+        throttle = throttles.of(host)
+        throttle.interval = 30
+        throttle.started(clock.now)
+        throttle.answered(clock.now)
+        waits.heard(host)
+
+    def forgotten() -> None:
+        clock.now += 3600
+        throttles.sweep(clock.now)
+
+    committed: dict[str, Any] = {}
+    with Waits(heard, session, clock, lambda _, default: default) as waits:
+        asked(waits)
+        assert len(heard.lines()) == 1
+        committed |= waits.save_state(at_rest=False)
+        waits.committed()
+        asked(waits)
+        assert heard.lines() == [], "the commit has it"
+        forgotten()
+        committed |= waits.save_state(at_rest=False)
+        asked(waits)  # while that commit is under way
+        waits.committed()
+        for number in range(100):
+            asked(waits, f"{number}.test")
+        assert len(heard.lines()) == 101
+        forgotten()
+        after = waits.save_state(at_rest=False)
+        waits.committed()
+        assert after["intervals"] == waits._remembered == waits._written_down == {}, "nothing grows with all hosts met"
+        asked(waits)
+        assert len(heard.lines()) == 1
+        committed |= after
+    clock.now += 1
+    later = Session(QUICK, ClientSettings(), clock=clock)
+    with Waits(HeardFile(tmp_path / "waits"), later, clock, lambda name, default: committed.get(name, default)):
+        assert later.driver.ready_at("a.test") >= clock.now + 29

@@ -47,7 +47,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def decoded(coding: str, packed: bytes, size: int) -> bytes:
     decoder = decoder_for([coding], URL, 10_000.0)
     assert decoder is not None
-    parts = [decoder.feed(packed[at : at + size], ROOM) for at in range(0, len(packed), size)]
+    parts = [part for at in range(0, len(packed), size) for part in decoder.feed(packed[at : at + size], ROOM)]
     decoder.close()
     return b"".join(parts)
 

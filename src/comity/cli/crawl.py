@@ -37,7 +37,7 @@ from comity.frontier import has_begun
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
-OF_ITS_OWN = 256 * 1024  # bytes of a block that goes back to the system when it is freed
+OF_ITS_OWN = 1024 * 1024  # bytes of a block that goes back to the system when it is freed
 _LEASE = SettingField(name="--lease", hint=float, unit="seconds")
 FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 DEMO_DELAY = 0.2  # seconds; the demo site is ours

@@ -51,10 +51,11 @@ def holds(folder: Path, hosts: Iterable[str]) -> dict[str, Hold]:
     for part, names in by_part.items():
         with View(part / "frontier.sqlite") as view:
             waits, reasons = view.load_state("waits") or {}, view.load_state("reasons") or {}
+            paces = view.load_state("paces") or {}
             by_domain = (view.load_state("policy") or {}).get("pace_by") == "domain"
             silent = {name: (view.load_state(UNREACHABLE + name) or [0, {}])[1] for name in names}
         for name in names:
-            pace = registrable(name) if by_domain else name
+            pace = registrable(name) if by_domain else paces.get(name, name)
             until, why = (waits[pace][0], "interval") if pace in waits else (now, "")
             if pace in reasons and reasons[pace][0] >= until:
                 until, why = reasons[pace]

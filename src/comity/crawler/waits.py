@@ -96,7 +96,11 @@ class Waits:
         self._clock = clock
         self._least = client.policy.min_interval
         self._others_until = clock.monotonic()  # until then hosts wait of which nothing is known
-        self._intervals: dict[str, float] = {}  # those that a later run would know of
+        # Intervals that a later run would know of: from what the last commit remembered, from that under way, and from
+        # what was written down since. A commit knows nothing of hosts that were forgotten, because long not asked.
+        self._remembered: dict[str, float] = {}
+        self._on_their_way: dict[str, float] = {}
+        self._written_down: dict[str, float] = {}
         lines = heard.lines()
         self._written = len(lines)
         self._taken = 0  # of them, those that the commit under way makes superfluous
@@ -111,13 +115,14 @@ class Waits:
     def heard(self, pace: str) -> None:
         """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
         seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
-        known = max(self._intervals.get(pace, 0.0), self._least)
+        committed = min(self._remembered.get(pace, 0.0), self._on_their_way.get(pace, 0.0))
+        known = max(self._written_down.get(pace, 0.0), committed, self._least)
         if interval > known or seconds > max(known, interval):
             unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
             line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
             self._heard.add(line.encode("ascii"))
             self._written += 1
-            self._intervals[pace] = max(known, interval)
+            self._written_down[pace] = max(known, interval)
         if self.then is not None:
             self.then(pace)
 
@@ -135,10 +140,12 @@ class Waits:
         least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
         waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items() if seconds > least}
         self._taken = self._written
+        self._on_their_way = throttles.intervals()
         return {
             "waits": waits,
+            "paces": self._client.driver.gate.hosts_at(waits),
             "unordered": throttles.unordered(now),
-            "intervals": throttles.intervals(),
+            "intervals": self._on_their_way,
             "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
             "at_rest": at_rest and self._others_until <= now,  # else the run before, cut off, still counts
             "least": max(self._least, self._others_until - now),
@@ -146,9 +153,11 @@ class Waits:
 
     def committed(self) -> None:
         """What `save_state` gave last is durable."""
+        self._remembered = self._on_their_way
         if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
             self._heard.clear()
             self._written = self._taken = 0
+            self._written_down = {}
 
     def _keep(self, load_state: Callable[[str, Any], Any], lines: list[bytes]) -> None:
         """Have the client wait as the run before says."""

@@ -21,7 +21,7 @@ Everything that affects state lives here and in the modules beside it. There is 
 on the caller's monotonic clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Literal
@@ -180,6 +180,10 @@ class Gate:
         asking.throttle = throttle = self._throttle(asking.key)
         ready = throttle.ready_at(asking.origin_policy.delay_at(asking.now + self.epoch))
         return Wait(ready, asking.key) if ready is None or ready > asking.now else None
+
+    def hosts_at(self, paces: Container[str]) -> dict[str, str]:
+        """Of the hosts that are known to share one of these paces by their address, that address; for monitoring."""
+        return {host: address for host, address in self._addresses.items() if address in paces and address != host}
 
     # Reports about what has to be known before a request
 

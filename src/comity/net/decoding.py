@@ -4,7 +4,7 @@ ISA-L inflates where it is installed (extra `speed`), in half the time; zlib els
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from comity.errors import FetchError, TooLarge, UnwantedType
@@ -59,8 +59,10 @@ class Decoder:
         self._received = 0
         self._decoded = 0
 
-    def feed(self, data: bytes, room: int) -> bytes:
-        """The decoded bytes of a part; at most one more than `room`.
+    def feed(self, data: bytes, room: int) -> Iterator[bytes]:
+        """The decoded bytes of what has arrived, at most one more than `room`, in parts of at most 256 KiB.
+
+        Each part is made when it is asked for: what is left may be given up.
 
         Raises:
             TooLarge: the content expands more than is allowed.
@@ -71,10 +73,9 @@ class Decoder:
         if self._inflater is None:
             if len(data) < 2:
                 self._held = data
-                return b""
+                return
             has_header = data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0
             self._inflater = _inflating.decompressobj(15 if has_header else -15)
-        parts = []
         waiting = False  # decoded bytes that zlib holds back, though it has taken all data
         while (data or waiting) and room >= 0:
             if self._inflater.eof:  # RFC 1952, 2.2: members follow one another; what is none of them is padding
@@ -99,8 +100,8 @@ class Decoder:
                     url=self._url,
                     hint="raise max_ratio if that is expected",
                 )
-            parts.append(part)
-        return b"".join(parts)
+            if part:
+                yield part
 
     def close(self) -> None:
         """Raises: FetchError: the body ended before its end."""

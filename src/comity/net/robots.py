@@ -147,7 +147,7 @@ class RobotsBody:
         """A part of it, as it was sent."""
         self._received += len(part)
         room = LONGEST - len(self._content)
-        self._content += part[:room] if self._decoder is None else self._decoder.feed(part, room)[:room]
+        self._content += part[:room] if self._decoder is None else b"".join(self._decoder.feed(part, room))[:room]
 
     def end(self) -> bytes:
         """All that is wanted has come."""

@@ -4,7 +4,7 @@ that is the client's work. Every connection passes the address guard at the mome
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
 from io import BytesIO
 from typing import Final, Protocol
 
@@ -25,7 +25,6 @@ from comity.net.turns import Turns
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
 AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
-_COMPRESSED = 4 * 1024  # bytes undone at a time: they may become a thousand times as many
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 
 
@@ -141,11 +140,19 @@ class OpenAnswer:
                 return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
-        whole = BytesIO()  # hands out what it holds without a copy, and lets go of each part at once
+        body = b""  # where it comes in one part, it need not be copied
+        whole: BytesIO | None = None  # hands out what it holds without a copy, and lets go of each part at once
         left = limit
         try:
-            async for part in self.chunks(limit, cut=cut):
-                whole.write(part)
+            async for part in self.chunks(limit, cut=cut, least=UNPACKED_AT_ONCE):
+                if not body:
+                    body = part
+                else:
+                    if whole is None:
+                        whole = BytesIO()
+                        whole.write(body)
+                    whole.write(part)
+                    body = part
                 left -= len(part)
                 if digest is not None:  # part by part: all of a large body would take milliseconds
                     digest.update(part)
@@ -156,13 +163,19 @@ class OpenAnswer:
                     with paused():
                         await room.more()
         except BaseException:
-            whole.close()  # the error holds this frame, and may be kept for long
+            if whole is not None:
+                whole.close()  # the error holds this frame, and may be kept for long
+            body = b""
             raise
-        body = whole.getvalue()
+        if whole is not None:
+            body = whole.getvalue()
         return body if len(body) <= limit else body[:limit]
 
-    async def chunks(self, limit: int, *, cut: bool = False) -> AsyncIterator[bytes]:
+    async def chunks(self, limit: int, *, cut: bool = False, least: int = 0) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive; limits and errors as for `read`.
+
+        Args:
+            least: packed octets that are worth unpacking, but at the end: each time others have to be waited for.
 
         Raises:
             RuntimeError: the answer is closed, or its body was read before.
@@ -177,12 +190,12 @@ class OpenAnswer:
         room = limit
         whole = False
         try:
-            async for data in self._response.content.iter_any():
+            arriving = self._response.content.iter_any()
+            async for data in arriving if decoder is None else _gathered(arriving, least):
                 if decoder is not None:
                     await self._turns.take(len(data))
                 self._check_open()
-                for piece in (data,) if decoder is None else _pieces(data):
-                    part = piece if decoder is None else decoder.feed(piece, room)
+                for part in (data,) if decoder is None else decoder.feed(data, room):
                     room -= len(part)
                     if room < 0:
                         if not cut:
@@ -192,8 +205,7 @@ class OpenAnswer:
                         self.cut = True
                         yield part[: len(part) + room]
                         return
-                    if part:
-                        yield part
+                    yield part
             self._check_open()
             if decoder is not None and self._response.method != "HEAD":
                 decoder.close()
@@ -284,8 +296,18 @@ class Transport:
             return host
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
-    return (data[start : start + _COMPRESSED] for start in range(0, len(data), _COMPRESSED))
+async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator[bytes]:
+    """What arrives, in parts of at least so many octets; the last may be smaller."""
+    held: list[bytes] = []
+    size = 0
+    async for data in arriving:
+        held.append(data)
+        size += len(data)
+        if size >= least:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def exact(url: str) -> URL:

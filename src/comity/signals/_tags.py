@@ -65,6 +65,7 @@ _OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
+_MOST = cython.declare(cython.Py_ssize_t, MAX_TAGS)
 _AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 64 * 1024)  # octets read before other threads may run
 
 _REFERENCE = re.compile(r"&(?:#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?|([a-zA-Z][a-zA-Z0-9]{0,31};?))")
@@ -204,7 +205,7 @@ class _Tokenizer:
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
         due: cython.Py_ssize_t = _AT_A_STRETCH
-        while i < self._size - 1 and len(self._found) < MAX_TAGS:
+        while i < self._size - 1 and len(self._found) < _MOST:
             if i >= due:
                 due = i + _AT_A_STRETCH
                 with cython.nogil:
@@ -254,6 +255,16 @@ class _Tokenizer:
         return found - cython.cast(cython.p_const_char, data)
 
     @cython.cfunc
+    def _lowered(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+        """What stands there, in lower case, as most of it is already."""
+        data: cython.p_const_uchar = self._data
+        i: cython.Py_ssize_t
+        for i in range(start, end):
+            if 65 <= data[i] <= 90:
+                return data[start:end].lower()
+        return data[start:end]
+
+    @cython.cfunc
     def _skip_past(self, mark: bytes, start: cython.Py_ssize_t) -> None:
         end: cython.Py_ssize_t = self._text.find(mark, start)
         self._at = self._size if end < 0 else end + len(mark)
@@ -262,18 +273,20 @@ class _Tokenizer:
     def _declaration(self, i: cython.Py_ssize_t) -> None:
         """A comment, a doctype, a CDATA section, or what counts as a comment; `i` is at its `<`."""
         text: bytes = self._text
+        data: cython.p_const_uchar = self._data
         end: cython.Py_ssize_t
-        if text.startswith(b"<!--", i):
+        if i + 3 < self._size and data[i + 2] == 45 and data[i + 3] == 45:  # <!--
             # `<!-->` and `<!--->` are whole comments; `--!>` ends one too, but not at once.
-            end = text.find(b"--", i + 2)
-            while end >= 0:
-                if text.startswith(b">", end + 2):
-                    self._at = end + 3
-                    return
-                if end >= i + 4 and text.startswith(b"!>", end + 2):
-                    self._at = end + 4
-                    return
-                end = text.find(b"--", end + 1)
+            end = self._next(45, i + 2)
+            while end + 2 < self._size:
+                if data[end + 1] == 45:
+                    if data[end + 2] == 62:  # -->
+                        self._at = end + 3
+                        return
+                    if data[end + 2] == 33 and end >= i + 4 and end + 3 < self._size and data[end + 3] == 62:  # --!>
+                        self._at = end + 4
+                        return
+                end = self._next(45, end + 1)
             self._at = self._size
         elif self._open and self._open[-1] not in _HTML_INSIDE and text.startswith(b"<![CDATA[", i):
             self._skip_past(b"]]>", i + 9)
@@ -300,7 +313,7 @@ class _Tokenizer:
             name = b"a"
             kind = _WANTED
         elif self._open or _may_matter(self._data[start], end - start):
-            name = self._data[start:end].lower()
+            name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
         if kind & _WANTED and self._templates == 0 and self._pieces is None:
@@ -349,7 +362,7 @@ class _Tokenizer:
         if self._noscript and self._text[start:end].lower() == b"noscript":
             self._noscript = False
         if self._open:
-            self._element_end(self._text[start:end].lower())
+            self._element_end(self._lowered(start, end))
 
     @cython.cfunc
     def _attributes(self, i: cython.Py_ssize_t, wanted: dict | None) -> cython.bint:
@@ -432,7 +445,9 @@ class _Tokenizer:
         if size == 4 and data[i] == 104 and data[i + 1] == 114 and data[i + 2] == 101 and data[i + 3] == 102:
             name = "href"
         else:
-            name = _ATTRIBUTES.get(data[start:end].lower())
+            if data[i] | 32 not in (104, 115, 114, 110, 99, 108, 116, 120):  # h s r n c l t x
+                return
+            name = _ATTRIBUTES.get(self._lowered(start, end))
         if name is None or name in wanted:
             return
         for i in range(value, value_end):
@@ -480,7 +495,7 @@ class _Tokenizer:
                 break
             code = data[i]
             if code == 60:  # <
-                if text.startswith(b"/", i + 1) and self._closes(i + 2, b"script"):
+                if i + 1 < self._size and data[i + 1] == 47 and self._closes(i + 2, b"script"):
                     if not doubly:
                         self._attributes(i + 8, None)
                         return
