@@ -65,8 +65,13 @@ class StoreJob:
 
 
 def name_of_process(number: int) -> str:
-    """A name for the number-th process that this one starts."""
+    """A name for the number-th process that this one starts: the machine, and what no other process has."""
     return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
+
+
+def on_machine(name: str, machine: str) -> str:
+    """The name of a process that runs on another machine than the one that starts it."""
+    return f"{machine}:{name.partition(':')[2]}"
 
 
 class Member:
