@@ -65,13 +65,14 @@ def take_folder(store: CrawlStore, folder: Path) -> None:
         StorageError: it holds another crawl, or cannot be made.
     """
     ours = Stored(str(store.where), store.crawl().id)
-    if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
-        raise StorageError(f"{folder} contains a crawl of its own", hint="choose another folder with -o")
-    make_folder(folder)
-    with _alone(folder) as alone:
-        check_free(folder, ours)
-        if alone and stored_in(folder) is None:
-            ours.write(folder)
+    if stored_in(folder) is None:
+        if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
+            raise StorageError(f"{folder} contains a crawl of its own", hint="choose another folder with -o")
+        make_folder(folder)
+        with _alone(folder) as alone:
+            if alone and stored_in(folder) is None:
+                ours.write(folder)
+    check_free(folder, ours)
 
 
 def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
