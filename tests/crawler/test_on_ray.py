@@ -329,9 +329,9 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
             store.close()
             await asyncio.to_thread(growing.__exit__, None, None, None)
 
-    first, second = asyncio.run(run())
-    assert first.startswith("far.example:")
-    assert second.startswith("far.example:")
+    had_shards = asyncio.run(run())
+    assert len(had_shards) > 1, "others took the shards of the machine that died"
+    assert all(holder.startswith("far.example:") for holder in had_shards)
     assert f"a worker runs on far.example: its part of the output is in {folder} there" in told
     assert stored_pages(folder) == wanted
     assert all(min(site.intervals()) > 0.49 for site in sites)
