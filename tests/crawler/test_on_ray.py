@@ -245,8 +245,9 @@ def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_
         until(lambda: len(holders(store)) == 1 and all(row.holder for row in store.rows()), first)
         assert first.poll() is None, "the others go on"
         first.send_signal(signal.SIGINT)
-        _, error = first.communicate(timeout=HANGS)
+        said, error = first.communicate(timeout=HANGS)
         assert first.returncode == 130, error
+        assert json.loads(said)["left"] > 0, "nothing but the summary on standard output, whatever Ray tells"
     assert all(min(site.intervals(), default=20) > 19.9 for site in sites)
     again = comity(*command[3:], *on_ray, "-o", str(tmp_path / "b"), "--resume", "--delay", "0", *ALLOW)
     assert json.loads(again.stdout)["ended"] == "nothing was left to ask for", again.stderr
