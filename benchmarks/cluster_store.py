@@ -281,9 +281,12 @@ def main() -> int:
             stack.callback(nodes.end)
         found, blows, took = crawled(Path(name), server, port, nodes, random.Random(seed))
         said = "".join(path.read_text() for path in sorted(Path(name).glob("*.log")))
-    return judge(
-        pipe, port, found, blows, took, seed, said, "of 2 actors of Ray" if engine == "ray" else "of 2 workers"
-    )
+    workers = "of 2 actors of Ray" if engine == "ray" else "of 2 workers"
+    try:
+        return judge(pipe, port, found, blows, took, seed, said, workers)
+    finally:
+        sites.terminate()
+        sites.join()
 
 
 def judge(
