@@ -221,8 +221,8 @@ def kept(store: CrawlStore) -> Counter[str]:
 
 def crawled(
     folder: Path, server: Server, port: int, nodes: Nodes | None, rng: random.Random
-) -> tuple[Counter[str], Counter[str], float]:
-    """The pages kept, what befell whom, and the seconds that it took."""
+) -> tuple[Counter[str], list[tuple[str, float]], float]:
+    """The pages kept, what befell and when, and the seconds that it took."""
     ray, kinds = (None, KINDS) if nodes is None else (nodes.address, OF_RAY)
     wire = Wire(server.port)
     urls = server.url("chaos"), server.url("chaos", port=wire.port)
@@ -230,7 +230,7 @@ def crawled(
     seeds = [f"http://{name_of(number)}:{port}/p/0" for number in range(0, HOSTS, 3)]
     begun = time.monotonic()
     store = CrawlStore(address(urls[0]))
-    blows: Counter[str] = Counter()
+    blows: list[tuple[str, float]] = []
     words = [*seeds, *policy, "--shards", "8", "--lease", str(LEASE)]
     machines = [Machine(store, urls[0], folder / "first", words, ray)]
     deadline = time.monotonic() + 300
@@ -250,8 +250,8 @@ def crawled(
             if all(machine.process.poll() is not None for machine in machines):
                 break
             kind = kinds[number % len(kinds)]
+            blows.append((kind, time.monotonic()))
             befall(kind, machines, wire, server, nodes, rng)
-            blows[kind] += 1
         for machine in machines:
             while machine.process.wait() not in (0, 2):  # the database was away just when it began
                 print(f"{machine.folder.name} ended with {machine.process.returncode}, and joins again")
@@ -293,7 +293,7 @@ def judge(
     pipe: Connection,
     port: int,
     found: Counter[str],
-    blows: Counter[str],
+    blows: list[tuple[str, float]],
     took: float,
     seed: int,
     said: str,
@@ -301,10 +301,11 @@ def judge(
 ) -> int:
     pipe.send("seen")
     seen: list[tuple[float, str, str]] = pipe.recv()
-    by_host: dict[str, list[float]] = defaultdict(list)
-    for at, host, _ in seen:
-        by_host[host].append(at)
-    short = [later - earlier for times in by_host.values() for earlier, later in itertools.pairwise(times)]
+    by_host: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for at, host, path in seen:
+        by_host[host].append((at, path))
+    pairs = [(host, *pair) for host, asked in by_host.items() for pair in itertools.pairwise(asked)]
+    short = [later[0] - earlier[0] for _, earlier, later in pairs]
     figures: dict[str, Any] = {
         "pages lost": len(wanted(port) - found.keys()),
         "pages written twice": sum(count > 1 for count in found.values()),
@@ -312,10 +313,16 @@ def judge(
         "requests forbidden": sum(path.startswith("/no/") for _, _, path in seen),
     }
     print(f"{HOSTS:,} hosts, {len(found):,} pages kept, two commands {workers}, {took:.0f} s, seed {seed}")
-    print(", ".join(f"{kind}: {count}" for kind, count in blows.items()))
+    print(", ".join(f"{kind}: {count}" for kind, count in Counter(kind for kind, _ in blows).items()))
     print(f"{len(seen):,} requests; shortest interval {min(short):.3f} s of {INTERVAL:g} s")
     for what, count in figures.items():
         print(f"{count:7}  {what}")
+    for host, (earlier, first), (later, second) in pairs:
+        if later - earlier < INTERVAL:
+            kind, at = max(
+                ((kind, at) for kind, at in blows if at < later), key=lambda blow: blow[1], default=("", 0.0)
+            )
+            print(f"{host}: {first}, {second} {later - earlier:.3f} s later, {later - at:.1f} s after: {kind}")
     if any(figures.values()):
         print(said[-4000:])
     return 1 if any(figures.values()) else 0
