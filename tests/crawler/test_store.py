@@ -24,6 +24,7 @@ from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.shards import Manifest, placed_by, shard_of, stored_in
 from comity.crawler.stored import read_lines
+from comity.crawler.workers.leased import StoreClock
 from comity.crawler.workers.member import Member, StoreJob
 from comity.crawler.workers.parts import cut_back, leave_folder, take_folder
 from comity.crawler.workers.rounds import Rounds
@@ -767,3 +768,27 @@ def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobod
         with each.store.open() as db:
             database.drop(db, each.store.where)
         each.store.close()
+
+
+def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_the_two_processes_differ(
+    server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=2.0))
+    told: list[Callable[[Any], None]] = []
+
+    async def work(name: str, requests: int) -> None:
+        async with asyncio.timeout(HANGS):
+            working = asyncio.ensure_future(crawl.member(name, tmp_path / name).run(told.append))
+            await until(lambda: all(len(site.seen) >= requests for site in sites) or working.done())
+            told.pop()(("stop",))
+            await working
+
+    asyncio.run(work("first", 1))
+    clock = StoreClock.of
+    monkeypatch.setattr(StoreClock, "of", lambda store: StoreClock(clock(store).wall() + 5.0))
+    asyncio.run(work("second", 2))
+    assert all(min(site.intervals()) > 1.99 for site in sites)
+    with crawl.store.open() as db:
+        database.drop(db, crawl.store.where)
+    crawl.store.close()
