@@ -22,7 +22,7 @@ def counted(script: str, *, hosts: int, pages: int, blows: int) -> dict[str, int
         [sys.executable, str(BENCHMARKS / script)],
         capture_output=True,
         text=True,
-        timeout=HANGS,
+        timeout=4 * HANGS,  # many starts of processes, one after the other
         check=False,
         env=os.environ | size | {"CLUSTER_WORKERS": "2"},
     )
