@@ -109,11 +109,13 @@ FORMAT ?= jsonl
 test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet or files
 	$(BIN)/python benchmarks/kills.py --kills $(KILLS) --format $(FORMAT)
 
-test-cluster: $(VENV)/tested ## a crawl of many hosts whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long
+test-cluster: $(VENV)/tested test-cluster-store ## crawls whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long
 	$(BIN)/python benchmarks/cluster.py
 
-test-cluster-store: $(VENV)/tested ## the same in PostgreSQL by two commands, and the database fails too
+test-cluster-store: $(VENV)/tested ## the same in PostgreSQL by two commands, and the database fails too; on Ray where that is
 	$(BIN)/python benchmarks/cluster_store.py
+	@! $(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ray"))' || \
+		$(BIN)/python benchmarks/cluster_store.py --engine ray
 
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
 	$(BIN)/python benchmarks/tampering.py

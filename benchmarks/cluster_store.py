@@ -1,12 +1,14 @@
 """A crawl in PostgreSQL on two machines, as it were, of which everything fails in turn.
 
-Run by `make test-cluster-store`; CLUSTER_HOSTS, CLUSTER_PAGES, CLUSTER_BLOWS and CLUSTER_SEED as of cluster.py, whose
+Run by `make test-cluster`; CLUSTER_HOSTS, CLUSTER_PAGES, CLUSTER_BLOWS and CLUSTER_SEED as of cluster.py, whose
 sites these are. Two commands work the crawl, each in a folder of its own; the second reaches the database by a wire of
 ours. A worker is killed; stopped for longer than its lease and woken; a whole command is killed and joins again; the
-wire falls silent and then ends its connections; the database is restarted. Exit code 1: a page is lost or there twice,
-a host was asked too early, or for what its robots.txt forbids.
+wire falls silent and then ends its connections; the database is restarted. With `--engine ray` the workers are actors
+on the two nodes of a Ray cluster, and the raylet of one of them is killed too, whose place another node takes. Exit
+code 1: a page is lost or there twice, a host was asked too early, or for what its robots.txt forbids.
 """
 
+import argparse
 import asyncio
 import itertools
 import json
@@ -20,19 +22,23 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+os.environ.setdefault("CLUSTER_PAGES", "40")  # so that the crawl is not over before all has failed once
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from cluster import BLOWS, HOSTS, INTERVAL, name_of, serve, wanted  # noqa: E402
 from postgres import Server, programs  # noqa: E402
 from postgres import serve as serve_database  # noqa: E402
+from ray_nodes import Node  # noqa: E402
 
+from comity._ray import joined  # noqa: E402
 from comity.crawler.sinks.files import JsonLines  # noqa: E402
+from comity.crawler.workers.leased import as_said  # noqa: E402
 from comity.errors import StorageError  # noqa: E402
 from comity.frontier.postgresql.crawl import CrawlStore  # noqa: E402
 from comity.frontier.postgresql.database import address  # noqa: E402
@@ -41,6 +47,7 @@ LEASE = 4.0  # seconds
 PAUSE = (2.0, 6.0)  # seconds between two blows
 SETTINGS = {"COMITY_SITEMAPS": "false", "COMITY_TRAPS": "false"}
 KINDS = ("kill a worker", "stop a worker", "kill a machine", "silence the wire", "restart the database")
+OF_RAY = ("kill a worker", "stop a worker", "kill a raylet", *KINDS[2:])
 
 
 class Wire(threading.Thread):
@@ -101,21 +108,34 @@ class Wire(threading.Thread):
 
 
 class Machine:
-    """One command that takes part, and its processes."""
+    """One command that takes part, and its processes.
 
-    def __init__(self, url: str, folder: Path, words: list[str]) -> None:
+    Args:
+        ray: the address of the cluster where the processes are placed; None: they are children of the command.
+    """
+
+    def __init__(self, store: CrawlStore, url: str, folder: Path, words: list[str], ray: str | None) -> None:
+        self.store = store
         self.url = url
         self.folder = folder
-        self.words = words
+        self.ray = ray
         self.process = self._start(words)
 
     def _start(self, words: list[str]) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "comity", "crawl", "--store", self.url, "-o", str(self.folder), "-q"]
         command += ["--workers", "2", "--concurrency", "32", *words]
+        command += [] if self.ray is None else ["--engine", "ray", "--address", self.ray]
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | SETTINGS)
 
     def workers(self) -> list[int]:
+        """Its processes; of actors, those that have shards."""
+        if self.ray is not None:
+            pid = str(self.process.pid)
+            with suppress(StorageError):
+                rows = [row for row in self.store.rows() if row.holder and row.holder.split(":")[1] == pid]
+                return sorted({worker for row in rows if row.state != "starting" and (worker := as_said(row).worker)})
+            return []
         with suppress(OSError):
             path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
             return [int(word) for word in path.read_text().split()]
@@ -135,18 +155,42 @@ class Machine:
         self.process = self._start(["--join"])
 
 
-def befall(kind: str, machines: list[Machine], wire: Wire, server: Server, rng: random.Random) -> None:
+class Nodes:
+    """A cluster of two nodes on this machine: one that goes on, and one that dies and is replaced."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self.address: str = ray.get_runtime_context().gcs_address
+        self._other = Node(ray, 2)
+
+    def strike(self) -> None:
+        """Kill the raylet of the other; its workers end with it."""
+        os.kill(self._other.raylet, signal.SIGKILL)
+        self._other.end()
+        self._other = Node(self._ray, 2)
+
+    def end(self) -> None:
+        self._other.end()
+
+
+def befall(
+    kind: str, machines: list[Machine], wire: Wire, server: Server, nodes: Nodes | None, rng: random.Random
+) -> None:
     machine = rng.choice(machines)
     workers = machine.workers()
     match kind:
         case "kill a worker" if workers:
-            os.kill(rng.choice(workers), signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(rng.choice(workers), signal.SIGKILL)
         case "stop a worker" if workers:
             pid = rng.choice(workers)
-            os.kill(pid, signal.SIGSTOP)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
             time.sleep(LEASE * 1.7)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)  # the zombie
+        case "kill a raylet" if nodes is not None:
+            nodes.strike()
         case "kill a machine":
             machine.kill()
             machine.join()
@@ -175,16 +219,20 @@ def kept(store: CrawlStore) -> Counter[str]:
     return found
 
 
-def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tuple[Counter[str], Counter[str], float]:
-    """The pages kept, what befell whom, and the seconds that it took."""
+def crawled(
+    folder: Path, server: Server, port: int, nodes: Nodes | None, rng: random.Random
+) -> tuple[Counter[str], list[tuple[str, float]], float]:
+    """The pages kept, what befell and when, and the seconds that it took."""
+    ray, kinds = (None, KINDS) if nodes is None else (nodes.address, OF_RAY)
     wire = Wire(server.port)
     urls = server.url("chaos"), server.url("chaos", port=wire.port)
     policy = ["--scope", "any", "--delay", str(INTERVAL), "--allow-address", "127.0.0.0/8"]
     seeds = [f"http://{name_of(number)}:{port}/p/0" for number in range(0, HOSTS, 3)]
     begun = time.monotonic()
     store = CrawlStore(address(urls[0]))
-    blows: Counter[str] = Counter()
-    machines = [Machine(urls[0], folder / "first", [*seeds, *policy, "--shards", "8", "--lease", str(LEASE)])]
+    blows: list[tuple[str, float]] = []
+    words = [*seeds, *policy, "--shards", "8", "--lease", str(LEASE)]
+    machines = [Machine(store, urls[0], folder / "first", words, ray)]
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with suppress(StorageError):
@@ -193,7 +241,7 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
         if machines[0].process.poll() is not None:
             sys.exit((folder / "first.log").read_text())
         time.sleep(0.1)
-    machines.append(Machine(urls[1], folder / "second", ["--join"]))
+    machines.append(Machine(store, urls[1], folder / "second", ["--join"], ray))
     with closing(store):
         while not any(row.stands for row in store.rows()):
             time.sleep(0.1)
@@ -201,9 +249,9 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
             time.sleep(rng.uniform(*PAUSE))
             if all(machine.process.poll() is not None for machine in machines):
                 break
-            kind = KINDS[number % len(KINDS)]
-            befall(kind, machines, wire, server, rng)
-            blows[kind] += 1
+            kind = kinds[number % len(kinds)]
+            blows.append((kind, time.monotonic()))
+            befall(kind, machines, wire, server, nodes, rng)
         for machine in machines:
             while machine.process.wait() not in (0, 2):  # the database was away just when it began
                 print(f"{machine.folder.name} ended with {machine.process.returncode}, and joins again")
@@ -213,6 +261,9 @@ def crawled(folder: Path, server: Server, port: int, rng: random.Random) -> tupl
 
 
 def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--engine", choices=("local", "ray"), default="local", help="what places the workers")
+    engine = asked.parse_args().engine
     seed = int(os.environ.get("CLUSTER_SEED", str(random.randrange(1 << 30))))
     bin_ = programs()
     if bin_ is None:
@@ -223,32 +274,55 @@ def main() -> int:
     sites = context.Process(target=serve, args=(theirs,), daemon=True)
     sites.start()
     port: int = pipe.recv()
-    with tempfile.TemporaryDirectory() as name, serve_database(bin_, ()) as server:
-        found, blows, took = crawled(Path(name), server, port, random.Random(seed))
+    with tempfile.TemporaryDirectory() as name, serve_database(bin_, ()) as server, ExitStack() as stack:
+        nodes = None
+        if engine == "ray":
+            nodes = Nodes(stack.enter_context(joined("--engine ray", "local", processors=2)))
+            stack.callback(nodes.end)
+        found, blows, took = crawled(Path(name), server, port, nodes, random.Random(seed))
         said = "".join(path.read_text() for path in sorted(Path(name).glob("*.log")))
-    return judge(pipe, port, found, blows, took, seed, said)
+    workers = "of 2 actors of Ray" if engine == "ray" else "of 2 workers"
+    try:
+        return judge(pipe, port, found, blows, took, seed, said, workers)
+    finally:
+        sites.terminate()
+        sites.join()
 
 
 def judge(
-    pipe: Connection, port: int, found: Counter[str], blows: Counter[str], took: float, seed: int, said: str
+    pipe: Connection,
+    port: int,
+    found: Counter[str],
+    blows: list[tuple[str, float]],
+    took: float,
+    seed: int,
+    said: str,
+    workers: str,
 ) -> int:
     pipe.send("seen")
     seen: list[tuple[float, str, str]] = pipe.recv()
-    by_host: dict[str, list[float]] = defaultdict(list)
-    for at, host, _ in seen:
-        by_host[host].append(at)
-    short = [later - earlier for times in by_host.values() for earlier, later in itertools.pairwise(times)]
+    by_host: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for at, host, path in seen:
+        by_host[host].append((at, path))
+    pairs = [(host, *pair) for host, asked in by_host.items() for pair in itertools.pairwise(asked)]
+    short = [later[0] - earlier[0] for _, earlier, later in pairs]
     figures: dict[str, Any] = {
         "pages lost": len(wanted(port) - found.keys()),
         "pages written twice": sum(count > 1 for count in found.values()),
         "intervals too short": sum(each < INTERVAL for each in short),
         "requests forbidden": sum(path.startswith("/no/") for _, _, path in seen),
     }
-    print(f"{HOSTS:,} hosts, {len(found):,} pages kept, two commands of 2 workers, {took:.0f} s, seed {seed}")
-    print(", ".join(f"{kind}: {count}" for kind, count in blows.items()))
+    print(f"{HOSTS:,} hosts, {len(found):,} pages kept, two commands {workers}, {took:.0f} s, seed {seed}")
+    print(", ".join(f"{kind}: {count}" for kind, count in Counter(kind for kind, _ in blows).items()))
     print(f"{len(seen):,} requests; shortest interval {min(short):.3f} s of {INTERVAL:g} s")
     for what, count in figures.items():
         print(f"{count:7}  {what}")
+    for host, (earlier, first), (later, second) in pairs:
+        if later - earlier < INTERVAL:
+            kind, at = max(
+                ((kind, at) for kind, at in blows if at < later), key=lambda blow: blow[1], default=("", 0.0)
+            )
+            print(f"{host}: {first}, {second} {later - earlier:.3f} s later, {later - at:.1f} s after: {kind}")
     if any(figures.values()):
         print(said[-4000:])
     return 1 if any(figures.values()) else 0

@@ -3,8 +3,9 @@
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, Final
 
 from comity._extras import need
@@ -20,6 +21,8 @@ no setting changes that. On a busy machine the first attempt may fail, and the n
 @contextmanager
 def joined(use: str, address: str | None = None, *, processors: int | None = None, logs: bool = False) -> Iterator[Any]:
     """The module `ray`, connected. A Ray that this process has joined already is used, and left as it is.
+
+    What is printed meanwhile goes to standard error.
 
     Args:
         use: what needs it, as the beginning of a sentence.
@@ -43,11 +46,12 @@ def joined(use: str, address: str | None = None, *, processors: int | None = Non
         options |= {"include_dashboard": False, "num_cpus": max(os.cpu_count() or 1, processors or 1)}
     else:
         _look_for(address)
-    try:
-        _join(ray, options)
-        yield ray
-    finally:
-        ray.shutdown()
+    with redirect_stdout(sys.stderr):  # Ray tells there of nodes and processes that died, whatever it is asked
+        try:
+            _join(ray, options)
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 def _look_for(address: str) -> None:

@@ -10,12 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import comity, complaint
+from commands import ALLOW, comity, complaint
+from postgres import Server
+from ray_nodes import another_node
 from sites import HANGS, Site
 from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
@@ -23,8 +27,14 @@ from comity._ray import joined
 from comity.audit.prove import prove
 from comity.bulk import parts, sources, spread
 from comity.crawler.shards import is_running
+from comity.crawler.stored import read_lines
+from comity.crawler.workers.joined import JoinedCrawl
+from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.on_ray import Placed, placing
 from comity.crawler.workers.sharded import ShardedCrawl
+from comity.errors import ComityError, EngineFailed
+from comity.frontier.postgresql import database
+from comity.frontier.postgresql.crawl import CrawlStore
 from comity.policy import Policy
 
 pytestmark = pytest.mark.long
@@ -168,3 +178,162 @@ def test_actors_end_with_the_process_that_had_them_placed(ray: Any, sites: list[
     done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2", "--engine", "ray", "--quiet")
     assert done.returncode == 2, done.stderr
     assert prove(folder).findings == []
+
+
+@pytest.fixture
+def url(postgres: Server) -> Iterator[str]:
+    """The address of a crawl in a store."""
+    url = postgres.url(f"ray_{os.getpid()}_{time.monotonic_ns()}")
+    yield url
+    where = database.address(url)
+    with closing(database.connect(where)) as db:
+        database.drop(db, where)
+
+
+def until(holds: Callable[[], Any], *processes: "subprocess.Popen[Any]") -> None:
+    """Wait for something, or until one of the processes has ended that are to bring it about."""
+    deadline = time.monotonic() + HANGS
+    while not holds() and time.monotonic() < deadline and all(each.poll() is None for each in processes):
+        time.sleep(0.02)
+
+
+def holders(store: CrawlStore) -> set[str]:
+    """The processes that have the shards of a crawl, those that have some."""
+    with suppress(ComityError):  # it is about to be begun
+        return {row.holder for row in store.rows() if row.holder is not None}
+    return set()
+
+
+def stored_pages(folder: Path) -> Counter[str]:
+    """The pages in all parts in a folder and below."""
+    return Counter(line.record["url"] for path in folder.rglob("pages.jsonl") for line in read_lines(path))
+
+
+def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_is_killed_is_replaced(
+    ray: Any, sites: list[Site], url: str, tmp_path: Path
+) -> None:
+    wanted = whole(sites, tmp_path / "one")["pages"]
+    address = ray.get_runtime_context().gcs_address
+    command = [sys.executable, "-m", "comity", "crawl", "--store", url, "--json"]
+    on_ray = ["--engine", "ray", "--address", address, "--workers", "1"]
+    begin = [*(site.url("/0") for site in sites), "--scope", "any", "--shards", "4", "--lease", "3s", *ALLOW]
+    slow = ["--delay", "20"]  # so that it is not over before all this has happened
+    store = CrawlStore(database.address(url))
+    with closing(store), started(*command, *on_ray, "-o", str(tmp_path / "a"), *begin, *slow) as first:
+        until(lambda: holders(store), first)
+        with started(*command, *on_ray, "-o", str(tmp_path / "b"), "--join") as second:
+            until(lambda: len(holders(store)) == 2 and workers_of(first, store), first, second)
+            ((killed, pid),) = workers_of(first, store)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: len(holders(store) - {killed}) == 2, first, second)
+            second.send_signal(signal.SIGINT)
+            said, error = second.communicate(timeout=HANGS)
+            assert second.returncode == 130, error
+            assert json.loads(said)["left"] > 0
+        until(lambda: len(holders(store)) == 1 and all(row.holder for row in store.rows()), first)
+        assert first.poll() is None, "the others go on"
+        first.send_signal(signal.SIGINT)
+        said, error = first.communicate(timeout=HANGS)
+        assert first.returncode == 130, error
+        assert json.loads(said)["left"] > 0, "nothing but the summary on standard output, whatever Ray tells"
+    assert all(min(site.intervals(), default=20) > 19.9 for site in sites)
+    again = comity(*command[3:], *on_ray, "-o", str(tmp_path / "b"), "--resume", "--delay", "0", *ALLOW)
+    assert json.loads(again.stdout)["ended"] == "nothing was left to ask for", again.stderr
+    assert stored_pages(tmp_path / "a") + stored_pages(tmp_path / "b") == wanted
+
+
+def workers_of(command: "subprocess.Popen[str]", store: CrawlStore) -> set[tuple[str, int]]:
+    """What a command's workers that have shards are called, and their processes, once these have said so."""
+    rows = [row for row in store.rows() if row.holder is not None and row.holder.split(":")[1] == str(command.pid)]
+    said = [(row.holder, as_said(row).worker) for row in rows]
+    return {(holder, pid) for holder, pid in said if holder is not None and pid}
+
+
+@contextmanager
+def started(*command: str) -> Iterator["subprocess.Popen[str]"]:
+    """A command, which is ended if it has not ended by itself."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_of_it_that_dies_loses_nothing(
+    ray: Any, sites: list[Site], url: str, tmp_path: Path
+) -> None:
+    wanted = whole(sites, tmp_path / "one")["pages"]
+    folder = tmp_path / "many"
+    told: list[str] = []
+
+    def on_another_machine() -> None:  # what it is called and that nobody holds its folder are all that is different
+        import platform
+
+        from comity.crawler.workers import parts
+
+        platform.node = lambda: "far.example"
+        parts.PATIENCE = 0
+
+    class Busy:  # has processors, and does nothing with them
+        def ready(self) -> None:
+            """It has them."""
+
+    async def run() -> set[str]:
+        busy = ray.remote(Busy).options(num_cpus=4).remote()
+        await busy.ready.remote()
+        crawl = JoinedCrawl(
+            [sites[0].url("/0")],
+            folder,
+            url,
+            shards=4,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=0.5),
+            settings={"scope": "any", "sitemaps": False},
+            lease=3.0,
+            start=placing(ray, prepare=on_another_machine, anywhere=True),
+        )
+        crawl.on_word = told.append
+        crawling = asyncio.ensure_future(crawl.run())
+        store = CrawlStore(database.address(url))
+
+        async def meanwhile(holds: Callable[[], Any]) -> None:
+            async with asyncio.timeout(HANGS):
+                while not holds() and not crawling.done():
+                    await asyncio.sleep(0.05)
+
+        await meanwhile(lambda: told)
+        assert told == ["2 of 2 workers wait until Ray has a processor free for them"]
+        assert not any(site.seen for site in sites)
+        growing = another_node(ray)
+        node = await asyncio.to_thread(growing.__enter__)
+        try:
+            await meanwhile(lambda: sum(len(site.seen) for site in sites) > 2 * len(sites))
+            os.kill(node.raylet, signal.SIGKILL)
+            ray.kill(busy)
+            await crawling
+            return {part.holder for part in store.parts()}
+        finally:
+            store.close()
+            await asyncio.to_thread(growing.__exit__, None, None, None)
+
+    had_shards = asyncio.run(run())
+    assert len(had_shards) > 1, "others took the shards of the machine that died"
+    assert all(holder.startswith("far.example:") for holder in had_shards)
+    assert f"a worker runs on far.example: its part of the output is in {folder} there" in told
+    assert stored_pages(folder) == wanted
+    assert all(min(site.intervals()) > 0.49 for site in sites)
+
+
+def test_a_worker_that_cannot_begin_where_it_is_placed_is_told_of(
+    ray: Any, site: Site, url: str, tmp_path: Path
+) -> None:
+    def lacking() -> None:
+        raise ModuleNotFoundError("No module named 'comity'")
+
+    crawl = JoinedCrawl(
+        [site.url("/")], tmp_path / "out", url, workers=1, policy=QUICK, start=placing(ray, prepare=lacking)
+    )
+    with pytest.raises(EngineFailed, match=r"cannot begin where Ray placed it: .*No module named 'comity'"):
+        asyncio.run(crawl.run())

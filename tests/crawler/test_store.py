@@ -22,11 +22,13 @@ from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
-from comity.crawler.shards import Manifest, placed_by, shard_of
+from comity.crawler.shards import Manifest, placed_by, shard_of, stored_in
 from comity.crawler.stored import read_lines
+from comity.crawler.workers.leased import StoreClock
 from comity.crawler.workers.member import Member, StoreJob
+from comity.crawler.workers.parts import cut_back, leave_folder, take_folder
 from comity.crawler.workers.rounds import Rounds
-from comity.errors import Postponed
+from comity.errors import Postponed, StorageError
 from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database, leases
 from comity.frontier.postgresql.crawl import CrawlStore
@@ -713,6 +715,73 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
             assert crawl.store.orders(0) == [], "who read the second now would never read the first"
         second.join()
     assert [text for _, text in crawl.store.orders(0)] == ["first", "second"]
+    with crawl.store.open() as db:
+        database.drop(db, crawl.store.where)
+    crawl.store.close()
+
+
+def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobody_writes_to(
+    server: Server, site: Site, tmp_path: Path
+) -> None:
+    site.link("/", "/1")
+    site.link("/1")
+    folder = tmp_path / "far"
+    crawl, other = Crawl(server, [site.url("/")]), Crawl(server, [site.url("/")])
+    for each in (crawl, other):
+        each.begin()
+    take_folder(crawl.store, folder)
+    asyncio.run(crawl.member("far", folder).run(lambda _: None))
+    ours = stored_in(folder)
+    assert ours is not None
+    assert ours.crawl == crawl.store.crawl().id
+    with pytest.raises(StorageError, match="holds parts of another crawl"):
+        take_folder(other.store, folder)
+    take_folder(crawl.store, folder)
+    path = next(path for path in folder.rglob("pages.jsonl") if path.stat().st_size)
+    whole = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b"what was not committed")
+    number, token = map(int, path.parent.name.removeprefix("shard-").split("-"))
+    with crawl.store.open() as db:
+        assert db.execute("SELECT token FROM shard WHERE number = %s", (number,)).fetchone() == (token,)
+        hold = "UPDATE shard SET holder = %s, expires = clock_timestamp() + interval '1 h' WHERE number = %s"
+        db.execute(hold, ("elsewhere:7:0:1", number))
+    leave_folder(crawl.store, folder, "jsonl")
+    assert path.read_bytes() != whole, "somebody writes to it"
+    cut_back(crawl.store, folder, "jsonl", {"here:7:0:1"})
+    assert path.read_bytes() == whole, "who wrote to it is dead"
+    with path.open("ab") as file:
+        file.write(b"what was not committed")
+    with crawl.store.open() as db:
+        db.execute("UPDATE shard SET expires = clock_timestamp() WHERE number = %s", (number,))
+    leave_folder(crawl.store, folder, "jsonl")
+    assert path.read_bytes() == whole
+    assert pages(crawl) == Counter([site.url("/"), site.url("/1")])
+    for each in (crawl, other):
+        with each.store.open() as db:
+            database.drop(db, each.store.where)
+        each.store.close()
+
+
+def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_the_two_processes_differ(
+    server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(server, [site.url("/0") for site in sites])
+    crawl.begin(policy=QUICK.with_changes(min_interval=2.0))
+    told: list[Callable[[Any], None]] = []
+
+    async def work(name: str, requests: int) -> None:
+        async with asyncio.timeout(HANGS):
+            working = asyncio.ensure_future(crawl.member(name, tmp_path / name).run(told.append))
+            await until(lambda: all(len(site.seen) >= requests for site in sites) or working.done())
+            told.pop()(("stop",))
+            await working
+
+    asyncio.run(work("first", 1))
+    clock = StoreClock.of
+    monkeypatch.setattr(StoreClock, "of", lambda store: StoreClock(clock(store).wall() + 5.0))
+    asyncio.run(work("second", 2))
+    assert all(min(site.intervals()) > 1.99 for site in sites)
     with crawl.store.open() as db:
         database.drop(db, crawl.store.where)
     crawl.store.close()

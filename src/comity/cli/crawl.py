@@ -110,9 +110,8 @@ def crawl(
             settings, limits = told_anew(begun_settings, configuration)
         if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
             shards = shards_for(workers)  # one worker is placed as several are
+        on_ray = None if engine == "local" else _on_ray(address, workers, verbose, log, anywhere=store is not None)
         if store is not None:
-            if engine != "local":
-                raise InvalidSetting("--engine places the workers of a crawl in a folder: leave out --store")
             crawler = JoinedCrawl(
                 normal,
                 folder,
@@ -128,6 +127,7 @@ def crawl(
                 expander=expander,
                 lease=LEASE if lease is None else _LEASE.checked(_LEASE.read(lease)),
                 command=command,
+                start=None if on_ray is None else stack.enter_context(on_ray),
             )
             crawler.on_word = complain
         elif is_sharded(folder, workers, shards):
@@ -145,7 +145,7 @@ def crawl(
                 expander=expander,
                 refresh=refresh,
                 command=command,
-                start=None if engine == "local" else stack.enter_context(_on_ray(address, workers, verbose, log)),
+                start=None if on_ray is None else stack.enter_context(on_ray),
             )
         else:
             crawler = Crawler(
@@ -186,13 +186,13 @@ def crawl(
 
 
 @contextmanager
-def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None) -> Iterator[Start]:
+def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator[Start]:
     """What starts workers as actors of Ray, which is joined meanwhile."""
     from comity.crawler.workers.on_ray import placing
 
     log = None if log is None else log.absolute()
     with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
-        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log))
+        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log), anywhere=anywhere)
 
 
 def _told(*lines: str) -> None:

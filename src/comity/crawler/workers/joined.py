@@ -5,6 +5,7 @@ that die; and tells how the whole crawl stands. Which process has which shard th
 """
 
 import asyncio
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -20,13 +21,13 @@ from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for, stored_in
+from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for
 from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
-from comity.crawler.workers.parts import cut_back
-from comity.crawler.workers.processes import Child, WorkerProcess
+from comity.crawler.workers.parts import check_free, cut_back
+from comity.crawler.workers.processes import Child, Start, WorkerProcess
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Word
@@ -42,6 +43,7 @@ from comity.policy.settings import policy_to_dict
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
+LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
 
 
 class JoinedCrawl(Supervisor):
@@ -53,6 +55,7 @@ class JoinedCrawl(Supervisor):
         join: whether to take part in a crawl that others work on; its settings hold.
         resume: whether to go on with one that nobody works on, with these settings.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
+        start: what starts workers in another way than as children of this process.
         Others as of ShardedCrawl.
 
     Raises:
@@ -79,6 +82,7 @@ class JoinedCrawl(Supervisor):
         expander: str | None = None,
         lease: float = LEASE,
         command: Sequence[str] = COMMAND,
+        start: Start | None = None,
         stalled: float = STALLED,
     ) -> None:
         self.folder = Path(folder)
@@ -116,8 +120,11 @@ class JoinedCrawl(Supervisor):
             raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
         self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
         self._join = join
-        super().__init__(client_settings, [()] * workers, partial(Child.start, tuple(command)), stalled)
-        self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again
+        super().__init__(client_settings, [()] * workers, start or partial(Child.start, tuple(command)), stalled)
+        self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again; and where
+        self._elsewhere: set[str] = set()  # machines that Ray placed workers on, but this one
+        self._names: set[str] = set()  # of all processes started
+        self._in_vain = 0  # looks at which a worker had no place to run
         self._away: set[int] = set()  # processes that cannot reach the database
         self._over = False
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
@@ -161,13 +168,8 @@ class JoinedCrawl(Supervisor):
 
     def _begin(self) -> None:
         manifest, shards = asdict(self._manifest), self._manifest.shards
-        held, ours = stored_in(self.folder), None
-        if not self._begins:
-            ours = Stored(str(self.where), self._store.crawl().id)
-        if held is not None and (ours is None or held.crawl != ours.crawl):  # parts of both would have the same names
-            raise StorageError(
-                f"{self.folder} holds parts of another crawl, in {held.store}", hint="choose another folder with -o"
-            )
+        ours = None if self._begins else Stored(str(self.where), self._store.crawl().id)
+        check_free(self.folder, ours)
         with self._store.open() as db:
             see_that_it_will_do(db, self.where, shards, len(self._processes))
             if self._begins:
@@ -181,7 +183,7 @@ class JoinedCrawl(Supervisor):
 
     def _sum_up(self) -> None:
         self._see_again()  # first: a connection that broke is made anew
-        cut_back(self._store, self.folder, self._manifest.sink)
+        cut_back(self._store, self.folder, self._manifest.sink, self._names)
         self._see(self._store.rows())
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
@@ -199,10 +201,12 @@ class JoinedCrawl(Supervisor):
     # Processes
 
     async def _start(self, worker: WorkerProcess) -> None:
+        name = name_of_process(worker.number)
+        self._names.add(name)
         job = StoreJob(
             self._url,
             self.folder,
-            name_of_process(worker.number),
+            name,
             self._manifest,
             self.policy,
             replace(self.settings, concurrency=self._concurrency),
@@ -215,13 +219,23 @@ class JoinedCrawl(Supervisor):
         match word:
             case ("word", text):
                 self._pass_on(worker.number, text)
+            case ("placed", machine) if machine != platform.node() and machine not in self._elsewhere:
+                self._elsewhere.add(machine)
+                self._tell(f"a worker runs on {machine}: its part of the output is in {self.folder.absolute()} there")
 
     def _pass_on(self, number: int, text: str) -> None:
         """Tell once, whatever the number of processes, that the database is away, and that it is there again."""
         before = bool(self._away)
         self._away ^= {number}
-        if bool(self._away) != before and self.on_word is not None:
-            self.on_word(text if not self._away else f"{text}; nothing is asked for until it is there again")
+        if bool(self._away) != before:
+            self._tell(text if not self._away else f"{text}; nothing is asked for until it is there again")
+
+    def _tell(self, text: str) -> None:
+        if self.on_word is not None:
+            self.on_word(text)
+
+    def _has_enough(self) -> bool:
+        return self._stopping or all(now.state == "ended" for now in self._now.values())
 
     def _kept_by(self, worker: WorkerProcess) -> int:
         return self.stats.pages  # which shards it had is not known here
@@ -232,6 +246,10 @@ class JoinedCrawl(Supervisor):
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = self._in_thread(self._see_again)
+        waiting = sum(each.process is not None and not each.process.is_placed for each in self._processes)
+        self._in_vain = self._in_vain + 1 if waiting else 0
+        if self._in_vain == LOOKS_IN_VAIN:
+            self._tell(f"{waiting} of {len(self._processes)} workers wait until Ray has a processor free for them")
 
     def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays."""

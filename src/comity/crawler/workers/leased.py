@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from comity.crawler.orders import Order, read_order
 from comity.crawler.shards import Place, part
@@ -24,17 +24,32 @@ from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.protocol import DurableFrontier
 from comity.net import Clock
 
+ASKED: Final = 3  # times that the database is asked for its time
+
 
 class StoreClock(Clock):
     """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
-    of a crawl have one time. It runs on the monotonic clock from when the database was asked.
+    of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
+    differ by what its answers took.
 
     Args:
         at: the database's time, Unix.
+        then: the monotonic time at that moment; None: now.
     """
 
-    def __init__(self, at: float) -> None:
-        self._offset = at - time.monotonic()
+    def __init__(self, at: float, then: float | None = None) -> None:
+        self._offset = at - (time.monotonic() if then is None else then)
+
+    @classmethod
+    def of(cls, store: CrawlStore) -> "StoreClock":
+        """The clock of a store, by the quickest of some answers. Blocks."""
+        answers = []
+        for _ in range(ASKED):
+            before = time.monotonic()
+            at = store.crawl().at
+            answers.append((time.monotonic() - before, at, before))
+        took, at, before = min(answers)
+        return cls(at, before + took / 2)
 
     def wall(self) -> float:
         return time.monotonic() + self._offset
@@ -166,6 +181,10 @@ class LeasedShard(ShardCrawler):
 
     def _may_send(self) -> bool:
         return self.is_ours
+
+    def _state_to_save(self) -> dict[str, Any]:
+        """As after a crash: who has the shard next counts the intervals by its own clock, which differs from ours."""
+        return super()._state_to_save() | {"at_rest": False}
 
     def _full(self) -> bool:
         return not self.is_ours or super()._full()

@@ -66,8 +66,13 @@ class StoreJob:
 
 
 def name_of_process(number: int) -> str:
-    """A name for the number-th process that this one starts."""
+    """A name for the number-th process that this one starts: the machine, and what no other process has."""
     return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
+
+
+def on_machine(name: str, machine: str) -> str:
+    """The name of a process that runs on another machine than the one that starts it."""
+    return f"{machine}:{name.partition(':')[2]}"
 
 
 class Member:
@@ -112,7 +117,7 @@ class Member:
         """
         loop = asyncio.get_running_loop()
         crawl = await self._in_thread(self._store.crawl)
-        self._clock = StoreClock(crawl.at)
+        self._clock = await self._in_thread(StoreClock.of, self._store)
         self._leases = Leases(self._where, self._job.name, crawl.lease)
         self._rounds = Rounds(self._store, self._leases, self._job.folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)

@@ -1,8 +1,9 @@
 """A worker that is an actor of Ray: a process that Ray places.
 
 The process above speaks with it through Ray instead of through pipes; the rest is as for a child process. What Ray says
-about a death is not enough: it may say so some seconds before the process ends. Each shard is locked by the process
-that has it, so a worker is taken to be dead only when the locks of its shards are free.
+about a death is not enough: it may say so some seconds before the process ends. In a crawl in a folder each shard is
+locked by the process that has it, so a worker is taken to be dead only when the locks of its shards are free. In a
+crawl in PostgreSQL the leases say who has what, so a worker may run on any machine.
 """
 
 import asyncio
@@ -11,20 +12,25 @@ import os
 import platform
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.shards import part
+from comity.crawler.workers.member import StoreJob, on_machine
+from comity.crawler.workers.parts import leave_folder, take_folder
 from comity.crawler.workers.processes import Start
-from comity.crawler.workers.worker import AnyJob, Job, Word, Worker
-from comity.errors import ComityError, InvalidSetting
+from comity.crawler.workers.worker import AnyJob, Job, Word
+from comity.errors import ComityError, EngineFailed, InvalidSetting
 from comity.frontier import database
+from comity.frontier.postgresql.crawl import CrawlStore
+from comity.frontier.postgresql.database import address
 
 ASKED_EVERY: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
 ALONE: Final = 60.0  # seconds after which an actor that nobody has asked ends itself
-LOOKED_EVERY: Final = 0.05  # seconds between two looks at the locks of a worker that is to be dead
+LOOKED_EVERY: Final = 0.05  # seconds between two looks at a worker that is to be dead
+LONGEST_END: Final = 30.0  # seconds that a process of this machine is waited for which writes under a lease
 
 logger = logging.getLogger("comity")
 
@@ -46,17 +52,29 @@ class Actor:
         """Its process, and its machine."""
         return os.getpid(), platform.node()
 
-    async def work(self, job: Job) -> None:
-        """Do a job to its end."""
+    async def work(self, job: AnyJob, machine: str) -> None:
+        """Do a job to its end. `machine`: where the process above is."""
         watching = asyncio.ensure_future(self._watch())
         try:
-            await Worker(job, self._say).run(self._listen)
+            if isinstance(job, StoreJob) and machine != platform.node():
+                await self._work_here(job)
+            else:
+                await job.worker(self._say).run(self._listen)
         except ComityError as error:
             self._say("failed", error)
         finally:
             watching.cancel()
             self._over = True
             self._new.set()
+
+    async def _work_here(self, job: StoreJob) -> None:
+        """Work on a machine where the process above sees to no folder."""
+        store, loop = CrawlStore(address(job.store)), asyncio.get_running_loop()
+        with closing(store):
+            await loop.run_in_executor(None, take_folder, store, job.folder)
+            store.close()
+            await replace(job, name=on_machine(job.name, platform.node())).worker(self._say).run(self._listen)
+            await loop.run_in_executor(None, leave_folder, store, job.folder, job.manifest.sink)
 
     async def words(self) -> list[Word] | None:
         """What it has to say, once there is something or some time has passed; None where it has come to its end."""
@@ -96,8 +114,9 @@ class Actor:
 class Placed:
     """An actor as the process above sees it. See Running."""
 
-    def __init__(self, ray: Any, actor: Any, job: Job) -> None:
+    def __init__(self, ray: Any, actor: Any, job: AnyJob) -> None:
         self.pid: int | None = None
+        self.machine = ""
         self.returncode: int | None = None
         self._ray = ray
         self._actor = actor
@@ -125,18 +144,20 @@ class Placed:
 
     async def words(self) -> AsyncIterator[Word]:
         try:
-            self.pid, machine = await self._actor.place.remote()
-            if machine != platform.node():
-                yield "failed", elsewhere(machine)
+            self.pid, self.machine = await self._actor.place.remote()
+            if isinstance(self._job, Job) and self.machine != platform.node():
+                yield "failed", elsewhere(self.machine)
                 return
-            working = self._actor.work.remote(self._job)
+            yield "placed", self.machine
+            working = self._actor.work.remote(self._job, platform.node())
             while (words := await self._actor.words.remote()) is not None:
                 for word in words:
                     yield word
             await working
             self._ends = 0
-        except self._ray.exceptions.RayActorError:
-            pass
+        except self._ray.exceptions.RayActorError as error:
+            if self.pid is None and getattr(error, "actor_init_failed", False):
+                yield "failed", unable(str(error))
         except self._ray.exceptions.RayError as error:  # what is no ComityError, or nowhere to run
             logger.error("a worker failed: %s", error)
 
@@ -146,11 +167,26 @@ class Placed:
 
     async def wait(self) -> int:
         self.kill()
-        shards = [self._job.folder / part(number) for number in self._job.shards]
-        while any(map(database.is_running, shards)):
-            await asyncio.sleep(LOOKED_EVERY)
+        if isinstance(self._job, Job):
+            shards = [self._job.folder / part(number) for number in self._job.shards]
+            while any(map(database.is_running, shards)):
+                await asyncio.sleep(LOOKED_EVERY)
+        else:  # what it writes is not kept, but there should be no more of it when its files are cut back
+            deadline = time.monotonic() + LONGEST_END
+            while self._is_here() and time.monotonic() < deadline:
+                await asyncio.sleep(LOOKED_EVERY)
         self.returncode = self._ends
         return self._ends
+
+    def _is_here(self) -> bool:
+        """Whether its process is there, on this machine."""
+        if self.pid is None or self.machine != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except OSError:
+            return False
+        return True
 
 
 def elsewhere(machine: str) -> InvalidSetting:
@@ -162,20 +198,32 @@ def elsewhere(machine: str) -> InvalidSetting:
     )
 
 
-def placing(ray: Any, *, prepare: Callable[[], None] | None = None) -> Start:
-    """What starts workers as actors of Ray, each on one processor of this machine once it has one to spare.
+def unable(said: str) -> EngineFailed:
+    """What is wrong where an actor's process cannot make the worker."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return EngineFailed(
+        f"a worker cannot begin where Ray placed it: {lines[-1] if lines else said}",
+        hint="each machine of the cluster needs the same comity, Ray and Python, and what the options name",
+    )
+
+
+def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bool = False) -> Start:
+    """What starts workers as actors of Ray, each on one processor once there is one to spare.
 
     Args:
         ray: the module, connected.
         prepare: what a worker's process does first; it is sent there.
+        anywhere: on any machine, spread over them; else on this one.
     """
-    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-        ray.get_runtime_context().get_node_id(), soft=False
-    )
-    kind = ray.remote(Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=here)
+    where: Any = "SPREAD"
+    if not anywhere:
+        where = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+    kind = ray.remote(Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=where)
 
     async def start(job: AnyJob) -> Placed:
-        assert isinstance(job, Job)
+        assert isinstance(job, Job | StoreJob)
         return Placed(ray, kind.remote(prepare), replace(job, folder=Path(job.folder).absolute()))
 
     return start

@@ -1,27 +1,109 @@
 """The parts of a crawl's output on this machine: brought back to what is committed, whoever died while writing."""
 
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
+from comity.crawler.shards import LOCK, Stored, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
-from comity.frontier.durable import AppendedFile
+from comity.errors import StorageError
+from comity.frontier import has_begun
+from comity.frontier.database import explained, lock
+from comity.frontier.durable import AppendedFile, make_folder
 from comity.frontier.postgresql.crawl import CrawlStore, PartRow
 
+PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 
-def cut_back(store: CrawlStore, folder: Path, form: str) -> None:
-    """Have each part in a folder hold what is committed of it and no more; no process may be writing there.
 
-    What a format keeps beside its files until they are complete is written into them.
+def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] = ()) -> None:
+    """Have each part in a folder hold what is committed of it and no more.
+
+    Parts that somebody writes to are left alone. What a format keeps beside its files until they are complete is
+    written into them. Nobody else does so in that folder meanwhile.
 
     Args:
         form: the output's format.
+        dead: names of processes that are known to be dead, whether or not their leases are over.
 
     Raises:
         StorageError: a file cannot be changed, or is shorter than what was committed.
     """
     where = str(folder.absolute())
+    held = {(row.number, row.token): row.holder for row in store.rows() if row.holder is not None}
     for part in store.parts():
-        if part.folder == where and (path := folder / part.name).is_dir():
+        holder = held.get((part.shard, part.token))
+        written = holder is not None and not any(same_process(holder, name) for name in dead)
+        if not written and part.folder == where and (path := folder / part.name).is_dir():
             _cut_back(store, part, path, form)
+
+
+def same_process(one: str, other: str) -> bool:
+    """Whether two names are those of one process, wherever it was placed (see `name_of_process`)."""
+    return one.partition(":")[2] == other.partition(":")[2]
+
+
+def check_free(folder: Path, ours: Stored | None) -> None:
+    """See that a folder can hold parts of a crawl in a store; None: of a new one.
+
+    Raises:
+        StorageError: it holds parts of another: parts of both would have the same names.
+    """
+    held = stored_in(folder)
+    if held is not None and (ours is None or held.crawl != ours.crawl):
+        raise StorageError(
+            f"{folder} holds parts of another crawl, in {held.store}", hint="choose another folder with -o"
+        )
+
+
+def take_folder(store: CrawlStore, folder: Path) -> None:
+    """Have a folder hold parts of a crawl on a machine where no command of ours has seen to that.
+
+    Raises:
+        StorageError: it holds another crawl, or cannot be made.
+    """
+    ours = Stored(str(store.where), store.crawl().id)
+    if stored_in(folder) is None:
+        if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
+            raise StorageError(f"{folder} contains a crawl of its own", hint="choose another folder with -o")
+        make_folder(folder)
+        with _alone(folder) as alone:
+            if alone and stored_in(folder) is None:
+                ours.write(folder)
+    check_free(folder, ours)
+
+
+def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
+    """Cut back what nobody writes to, on a machine where no command of ours does.
+
+    Raises:
+        StorageError: as of cut_back.
+    """
+    with _alone(folder) as alone:
+        if alone:
+            cut_back(store, folder, form)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Whether nobody else sees to a folder; a command that takes part there does so as long as it runs."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            held = lock(folder / LOCK)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                with explained(folder / LOCK):
+                    raise
+            if time.monotonic() > deadline:
+                yield False
+                return
+        else:
+            with closing(held):
+                yield True
+            return
 
 
 def _cut_back(store: CrawlStore, part: PartRow, path: Path, form: str) -> None:

@@ -160,6 +160,12 @@ class WorkerProcess:
             with suppress(ProcessLookupError):
                 self.process.kill()
 
+    def dismiss(self) -> None:
+        """Have it not begin at all, where it has no place to run yet."""
+        if self.process is not None and not self.process.is_placed and not self.ended:
+            self.ended = True
+            self.kill()
+
     async def wait(self) -> None:
         """Until it is dead."""
         if self.process is not None:

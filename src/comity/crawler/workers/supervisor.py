@@ -138,6 +138,9 @@ class Supervisor:
             if (self._stopping or self._error is not None) and not told_stop:
                 told_stop = True
                 self._tell_begun(("stop",))
+            if self._error is not None or self._has_enough():
+                for worker in self._processes:
+                    worker.dismiss()
             if not told_stop:
                 self._steer()
             if now - looked >= LOOK_EVERY:
@@ -204,6 +207,10 @@ class Supervisor:
 
     def _bereft(self, worker: WorkerProcess) -> None:
         """A worker that died is about to be started again."""
+
+    def _has_enough(self) -> bool:
+        """Whether the crawl can end without the workers that have no place to run yet."""
+        return False
 
     def _steer(self) -> None:
         """Act on how the shards stand, while nothing has been told to stop."""
