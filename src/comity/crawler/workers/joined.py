@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler.checkpoint import policy_from_dict, settings_in_force, settings_to_dict
+from comity.crawler.checkpoint import known_settings, policy_from_dict, settings_in_force, settings_to_dict
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
@@ -106,7 +106,7 @@ class JoinedCrawl(Supervisor):
                 raise InvalidSetting(f"shards: the crawl was begun with {self._manifest.shards}, which stays so")
             if sink is not None and sink != self._manifest.sink:
                 raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
-            begun = _begun(self._manifest)
+            begun = known_settings(self._manifest.settings)
             self.policy = policy_from_dict(self._manifest.policy) if join or policy is None else policy
             self.settings = settings_in_force(None if join else settings, begun)
             self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
@@ -163,7 +163,7 @@ class JoinedCrawl(Supervisor):
         manifest, shards = asdict(self._manifest), self._manifest.shards
         held, ours = stored_in(self.folder), None
         if not self._begins:
-            ours = Stored(str(self.where), self._store.crawl().id)
+            ours = self._stored()
         if held is not None and (ours is None or held.crawl != ours.crawl):  # parts of both would have the same names
             raise StorageError(
                 f"{self.folder} holds parts of another crawl, in {held.store}", hint="choose another folder with -o"
@@ -172,12 +172,15 @@ class JoinedCrawl(Supervisor):
             see_that_it_will_do(db, self.where, shards, len(self._processes))
             if self._begins:
                 make(db, self.where, shards, manifest, lease=self._lease, pages=self.settings.max_pages)
-        (ours or Stored(str(self.where), self._store.crawl().id)).write(self.folder)
+        (ours or self._stored()).write(self.folder)
         if not self._begins and not self._join:
             self._store.go_on(manifest, self.settings.max_pages)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         self._earlier = self.stats.pages
+
+    def _stored(self) -> Stored:
+        return Stored(str(self.where), self._store.crawl().id, self.where.without_password)
 
     def _sum_up(self) -> None:
         self._see_again()  # first: a connection that broke is made anew
@@ -251,16 +254,7 @@ def begun_in(store: str) -> tuple[Policy, dict[str, Any]]:
     """
     with closing(CrawlStore(address(store))) as opened:
         manifest = Manifest(**opened.crawl().manifest)
-    return policy_from_dict(manifest.policy), _begun(manifest)
-
-
-def _begun(manifest: Manifest) -> dict[str, Any]:
-    known = CrawlSettings.__dataclass_fields__
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in manifest.settings.items()
-        if name in known
-    }
+    return policy_from_dict(manifest.policy), known_settings(manifest.settings)
 
 
 AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl

@@ -29,12 +29,18 @@ class StoreClock(Clock):
     """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
     of a crawl have one time. It runs on the monotonic clock from when the database was asked.
 
+    Attributes:
+        within: seconds by which it may have been wrong when it was made.
+
     Args:
-        at: the database's time, Unix.
+        at: the database's time, Unix, just now.
+        asked: when it was asked for it, by the monotonic clock; None: now.
     """
 
-    def __init__(self, at: float) -> None:
-        self._offset = at - time.monotonic()
+    def __init__(self, at: float, asked: float | None = None) -> None:
+        now = time.monotonic()
+        self.within = 0.0 if asked is None else (now - asked) / 2
+        self._offset = at - now + self.within
 
     def wall(self) -> float:
         return time.monotonic() + self._offset

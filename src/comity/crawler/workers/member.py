@@ -38,6 +38,7 @@ from comity.policy import Policy
 
 ACKNOWLEDGED_EVERY: Final = 2.0  # seconds
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+LOOKS_AT_THE_CLOCK: Final = 3
 LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the database
 
 
@@ -110,9 +111,8 @@ class Member:
             ComityError: what ended it.
         """
         loop = asyncio.get_running_loop()
-        crawl = await self._in_thread(self._store.crawl)
-        self._clock = StoreClock(crawl.at)
-        self._leases = Leases(self._where, self._job.name, crawl.lease)
+        lease, self._clock = await self._in_thread(self._meet)
+        self._leases = Leases(self._where, self._job.name, lease)
         self._rounds = Rounds(self._store, self._leases, self._job.folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
 
@@ -143,6 +143,14 @@ class Member:
 
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
+
+    def _meet(self) -> tuple[float, StoreClock]:
+        """The length of a lease, and a clock that goes as the database's."""
+        lease, clocks = self._store.crawl().lease, []
+        for _ in range(LOOKS_AT_THE_CLOCK):
+            asked = time.monotonic()
+            clocks.append(StoreClock(self._store.crawl().at, asked))
+        return lease, min(clocks, key=lambda clock: clock.within)
 
     def _leave(self) -> None:
         with self._store.open() as db:

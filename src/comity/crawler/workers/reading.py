@@ -1,26 +1,29 @@
 """A crawl as those see it who only read its queue or give an order about a host: in a folder, or in PostgreSQL."""
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from comity.crawler import orders
+from comity.crawler import checkpoint, orders
 from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind, Order
-from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of
+from comity.crawler.parts import store_of
+from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of, stored_in
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
 from comity.frontier import View
 from comity.frontier.protocol import FrontierView
+from comity.policy import Policy
 
 STORE: Final = ("postgresql://", "postgres://")
 
 
 class ReadCrawl(Protocol):
-    """What `comity frontier` asks and tells."""
+    """What is asked of a crawl's queue, and told."""
 
     @property
     def name(self) -> str: ...
@@ -28,19 +31,29 @@ class ReadCrawl(Protocol):
     def view_of(self, host: str) -> FrontierView | None: ...
     def standing(self) -> list[Standing]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]: ...
+    def last_order(self, host: str) -> Order | None: ...
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order: ...
     def is_running(self) -> bool: ...
 
 
 def crawl_at(place: str | Path) -> ReadCrawl:
-    """The crawl in a folder, or in the store that a URL names.
+    """The crawl in a folder, or in the store that a URL names, or that a folder with parts of a crawl names.
 
     Raises:
         InputError: there is none.
     """
     if str(place).startswith(STORE):
         return StoreReading(str(place))
-    return FolderReading(Path(place))
+    held = stored_in(Path(place))
+    return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
+
+
+def _grouped(hosts: Iterable[str], key: Callable[[str], Any]) -> dict[Any, list[str]]:
+    found: dict[Any, list[str]] = {}
+    for host in hosts:
+        found.setdefault(key(host), []).append(host)
+    return found
 
 
 class FolderReading:
@@ -68,7 +81,20 @@ class FolderReading:
 
     def holds(self, hosts: list[str]) -> dict[str, Hold]:
         """What keeps hosts from being asked now."""
-        return holds(self._folder, hosts)
+        found: dict[str, Hold] = {}
+        given = list(orders.Orders(self._folder).new())
+        for folder, names in _grouped(hosts, lambda host: part_with(self._folder, host)).items():
+            with View(folder / "frontier.sqlite") as view:
+                found |= holds(view, names, given, time.time())
+        return found
+
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
+        """Policy and settings that the crawl was begun with."""
+        return checkpoint.begun_policy(self._folder), checkpoint.begun_settings(self._folder)
+
+    def last_order(self, host: str) -> Order | None:
+        """The order that is in force about a host."""
+        return orders.last_order(self._folder, host)
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order."""
@@ -98,7 +124,7 @@ class StoreReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the shard which a host belongs to."""
-        return self._view(shard_of(host, self._manifest.shards, self._manifest.by))
+        return self._view(self._shard(host))
 
     def standing(self) -> list[Standing]:
         """How its shards stand: by what their holders said last."""
@@ -122,8 +148,26 @@ class StoreReading:
         return found
 
     def holds(self, hosts: list[str]) -> dict[str, Hold]:
-        """Nothing: it is not read from a store."""
-        return {}
+        """What keeps hosts from being asked now; times are given by this machine's clock."""
+        found = {}
+        with closing(self._store):
+            given, now = self._orders(), self._store.crawl().at
+        ahead = now - time.time()  # what is written in the store is by the database's clock
+        for number, names in _grouped(hosts, self._shard).items():
+            with self._view(number) as view:
+                for host, hold in holds(view, names, given, now).items():
+                    found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
+        return found
+
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
+        """Policy and settings that the crawl was begun with."""
+        manifest = self._manifest
+        return checkpoint.policy_from_dict(manifest.policy), checkpoint.known_settings(manifest.settings)
+
+    def last_order(self, host: str) -> Order | None:
+        """The order that is in force about a host."""
+        with closing(self._store):
+            return next((order for order in reversed(self._orders()) if order.host == host), None)
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order to all who take part."""
@@ -136,6 +180,13 @@ class StoreReading:
         """Whether somebody works on it."""
         with closing(self._store):
             return self._store.is_running()
+
+    def _shard(self, host: str) -> int:
+        return shard_of(host, self._manifest.shards, self._manifest.by)
+
+    def _orders(self) -> list[Order]:
+        read = (orders.read_order(text.encode("ascii", "replace")) for _, text in self._store.orders(0))
+        return [order for order in read if order is not None]
 
     def _view(self, number: int) -> FrontierView:
         from comity.frontier.postgresql.view import PostgresView

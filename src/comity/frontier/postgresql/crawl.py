@@ -292,6 +292,12 @@ class CrawlStore:
             found.append(PartRow(shard, token, holder, folder, name, *(text and json.loads(text) for text in texts)))
         return found
 
+    def facts(self, key: str) -> dict[int, Any]:
+        """What each shard remembers by that name, by number; of one that does not, nothing."""
+        with self.open() as db:
+            rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
+        return {shard: json.loads(text) for shard, text in rows}
+
     # Messages, orders, turns
 
     def parcels(
