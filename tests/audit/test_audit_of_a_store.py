@@ -386,3 +386,45 @@ def test_the_folder_keeps_the_address_of_its_store_without_a_password() -> None:
     where = database.address("postgresql://h/d")
     assert database.address(where.without_password) == where
     assert replace(where, name="two").without_password == "postgresql://h/d?crawl=two"
+
+
+def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(postgres: Server, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(3)]
+        for number, site in enumerate(sites):
+            site.link("/", "/same", "/other", "/gone", sites[(number + 1) % 3].url("/same"))
+            for path in ("/same", "/other", "/gone"):
+                site.set(path, f"<p>{path}</p>", headers={"ETag": '"1"'})
+        url = postgres.url(f"refreshed_{os.getpid()}_{time.monotonic_ns()}")
+        words = ["--store", url, "-q", "--json"]
+        first = ["--scope", "any", "--delay", "0", "--shards", str(SHARDS), "-o", str(tmp_path / "a")]
+        told = comity("crawl", *(site.url("/") for site in sites), *ALLOW, *words, *first)
+        assert json.loads(told.stdout)["pages"] == 12, told
+        sites[0].set("/other", "<p>another</p>")
+        sites[1].set("/gone", status=410)
+        sites[2].link("/", "/same", "/other", "/gone", "/new")
+        sites[2].set("/new")
+        again = comity("crawl", "--refresh", *ALLOW, *words, "--max-pages", "2", "-o", str(tmp_path / "b"))
+        told = json.loads(again.stdout)
+        assert told["ended"] == "the limit of 2 pages is reached", again
+        assert told["unasked"] + told["left"] > 0
+        again = comity("crawl", "--resume", *ALLOW, *words, "--max-pages", "100", "-o", str(tmp_path / "b"))
+        told = json.loads(again.stdout)
+        assert (told["new"], told["changed"], told["gone"], told["unchanged"]) == (1, 2, 1, 9), again
+        assert told["unasked"] == 0
+        machines = [str(tmp_path / name) for name in "ab"]
+        listed = Counter(json.loads(line)["url"] for line in comity("pages", *machines).stdout.splitlines())
+        before = {site.url(path) for site in sites for path in ("/", "/same", "/other", "/gone")}
+        assert listed == Counter(before - {sites[1].url("/gone")} | {sites[2].url("/new")})
+        proved = comity("prove", *machines)
+        assert proved.returncode == 0, proved
+        gone = json.loads(comity("why", *machines, sites[1].url("/gone"), "--json").stdout)
+        assert gone["fate"] == "gone"
+        third = comity("crawl", "--refresh", *ALLOW, *words, "-o", str(tmp_path / "a"))
+        assert json.loads(third.stdout)["unchanged"] == 12, third
+        where = database.address(url)
+        with closing(database.connect(where)) as db:
+            db.execute("UPDATE shard SET state = 'stopped' WHERE number = 0")
+            refused = comity("crawl", "--refresh", *words, "-o", str(tmp_path / "a"))
+            assert "is not finished (finish it first, with --resume)" in refused.stderr, refused
+            database.drop(db, where)

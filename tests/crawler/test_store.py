@@ -559,7 +559,8 @@ def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], t
         (("--store", "postgresql://h/d?crawl=A-B"), "cannot be a crawl's name"),
         (("--store", "postgresql://127.0.0.1:1/d?connect_timeout=2"), "cannot be reached"),
         (("--store", "postgresql://h/d", "--lease", "0.1"), "is not a number of seconds from 1"),
-        (("--store", "postgresql://h/d", "--refresh"), "not possible with --store"),
+        (("--store", "postgresql://h/d", "--source", "a:b"), "not possible with --store"),
+        (("--store", "postgresql://h/d", "--refresh", "--join"), "--join excludes --resume and --refresh"),
     ],
 )
 def test_what_cannot_be_is_said_in_words(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

@@ -119,6 +119,7 @@ def crawl(
                 store,
                 join=join,
                 resume=resume,
+                refresh=refresh,
                 shards=shards,
                 workers=workers,
                 policy=policy,

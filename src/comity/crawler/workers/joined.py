@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
+from comity.crawler import recrawl
 from comity.crawler.checkpoint import known_settings, policy_from_dict, settings_in_force, settings_to_dict
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
-from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for, stored_in
 from comity.crawler.sinks.runner import DEFAULT, named
@@ -52,6 +52,7 @@ class JoinedCrawl(Supervisor):
         folder: of this machine: its parts of the output and of the ledger lie there.
         join: whether to take part in a crawl that others work on; its settings hold.
         resume: whether to go on with one that nobody works on, with these settings.
+        refresh: whether to crawl what a finished one covers again: see Crawler.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
         Others as of ShardedCrawl.
 
@@ -70,6 +71,7 @@ class JoinedCrawl(Supervisor):
         *,
         join: bool = False,
         resume: bool = False,
+        refresh: bool = False,
         shards: int | None = None,
         workers: int = 1,
         policy: Policy | None = None,
@@ -85,7 +87,8 @@ class JoinedCrawl(Supervisor):
         self.where = address(store)
         self._url = store
         self._store = CrawlStore(self.where)
-        self._begins = not join and not resume
+        self._begins = not join and not resume and not refresh
+        self._begins_refresh = refresh
         checked("workers", workers)
         if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
@@ -108,7 +111,7 @@ class JoinedCrawl(Supervisor):
                 raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
             begun = known_settings(self._manifest.settings)
             self.policy = policy_from_dict(self._manifest.policy) if join or policy is None else policy
-            self.settings = settings_in_force(None if join else settings, begun)
+            self.settings = settings_in_force(None if join else settings, begun, refresh=refresh)
             self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
         if self.settings.render:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl without --store")
@@ -130,8 +133,8 @@ class JoinedCrawl(Supervisor):
 
     @property
     def refreshes(self) -> bool:
-        """Always False: a crawl in PostgreSQL is not refreshed."""
-        return False
+        """Whether this is a refresh, or goes on with one."""
+        return self._manifest.refresh > 0
 
     async def run(self) -> Stats:
         """Take part until the crawl is over, or `stop` was called.
@@ -160,7 +163,7 @@ class JoinedCrawl(Supervisor):
         return self.stats
 
     def _begin(self) -> None:
-        manifest, shards = asdict(self._manifest), self._manifest.shards
+        shards = self._manifest.shards
         held, ours = stored_in(self.folder), None
         if not self._begins:
             ours = self._stored()
@@ -171,10 +174,14 @@ class JoinedCrawl(Supervisor):
         with self._store.open() as db:
             see_that_it_will_do(db, self.where, shards, len(self._processes))
             if self._begins:
-                make(db, self.where, shards, manifest, lease=self._lease, pages=self.settings.max_pages)
+                make(db, self.where, shards, asdict(self._manifest), lease=self._lease, pages=self.settings.max_pages)
         (ours or self._stored()).write(self.folder)
-        if not self._begins and not self._join:
-            self._store.go_on(manifest, self.settings.max_pages)
+        if self._begins_refresh:
+            self._manifest.refresh += 1
+            save = partial(recrawl.begun, self._manifest.refresh)
+            self._store.go_on(asdict(self._manifest), self.settings.max_pages, forget=recrawl.FORGOTTEN, save=save)
+        elif not self._begins and not self._join:
+            self._store.go_on(asdict(self._manifest), self.settings.max_pages)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         self._earlier = self.stats.pages
@@ -188,13 +195,14 @@ class JoinedCrawl(Supervisor):
         self._see(self._store.rows())
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
-        self.limit_reached = None if ended in (None, FINISHED) else ended
+        self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
         if self.limit_reached is None and any(now.state == "pages" for now in self._now.values()):
             self.limit_reached = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
         self._take_ends()
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
         self.left = max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values())
+        self.unasked = self._store.unasked() if self.refreshes else 0
 
     def _kept(self) -> int:
         return sum(now.kept for now in self._now.values())

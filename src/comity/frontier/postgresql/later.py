@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -175,6 +175,13 @@ def begin_refresh(db: Any, shard: int) -> int:
         db.execute(f"DELETE FROM {each}_{shard}")
     db.execute(f"UPDATE host_{shard} SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0")
     return int(last)
+
+
+def forget(db: Any, shard: int, patterns: Iterable[str]) -> None:
+    """Forget facts by name, in the transaction that is open; `*` stands for anything."""
+    for pattern in patterns:
+        like = pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
+        db.execute(f"DELETE FROM fact_{shard} WHERE key LIKE %s", (like,))
 
 
 class Visits:
