@@ -1,10 +1,12 @@
-"""Proving a finished crawl: walks the ledger once, then the files beside it. It reads files and nothing else."""
+"""Proving a finished crawl: walks the ledger once, then the files beside it. It reads files and nothing else, but of a
+crawl in a store how far its files are committed.
+"""
 
 import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from comity import urls
 from comity.audit import chain, evidence
@@ -21,6 +23,9 @@ from comity.errors import ComityError, InputError, StorageError
 from comity.policy import Policy
 
 __all__ = ["Finding", "Proof", "StillRunning", "prove"]
+
+
+_MOST_WITHIN = 60.0  # seconds: who waits for a database for so long does not begin
 
 
 class StillRunning(StorageError):
@@ -65,13 +70,13 @@ def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
         proof = proofs[part.name]
         if part.absent is not None:
             proof.add("", None, part.absent)
-            if walk is not None:
-                walk.miss()
+            walk = walk and walk.after_a_gap()
             continue
         if not part.ledger.exists() and part.kept is None and not (part.path / FRONTIER).exists():
             raise InputError(f"there is no crawl in {part.path}", hint="name the folder that comity crawl -o wrote")
         if not part.ledger.exists():
             proof.add(FILE, None, "it is missing")
+            walk = walk and walk.after_a_gap()
             continue
         walk = walk or _Walk(part.place)
         with Asked() as asked:
@@ -114,9 +119,10 @@ class _Walk:
             proof.add(FILE, number, what)
         proof.hosts = len(self._hosts) - before
 
-    def miss(self) -> None:
+    def after_a_gap(self) -> Self:
         """A part is not there: what was known of a site before it may not be so after it."""
         self._evidence = evidence.Evidence()
+        return self
 
     def _check(self, line: JsonLine) -> list[str]:
         number, record = line.number, line.record
@@ -183,6 +189,7 @@ class _Walk:
         self._runs += 1
         self._proof.runs = self._runs
         within = record.get("clock_within", 0.0)
+        problems = [] if 0 <= within <= _MOST_WITHIN else [f"its clock cannot have been wrong by {within:g} s"]
         if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
             self._paces.handed_over(self._within + within)
         self._within = within
@@ -194,14 +201,14 @@ class _Walk:
             self._policy = _policy(record["policy"])
         except (ComityError, TypeError, ValueError, AttributeError) as error:
             self._policy = None
-            return [f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+            return [*problems, f"its policy cannot be read, so nothing in this run can be judged: {error}"]
         if self._policy.mode != "respect":
             self._proof.unenforced[self._runs] = self._policy.mode
         if self._policy.agent != record["agent"]:
-            return ["its agent is not that of its policy"]
+            problems.append("its agent is not that of its policy")
         if sink is not None and sink != self.sink:
-            return [f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"]
-        return []
+            problems.append(f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}")
+        return problems
 
     def _ended(self, record: JsonObject) -> list[str]:
         before, self.wrote = self.wrote, record.get("written")
