@@ -93,12 +93,12 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     host = urls.host(url)
     written = written_crawl(folders, store)
     crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
-    view = crawl.view_of(host)
+    parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
-        raise InputError(f"there is no crawl in {written.parts_with(host)[0].path}")
+        raise InputError(f"there is no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
     policy, settings = crawl.begun()
     with view:
-        known = _Known(view, written.parts_with(host), policy or Policy(), CrawlSettings(**settings))
+        known = _Known(view, parts, policy or Policy(), CrawlSettings(**settings))
         clean = Canonicalizer().clean(url) if known.settings.clean_urls else url
         found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]

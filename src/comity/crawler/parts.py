@@ -18,12 +18,10 @@ from comity.crawler.shards import (
     STORE,
     Manifest,
     Place,
-    PlacedBy,
     Stored,
     is_running,
     manifest_of,
     parts_of,
-    shard_of,
     stored_in,
 )
 from comity.crawler.sinks.runner import LEDGER
@@ -110,7 +108,6 @@ class WrittenCrawl:
     Attributes:
         name: for people.
         shards: by number the parts of each, in the order in which they were written.
-        by: what hosts are placed by; None where there are no shards.
         keeper: the file that says which parts there are; empty where there is one.
         running: whether it was being crawled when this was looked at.
         store: the address of the store where its queue lies; None where that is beside its output.
@@ -118,7 +115,6 @@ class WrittenCrawl:
 
     name: str
     shards: Sequence[Sequence[Part]]
-    by: PlacedBy | None = None
     keeper: str = ""
     running: bool = False
     store: str | None = None
@@ -136,10 +132,6 @@ class WrittenCrawl:
     def absent(self) -> list[str]:
         """The parts that cannot, in words."""
         return [f"{part.name}: {part.absent}" for part in self.parts if part.absent is not None]
-
-    def parts_with(self, host: str) -> Sequence[Part]:
-        """Those of the shard that a host belongs to."""
-        return self.shards[0 if self.by is None else shard_of(host, len(self.shards), self.by)]
 
 
 def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
@@ -179,7 +171,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
         ]
         for number, name in enumerate(manifest.parts)
     ]
-    return WrittenCrawl(str(folder), shards, manifest.by, MANIFEST, running)
+    return WrittenCrawl(str(folder), shards, MANIFEST, running)
 
 
 def store_of(held: Stored, store: str | None = None) -> str:
@@ -226,7 +218,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str |
                 kept={"ledger": row.ledger, "sink": row.sink, "stats": stats.get(row.shard) if newest else None},
             )
         )
-    return WrittenCrawl(str(opened.where), shards, manifest.by, STORE, running, url)
+    return WrittenCrawl(str(opened.where), shards, STORE, running, url)
 
 
 def _read(text: object) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from comity import urls
 from comity.crawler.parts import Part, written_crawl
-from comity.crawler.shards import Place, combined
+from comity.crawler.shards import combined
 from comity.crawler.stats import Stats, summed
 from comity.crawler.stored import JsonLine, read_lines
 from comity.errors import ComityError, InputError, StorageError
@@ -170,7 +170,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
     figures = Figures(absent=crawl.absent)
     running = crawl.running
     ended = {number: CUT_OFF for number, part in enumerate(parts) if not part.followed}
-    runs: Counter[Place | None] = Counter()
+    runs: Counter[int] = Counter()  # by shard
     hashes = [""] * len(parts)
     ledgers = [_lines(number, part, running=running) for number, part in enumerate(parts)]
     for _, number, line in heapq.merge(*ledgers, key=lambda each: each[0]):
@@ -178,7 +178,8 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
             kind = line.record["kind"]
             _TAKE[kind](figures, line.record)
             hashes[number] = str(line.record["hash"])
-            runs[parts[number].place] += kind == "run"
+            place = parts[number].place
+            runs[0 if place is None else place.number] += kind == "run"
             if kind in ("run", "seal") and number in ended:
                 ended[number] = figures.state
         except (KeyError, TypeError, ValueError, OverflowError, ComityError):

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from comity.crawler.orders import Order, read_order
 from comity.crawler.shards import Place, part
@@ -23,6 +23,8 @@ from comity.frontier.postgresql.leases import Leases
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.protocol import DurableFrontier
 from comity.net import Clock
+
+LOOKS_AT_THE_CLOCK: Final = 3
 
 
 class StoreClock(Clock):
@@ -44,6 +46,15 @@ class StoreClock(Clock):
 
     def wall(self) -> float:
         return time.monotonic() + self._offset
+
+
+def clock_of(store: CrawlStore) -> StoreClock:
+    """A clock that goes as a store's; its connection should be there already."""
+    clocks = []
+    for _ in range(LOOKS_AT_THE_CLOCK):
+        asked = time.monotonic()
+        clocks.append(StoreClock(store.crawl().at, asked))
+    return min(clocks, key=lambda clock: clock.within)
 
 
 class StoredOrders:

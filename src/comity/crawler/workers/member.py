@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.limits import Spent
+from comity.crawler.placement import place_in
 from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest, Place
+from comity.crawler.shards import Manifest
 from comity.crawler.snapshot import ShardNow
-from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
+from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text, clock_of
 from comity.crawler.workers.lending import Lending
 from comity.crawler.workers.rounds import LARGEST_GRANT, Asked, Look, Rounds
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
@@ -38,7 +39,6 @@ from comity.policy import Policy
 
 ACKNOWLEDGED_EVERY: Final = 2.0  # seconds
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
-LOOKS_AT_THE_CLOCK: Final = 3
 LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the database
 
 
@@ -111,7 +111,8 @@ class Member:
             ComityError: what ended it.
         """
         loop = asyncio.get_running_loop()
-        lease, self._clock = await self._in_thread(self._meet)
+        lease = (await self._in_thread(self._store.crawl)).lease
+        self._clock = await self._in_thread(clock_of, self._store)
         self._leases = Leases(self._where, self._job.name, lease)
         self._rounds = Rounds(self._store, self._leases, self._job.folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
@@ -143,14 +144,6 @@ class Member:
 
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
-
-    def _meet(self) -> tuple[float, StoreClock]:
-        """The length of a lease, and a clock that goes as the database's."""
-        lease, clocks = self._store.crawl().lease, []
-        for _ in range(LOOKS_AT_THE_CLOCK):
-            asked = time.monotonic()
-            clocks.append(StoreClock(self._store.crawl().at, asked))
-        return lease, min(clocks, key=lambda clock: clock.within)
 
     def _leave(self) -> None:
         with self._store.open() as db:
@@ -216,7 +209,7 @@ class Member:
             ):
                 asked.needy.append((number, crawler.token))
             if crawler.has_room:
-                asked.after |= {(sender, number): crawler.taken(sender) for sender in crawler.place.others}
+                asked.after |= {(sender, number): crawler.taken(sender) for sender in range(crawler.place.count)}
         asked.given_back, self._given_back = self._given_back, []
         if now >= self._acknowledge_at:
             self._acknowledge_at = now + ACKNOWLEDGED_EVERY
@@ -230,9 +223,13 @@ class Member:
             self._orders_so_far.append(text)
             for crawler in self._crawlers.values():
                 crawler.order(text)
+        not_yet = set()  # senders and receivers: parcels are taken in their order
         for sender, parcel in look.parcels:
-            if (taker := self._crawlers.get(parcel.shard)) is not None and taker.has_begun:
-                taker.take_in(sender, parcel)
+            taker = self._crawlers.get(parcel.shard)
+            if taker is None or not taker.has_begun or (sender, parcel.shard) in not_yet:
+                continue
+            if not taker.take_in(sender, parcel):
+                not_yet.add((sender, parcel.shard))
         for (sender, receiver), number in look.delivered.items():
             if (teller := self._crawlers.get(sender)) is not None and teller.has_begun:
                 teller.delivered({receiver: number})
@@ -307,7 +304,7 @@ class Member:
         crawler = LeasedShard(
             manifest.seeds,
             job.folder,
-            Place(number, manifest.shards, manifest.by),
+            place_in(manifest, number),
             token,
             where=self._where,
             leases=self._leases,

@@ -12,7 +12,8 @@ from comity.crawler import checkpoint, orders
 from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind, Order
 from comity.crawler.parts import store_of
-from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of, stored_in
+from comity.crawler.placement import shard_with
+from comity.crawler.shards import Manifest, is_running, manifest_of, part, parts_of, stored_in
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
 from comity.frontier import View
@@ -28,6 +29,7 @@ class ReadCrawl(Protocol):
     @property
     def name(self) -> str: ...
     def views(self) -> Iterator[FrontierView]: ...
+    def shard_of(self, host: str) -> int: ...
     def view_of(self, host: str) -> FrontierView | None: ...
     def standing(self) -> list[Standing]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
@@ -49,10 +51,10 @@ def crawl_at(place: str | Path) -> ReadCrawl:
     return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
 
 
-def _grouped(hosts: Iterable[str], key: Callable[[str], Any]) -> dict[Any, list[str]]:
-    found: dict[Any, list[str]] = {}
+def _grouped(hosts: Iterable[str], shard_of: Callable[[str], int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
     for host in hosts:
-        found.setdefault(key(host), []).append(host)
+        found.setdefault(shard_of(host), []).append(host)
     return found
 
 
@@ -62,6 +64,7 @@ class FolderReading:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.name = str(folder)
+        self._manifest = manifest_of(folder)
         self._parts = [part for part in parts_of(folder) if (part / "frontier.sqlite").exists()]
         if not self._parts:
             raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
@@ -72,8 +75,11 @@ class FolderReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the part which a host belongs to, if it is there."""
-        path = part_with(self._folder, host) / "frontier.sqlite"
-        return View(path) if path.exists() else None
+        return self._view(self.shard_of(host))
+
+    def shard_of(self, host: str) -> int:
+        """The number of the shard that a host belongs to; 0 where there are none."""
+        return 0 if self._manifest is None else shard_with(host, self._manifest, self._view)
 
     def standing(self) -> list[Standing]:
         """How its shards stand, where it has several."""
@@ -83,8 +89,10 @@ class FolderReading:
         """What keeps hosts from being asked now."""
         found: dict[str, Hold] = {}
         given = list(orders.Orders(self._folder).new())
-        for folder, names in _grouped(hosts, lambda host: part_with(self._folder, host)).items():
-            with View(folder / "frontier.sqlite") as view:
+        for number, names in _grouped(hosts, self.shard_of).items():
+            if (view := self._view(number)) is None:
+                continue
+            with view:
                 found |= holds(view, names, given, time.time())
         return found
 
@@ -103,6 +111,11 @@ class FolderReading:
     def is_running(self) -> bool:
         """Whether it is being crawled now."""
         return is_running(self._folder)
+
+    def _view(self, number: int) -> View | None:
+        folder = self._folder if self._manifest is None else self._folder / part(number)
+        path = folder / "frontier.sqlite"
+        return View(path) if path.exists() else None
 
 
 class StoreReading:
@@ -124,7 +137,7 @@ class StoreReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the shard which a host belongs to."""
-        return self._view(self._shard(host))
+        return self._view(self.shard_of(host))
 
     def standing(self) -> list[Standing]:
         """How its shards stand: by what their holders said last."""
@@ -153,7 +166,7 @@ class StoreReading:
         with closing(self._store):
             given, now = self._orders(), self._store.crawl().at
         ahead = now - time.time()  # what is written in the store is by the database's clock
-        for number, names in _grouped(hosts, self._shard).items():
+        for number, names in _grouped(hosts, self.shard_of).items():
             with self._view(number) as view:
                 for host, hold in holds(view, names, given, now).items():
                     found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
@@ -181,8 +194,9 @@ class StoreReading:
         with closing(self._store):
             return self._store.is_running()
 
-    def _shard(self, host: str) -> int:
-        return shard_of(host, self._manifest.shards, self._manifest.by)
+    def shard_of(self, host: str) -> int:
+        """The number of the shard that a host belongs to."""
+        return shard_with(host, self._manifest, self._view)
 
     def _orders(self) -> list[Order]:
         read = (orders.read_order(text.encode("ascii", "replace")) for _, text in self._store.orders(0))

@@ -59,12 +59,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard."""
+    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard;
+    `pace`: see `ShardCrawler.lend`.
+    """
 
     id: int
     asked_by: int
     shard: int
     host: str
+    pace: str | None
     state: str
     seconds: float | None
     good: bool | None
@@ -165,7 +168,7 @@ class CrawlStore:
                     raise StorageError(
                         f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
                     )
-                self._begin_again(db, forget, save)
+                later.begin_refreshes(db, forget, save)
             kept = {
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
@@ -179,19 +182,6 @@ class CrawlStore:
                     db.execute("UPDATE shard SET granted = %s WHERE number = %s", (number, shard))
             db.execute("UPDATE crawl SET ended = NULL, manifest = %s, pool = %s", (json.dumps(manifest), pool))
             db.execute("DELETE FROM turn")
-
-    @staticmethod
-    def _begin_again(db: Any, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
-        db.execute("UPDATE fence SET token = token + 1")  # nothing more is kept of who had a shard before
-        for (shard,) in db.execute("SELECT number FROM shard").fetchall():
-            facts = save(later.begin_refresh(db, shard))
-            later.forget(db, shard, (*patterns, *facts))
-            kept = {key: json.dumps(value) for key, value in facts.items() if value is not None}
-            db.execute(
-                f"INSERT INTO fact_{shard} SELECT {shard}, * FROM unnest(%s::text[], %s::text[])",
-                (list(kept), list(kept.values())),
-            )
-        db.execute("UPDATE shard SET stands = NULL")
 
     def _at_work(self, db: Any) -> bool:
         """Whether somebody holds a shard."""
@@ -372,19 +362,19 @@ class CrawlStore:
         """Turns that concern some shards."""
         with self.open() as db:
             rows = db.execute(
-                "SELECT id, asked_by, shard, host, turn.state, seconds, good, retry_after, turn.token = asking.token "
-                "FROM turn JOIN shard AS asking ON asking.number = asked_by "
+                "SELECT id, asked_by, shard, host, pace, turn.state, seconds, good, retry_after, "
+                "turn.token = asking.token FROM turn JOIN shard AS asking ON asking.number = asked_by "
                 "WHERE turn.shard = ANY(%s) OR asked_by = ANY(%s) ORDER BY id",
                 (list(mine), list(mine)),
             ).fetchall()
         return [Turn(*row) for row in rows]
 
-    def ask_turn(self, asked_by: int, token: int, shard: int, host: str) -> int:
+    def ask_turn(self, asked_by: int, token: int, shard: int, host: str, pace: str | None) -> int:
         """Ask for the turn of a host of another shard; gives the number by which it is known."""
         with self.open() as db:
             row = db.execute(
-                "INSERT INTO turn (asked_by, token, shard, host) VALUES (%s, %s, %s, %s) RETURNING id",
-                (asked_by, token, shard, host),
+                "INSERT INTO turn (asked_by, token, shard, host, pace) VALUES (%s, %s, %s, %s, %s) RETURNING id",
+                (asked_by, token, shard, host, pace),
             ).fetchone()
         return int(row[0])
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -182,6 +182,20 @@ def forget(db: Any, shard: int, patterns: Iterable[str]) -> None:
     for pattern in patterns:
         like = pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
         db.execute(f"DELETE FROM fact_{shard} WHERE key LIKE %s", (like,))
+
+
+def begin_refreshes(db: Any, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+    """Begin a refresh of all shards, which nobody has, in the transaction that is open: see `queue.begin_again`."""
+    db.execute("UPDATE fence SET token = token + 1")  # nothing more is kept of who had a shard before
+    for (shard,) in db.execute("SELECT number FROM shard").fetchall():
+        facts = save(begin_refresh(db, shard))
+        forget(db, shard, (*patterns, *facts))
+        kept = {key: json.dumps(value) for key, value in facts.items() if value is not None}
+        db.execute(
+            f"INSERT INTO fact_{shard} SELECT {shard}, * FROM unnest(%s::text[], %s::text[])",
+            (list(kept), list(kept.values())),
+        )
+    db.execute("UPDATE shard SET stands = NULL")
 
 
 class Visits:
