@@ -24,7 +24,7 @@ from comity.crawler.stored import CHECKED
 from comity.crawler.traps import Traps
 from comity.crawler.workers.reading import crawl_at
 from comity.errors import InputError
-from comity.frontier import Standing, State
+from comity.frontier import QueuedURL, State
 from comity.frontier.protocol import FrontierView
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
@@ -133,7 +133,7 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
     yield from sorted(found, key=lambda record: (str(record.get("fetched_at") or ""), -_ORDER[record["channel"]]))
 
 
-def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: Standing | None) -> Fate:
+def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
     if standing is not None:
         told = _waiting(known.view, url, standing)
         told.records = found
@@ -191,7 +191,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
 
 
-def _waiting(view: FrontierView, url: str, standing: Standing) -> Fate:
+def _waiting(view: FrontierView, url: str, standing: QueuedURL) -> Fate:
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)

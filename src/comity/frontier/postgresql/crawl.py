@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from comity.errors import InputError, StorageError
 from comity.frontier.exchange import Parcel
+from comity.frontier.later import Visits
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.view import parcels, pending, taken_of
+from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
 
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 _LONG: Final = 86_400.0  # the same while it does something to all that is in it
@@ -322,7 +323,7 @@ class CrawlStore:
         """Pages known from before the refresh under way that wait still."""
         last = {shard: fact["last"] for shard, fact in self.facts("refresh").items()}
         with self.open(_LONG) as db:
-            return sum(later.Visits(db, self.where, shard).unasked(number) for shard, number in last.items())
+            return sum(Visits(ShardTables(db, self.where, shard)).unasked(number) for shard, number in last.items())
 
     # Messages, orders, turns
 
