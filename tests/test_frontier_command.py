@@ -13,7 +13,8 @@ from sites import Site
 
 from comity import Crawler, Policy
 from comity.crawler import orders
-from comity.crawler.holds import Hold, holds
+from comity.crawler.holds import Hold
+from comity.crawler.workers.reading import crawl_at
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier import Batch, EntryKind, Found, Frontier, State, has_begun
 from comity.net import ClientSettings
@@ -100,7 +101,7 @@ def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(
             found: dict[str, Hold] = {}
             while not running.done() and [found[host].why for host in hosts if host in found] != list(whys):
                 await asyncio.sleep(0.05)
-                found = holds(tmp_path, hosts) if all(map(has_begun, databases)) else {}
+                found = crawl_at(tmp_path).holds(hosts) if all(map(has_begun, databases)) else {}
             crawl.stop()
             await running
             return found
@@ -131,7 +132,7 @@ def test_a_host_that_shares_its_address_waits_for_the_others(tmp_path: Path, sit
         client_settings=ClientSettings(resolve=dict.fromkeys(names, site.address), max_retries=0),
     )
     asyncio.run(crawler.run())
-    assert [found.why for found in holds(tmp_path, [*names, "other.test"]).values()] == ["retry_after"] * 2
+    assert [found.why for found in crawl_at(tmp_path).holds([*names, "other.test"]).values()] == ["retry_after"] * 2
     lines = comity("frontier", str(tmp_path)).stdout.splitlines()
     assert sum("(Retry-After)" in line for line in lines) == 2
 

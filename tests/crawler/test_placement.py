@@ -14,8 +14,9 @@ from comity import Policy
 from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.crawler import orders
-from comity.crawler.placement import PlaceByAddress, part_with
+from comity.crawler.placement import PlaceByAddress
 from comity.crawler.shards import Place, part, parts_of, shard_of
+from comity.crawler.workers.reading import crawl_at
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.net import ClientSettings
 
@@ -76,7 +77,7 @@ def see_that_all_is_well(sites: dict[str, Site], folder: Path) -> None:
     proof = prove(folder)
     assert (proof.findings, proof.hosts) == ([], len(NAMES))
     for name, address in NAMES.items():
-        assert part_with(folder, name).name == part(shard_of(address, SHARDS))
+        assert crawl_at(folder).shard_of(name) == shard_of(address, SHARDS)
 
 
 def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Site], tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_a_name_without_an_address_is_its_own_shard_s(sites: dict[str, Site], tm
     asyncio.run(done.run())
     assert done.stats.pages == 0
     assert (done.stats.postponed, done.left) == (1, 0)
-    assert part_with(tmp_path, lost).name == part(shard_of(lost, SHARDS))
+    assert crawl_at(tmp_path).shard_of(lost) == shard_of(lost, SHARDS)
 
 
 def test_an_order_holds_for_a_host_that_is_met_later(sites: dict[str, Site], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from sites import Site
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
 from comity.crawler.sinks import files
-from comity.crawler.sinks.runner import FORMATS, SinkRunner, make
+from comity.crawler.sinks.runner import FORMATS, SinkRunner, make, read_back
 from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -100,6 +100,25 @@ SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 2000}, "parquet": {"roll": 
 def small(form: str) -> Sink:
     """A sink whose files roll early."""
     return type(make(form))(**SMALL.get(form, {}))
+
+
+@every_format
+@pytest.mark.parametrize("final", [False, True])
+def test_what_was_committed_is_read_back_without_what_was_written_later(form: str, final: bool, tmp_path: Path) -> None:
+    sink, urls = small(form), []
+    sink.open(tmp_path, None)
+    for numbers in (range(12), range(12, 20)):
+        urls += [add_page(sink, number)[0] for number in numbers]
+        committed = sink.flush(final=final and numbers.start > 0)
+    later = [add_page(sink, number)[0] for number in range(20, 32)]
+    sink.flush(final=False)
+    sink.close()
+
+    def read(upto: Any) -> list[str]:
+        return [stored.record["url"] for stored in read_back(tmp_path, form, upto) if stored.channel == "pages"]
+
+    assert read(json.loads(json.dumps(committed))) == urls
+    assert sorted(read(None)) == sorted(urls + later)
 
 
 STEPS = st.lists(

@@ -555,7 +555,8 @@ def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], t
         (("--store", "postgresql://h/d?crawl=A-B"), "cannot be a crawl's name"),
         (("--store", "postgresql://127.0.0.1:1/d?connect_timeout=2"), "cannot be reached"),
         (("--store", "postgresql://h/d", "--lease", "0.1"), "is not a number of seconds from 1"),
-        (("--store", "postgresql://h/d", "--refresh"), "not possible with --store"),
+        (("--store", "postgresql://h/d", "--source", "a:b"), "not possible with --store"),
+        (("--store", "postgresql://h/d", "--refresh", "--join"), "--join excludes --resume and --refresh"),
     ],
 )
 def test_what_cannot_be_is_said_in_words(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -619,26 +620,30 @@ def test_a_folder_is_one_crawl_s(server: Server, site: Site, tmp_path: Path) -> 
             database.drop(db, database.address(url))
 
 
-def test_whoever_reads_a_machine_s_part_of_a_crawl_hears_where_the_crawl_is(
+def test_a_machine_s_folder_is_read_by_itself_and_crawled_into_with_its_store_only(
     server: Server, site: Site, tmp_path: Path
 ) -> None:
     site.link("/")
     url, folder = server.url(f"read_{os.getpid()}_{time.monotonic_ns()}"), tmp_path / "out"
-    assert comity("crawl", site.url("/"), *ALLOW, "-q", "-o", str(folder), "--store", url).returncode == 0
+    report = tmp_path / "report.html"
+    words = ["--delay", "0", "-q", "-o", str(folder), "--store", url, "--report", str(report)]
+    assert comity("crawl", site.url("/"), *ALLOW, *words).returncode == 0
+    assert "Crawl of 127.0.0.1" in report.read_text()
+    for read in (("prove", folder), ("pages", folder), ("report", folder, "-o", report), ("frontier", folder)):
+        done = comity(*map(str, read))
+        assert (done.returncode, done.stderr) == (0, ""), (read, done)
+    assert json.loads(comity("why", str(folder), site.url("/"), "--json").stdout)["fate"] == "kept"
     part = next(folder.glob("shard-*"))
-    for words in (
-        *(("prove", path) for path in (folder, part)),
-        *(("pages", path) for path in (folder, part)),
-        ("report", folder, "-o", tmp_path / "report.html"),
-        ("why", folder, site.url("/")),
-        ("frontier", folder),
+    for refused in (
+        ("prove", part),
+        ("pages", part),
         ("crawl", site.url("/"), *ALLOW, "-o", folder),
         ("crawl", "--resume", "-o", folder),
         ("crawl", "--refresh", "-o", folder),
     ):
-        done = comity(*map(str, words))
-        assert done.returncode != 0, words
-        assert f"the crawl in {database.address(url)}" in done.stderr, (words, done)
+        done = comity(*map(str, refused))
+        assert done.returncode != 0, refused
+        assert f"the crawl in {database.address(url)}" in done.stderr, (refused, done)
         assert "--store URL" in done.stderr
     with closing(database.connect(database.address(url))) as db:
         database.drop(db, database.address(url))

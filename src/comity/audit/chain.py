@@ -7,9 +7,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
+from comity.crawler.parts import Part
+from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.crawler.stored import JsonLine, JsonObject, read_lines, shape, wrong_field
 
 MOST = 100  # findings that are kept; more are counted
@@ -94,7 +95,6 @@ def together(proofs: Mapping[str, Proof]) -> Proof:
     return total
 
 
-FILE = "ledger.jsonl"
 START = "0" * 64
 
 _EVIDENCE: Final = "verdict:text? line:count? rule:text? robots_sha256:text? robots_at:number?"
@@ -119,18 +119,18 @@ _SHAPES: Final = {
 }
 # Fields that earlier versions did not write.
 _LATER: Final = {
-    "run": shape("sink:text"),
+    "run": shape("sink:text clock_within:number"),
     "request": shape("location:text"),
     "copy": shape("location:text"),
     "seal": shape("written:object"),
 }
 
 
-def records(folder: Path, proof: Proof) -> Iterator[JsonLine]:
-    """The records of the ledger that can be read; what breaks the chain goes to `proof`."""
+def records(part: Part, proof: Proof) -> Iterator[JsonLine]:
+    """The records of a part's ledger that can be read; what breaks the chain goes to `proof`."""
     before, kind = START, None
     number = 0
-    for line in read_lines(folder / FILE):
+    for line in read_lines(part.ledger, until=part.ledger_length):
         number, record = line.number, line.record
         proof.records = number
         problem = line.problem or _misshapen(record)
@@ -158,7 +158,7 @@ def records(folder: Path, proof: Proof) -> Iterator[JsonLine]:
         yield line
     if number == 0:
         proof.add(FILE, None, "it is empty")
-    elif kind != "seal":
+    elif kind != "seal" and not part.followed:
         proof.add(FILE, number, "the last record is no seal: the crawl was cut off, or records at the end were removed")
 
 

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Self
 
 from comity.audit.paces import TOLERANCE
 from comity.crawler.stored import JsonLine, JsonObject, load
@@ -28,45 +27,43 @@ _SOURCES = ("request", "renewed", "standing", "cache")
 
 
 class Bodies:
-    """The robots.txt files in the ledger, found by hash. They are read again when they are needed."""
+    """The robots.txt files in the ledgers of a shard, found by hash. They are read again when they are needed."""
 
-    def __init__(self, path: Path) -> None:
-        self._offsets: dict[str, int] = {}
-        try:
-            self._file: BinaryIO = path.open("rb")
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[Path, int]] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, line: JsonLine) -> str | None:
+    def add(self, line: JsonLine, ledger: Path) -> str | None:
         """Take up the body in a record of a robots.txt; what is wrong with it."""
         sha256 = line.record["robots_sha256"]
         body = body_of(line.record)
         if line.record["body_base64"] is None:
-            return None if sha256 is None or sha256 in self._offsets else "its body is missing"
+            return None if sha256 is None or sha256 in self._places else "its body is missing"
         if body is None:
             return "its body is not base64"
         found = hashlib.sha256(body).hexdigest()
         if found != sha256:
             return f"its body was changed: the hash is {found}, not {sha256}"
-        self._offsets.setdefault(found, line.offset)
+        self._places.setdefault(found, (ledger, line.offset))
         return None
 
     def body(self, sha256: str) -> bytes:
-        """The file with that hash; empty where the ledger does not have it."""
-        offset = self._offsets.get(sha256)
-        if offset is None:
+        """The file with that hash; empty where no ledger has it.
+
+        Raises:
+            InputError: the ledger cannot be read any more.
+        """
+        if sha256 not in self._places:
             return b""
-        self._file.seek(offset)
-        return body_of(load(self._file.readline())[0]) or b""
+        path, offset = self._places[sha256]
+        try:
+            with path.open("rb") as file:
+                file.seek(offset)
+                return body_of(load(file.readline())[0]) or b""
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Copy:
     number: int
     record: JsonObject
@@ -81,12 +78,10 @@ class Evidence:
         cached: robots.txt files that came from a cache which the ledger does not cover.
     """
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self) -> None:
         self.cached = 0
-        self._bodies = bodies
-        self._rulings: OrderedDict[int, tuple[OriginPolicy, int]] = (
-            OrderedDict()
-        )  # by the number of the record; with bytes
+        self._bodies = Bodies()
+        self._rulings: OrderedDict[_Copy, tuple[OriginPolicy, int]] = OrderedDict()  # with bytes
         self._held = 0
         self._copies: dict[str, list[_Copy]] = {}
         self._asked: dict[
@@ -118,10 +113,10 @@ class Evidence:
         if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
             self._late[origin] = rest
 
-    def arrived(self, line: JsonLine, policy: Policy) -> Iterator[str]:
-        """What is in force since a robots.txt was asked for."""
+    def arrived(self, line: JsonLine, ledger: Path, policy: Policy) -> Iterator[str]:
+        """What is in force since a robots.txt was asked for, as a line of a ledger says."""
         record, origin = line.record, line.record["origin"]
-        if (problem := self._bodies.add(line)) is not None:
+        if (problem := self._bodies.add(line, ledger)) is not None:
             yield problem
         copies = self._copies.setdefault(origin, [])
         asked = self._asked.pop(origin, None)
@@ -205,20 +200,21 @@ class Evidence:
         return decision, problems
 
     def never_explained(self) -> Iterator[tuple[int, str]]:
-        """Requests by a copy past its life for which no successor was on its way."""
-        for late in self._late.values():
-            for number, _ in late:
+        """Requests of a ledger by a copy past its life for which no successor was on its way."""
+        late, self._late = self._late, {}
+        for requests in late.values():
+            for number, _ in requests:
                 yield number, "the robots.txt it cites was too old"
 
     def _ruling(self, copy: _Copy, policy: Policy) -> OriginPolicy:
-        if copy.number not in self._rulings:
+        if copy not in self._rulings:
             result = self._result(copy.record, policy)
-            self._rulings[copy.number] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD
-            self._held += self._rulings[copy.number][1]
+            self._rulings[copy] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD
+            self._held += self._rulings[copy][1]
             while self._held > _RULINGS and len(self._rulings) > 1:
                 self._held -= self._rulings.popitem(last=False)[1][1]
-        self._rulings.move_to_end(copy.number)
-        return self._rulings[copy.number][0]
+        self._rulings.move_to_end(copy)
+        return self._rulings[copy][0]
 
     def _result(self, copy: JsonObject, policy: Policy) -> RobotsResult:
         return result_of(copy, self._bodies, policy)

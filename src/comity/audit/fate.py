@@ -3,27 +3,29 @@ settings that the crawl remembers. It reads only, and sends nothing.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from comity import times, urls
 from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
-from comity.crawler import checkpoint
+from comity.audit.latest import sink_of
 from comity.crawler.canonicalize import Canonicalizer
-from comity.crawler.orders import last_order
-from comity.crawler.placement import part_with
+from comity.crawler.parts import Part, written_crawl
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.sinks.runner import FORMATS, LEDGER, read_back
+from comity.crawler.sinks.runner import read_back
 from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED
 from comity.crawler.traps import Traps
-from comity.errors import InvalidSetting
-from comity.frontier import QueuedURL, State, View
+from comity.crawler.workers.reading import crawl_at
+from comity.errors import InputError
+from comity.frontier import QueuedURL, State
+from comity.frontier.protocol import FrontierView
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.sitemaps import may_be_sitemap
@@ -44,7 +46,7 @@ class Fate:
     Attributes:
         url: in normal form.
         fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `waits`,
-            `out of scope`, `robots.txt`, or `never met`.
+            `out of scope`, `robots.txt`, `never met`, or `unknown`, where parts of the output are missing.
         why: one plain sentence.
         found_on: the URL of what named it first; None where it was given by hand, or nobody did.
         next_try: when it is asked for again, in words; None where it is not.
@@ -65,8 +67,22 @@ class Fate:
         return asdict(self)
 
 
-def fate_of(folder: Path, url: str) -> Fate:
-    """What became of a URL in the crawl that a folder holds.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known where a URL belongs: the queue, the parts of the output, what the crawl was begun with."""
+
+    view: FrontierView
+    parts: Sequence[Part]
+    policy: Policy
+    settings: CrawlSettings
+
+
+def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = None) -> Fate:
+    """What became of a URL in a crawl.
+
+    Args:
+        folders: of the crawl; of one that lies in a store, those of all machines that worked on it.
+        store: the address of the store, where that which the folders name does not do.
 
     Raises:
         InvalidURL
@@ -74,43 +90,42 @@ def fate_of(folder: Path, url: str) -> Fate:
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
     url = urls.normalise(url)
-    order = last_order(folder, urls.host(url))
-    folder = part_with(folder, urls.host(url))
-    with View(folder / "frontier.sqlite") as view:
-        sink = (view.load_state("sink") or {}).get("name", "jsonl")
-        if sink not in FORMATS:
-            raise InvalidSetting(f"{folder} was written by the plug-in {sink}, which cannot be read back")
-        clean = Canonicalizer().clean(url) if view_settings(folder).clean_urls else url
-        found = list(_records(folder, sink, {url, clean}))
+    host = urls.host(url)
+    written = written_crawl(folders, store)
+    crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
+    parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
+    if view is None:
+        raise InputError(f"there is no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
+    policy, settings = crawl.begun()
+    with view:
+        known = _Known(view, parts, policy or Policy(), CrawlSettings(**settings))
+        clean = Canonicalizer().clean(url) if known.settings.clean_urls else url
+        found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]
-        standing = view.stands(url, urls.host(url))
+        standing = view.stands(url, host)
         if not exact and standing is None and clean != url:
-            told = _cleaned(folder, view, url, clean, found)
+            told = _cleaned(known, url, clean, found)
         else:
-            told = _judged(folder, view, url, exact, standing)
-        if told.fate == "waits" and order is not None and order.order == "stop":
+            told = _judged(known, url, exact, standing)
+        if told.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
             told.why, told.next_try = (
                 f"an order stopped its host; {told.why}",
-                f"after `comity frontier go DIR {order.host}`",
+                f"after `comity frontier go {'DIR' if written.store is None else '--store URL'} {order.host}`",
             )
         return told
 
 
-def view_settings(folder: Path) -> CrawlSettings:
-    """The settings that the crawl in a folder remembers."""
-    return CrawlSettings(**checkpoint.begun_settings(folder))
-
-
-def _cleaned(folder: Path, view: View, url: str, clean: str, found: list[dict[str, Any]]) -> Fate:
+def _cleaned(known: _Known, url: str, clean: str, found: list[dict[str, Any]]) -> Fate:
     """Of a URL that is asked for without what only tracks."""
-    told = _judged(folder, view, clean, found, view.stands(clean, urls.host(clean)))
+    told = _judged(known, clean, found, known.view.stands(clean, urls.host(clean)))
     return Fate(url, told.fate, f"it is taken as {clean}: {told.why}", told.found_on, told.next_try, told.records)
 
 
-def _records(folder: Path, sink: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]]:
     """The records about the URLs, without bodies."""
     found = []
-    for stored in read_back(folder, sink):
+    there = [part for part in parts if part.absent is None]
+    for stored in chain.from_iterable(read_back(part.path, sink_of(part), part.committed) for part in there):
         if stored.channel is not None and stored.record.get("url") in wanted:
             kept = {name: value for name, value in stored.record.items() if name not in _BODY}
             found.append({"channel": stored.channel, **kept})
@@ -118,9 +133,9 @@ def _records(folder: Path, sink: str, wanted: set[str]) -> Iterator[dict[str, An
     yield from sorted(found, key=lambda record: (str(record.get("fetched_at") or ""), -_ORDER[record["channel"]]))
 
 
-def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
+def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
     if standing is not None:
-        told = _waiting(view, url, standing)
+        told = _waiting(known.view, url, standing)
         told.records = found
         if found and told.fate == _story(found[-1])[0] == "refused":
             told.why = _story(found[-1])[1]
@@ -137,7 +152,9 @@ def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], sta
         if fate == "failed" and (last.get("status") is None or last["status"] == 429 or last["status"] >= 500):
             again = "a refresh asks again: such a failure may pass"
         return Fate(url, fate, why, last.get("found_on"), again, found)
-    return _anew(folder, view, url)
+    if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
+        return Fate(url, "unknown", f"it does not wait, and parts that may tell of it are missing: {'; '.join(absent)}")
+    return _anew(known, url)
 
 
 def _story(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -174,7 +191,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
 
 
-def _waiting(view: View, url: str, standing: QueuedURL) -> Fate:
+def _waiting(view: FrontierView, url: str, standing: QueuedURL) -> Fate:
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)
@@ -195,9 +212,9 @@ def _waiting(view: View, url: str, standing: QueuedURL) -> Fate:
     return Fate(url, "waits", why, standing.found_on, again)
 
 
-def _anew(folder: Path, view: View, url: str) -> Fate:
+def _anew(known: _Known, url: str) -> Fate:
     """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
-    settings = view_settings(folder)
+    view, settings = known.view, known.settings
     kept = view.load_state("scope")
     if kept is not None:
         scope = Scope.from_dict(kept)
@@ -217,7 +234,7 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
         told += f"; the links of pages {settings.max_depth} links from the start are not followed"
     if may_be_sitemap(url):
         told += "; a sitemap that was read leaves no record"
-    decision = _by_stored_robots(folder, url)
+    decision = _by_stored_robots(known, url)
     if decision is None:
         return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}")
     read = times.written(decision.source.fetched_at) if decision.source is not None else None
@@ -226,15 +243,15 @@ def _anew(folder: Path, view: View, url: str) -> Fate:
     return Fate(url, "never met", told, decision=decision.brief())
 
 
-def _by_stored_robots(folder: Path, url: str) -> Decision | None:
+def _by_stored_robots(known: _Known, url: str) -> Decision | None:
     """The decision about a URL by the robots.txt that the crawl read last of its site, if it read any."""
-    policy, origin = checkpoint.begun_policy(folder) or Policy(), urls.origin(url)
+    policy, origin = known.policy, urls.origin(url)
     if policy.mode == "ignore":
         return decide(policy, url, None)
-    last = None
-    with Bodies(folder / LEDGER) as bodies:
-        for line in records(folder, Proof()):
+    last, bodies = None, Bodies()
+    for part in known.parts:
+        for line in records(part, Proof()):
             if line.record["kind"] == "robots":
-                bodies.add(line)
+                bodies.add(line, part.ledger)
                 last = line.record if line.record["origin"] == origin else last
-        return None if last is None else decide(policy, url, result_of(last, bodies, policy))
+    return None if last is None else decide(policy, url, result_of(last, bodies, policy))

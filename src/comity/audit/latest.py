@@ -1,22 +1,22 @@
 """The pages of a crawl as they are after its refreshes: the latest record of each URL, without those that are gone."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 from comity import times
-from comity.crawler.shards import parts_of
-from comity.crawler.sinks.runner import FORMATS, read_back
-from comity.errors import InvalidSetting
-from comity.frontier import View
+from comity.crawler.parts import FRONTIER, Part, WrittenCrawl
+from comity.crawler.sinks.runner import DEFAULT, FORMATS, read_back
+from comity.errors import InputError, InvalidSetting
 
 _BODY = ("body", "body_base64", "body_bytes")
 
 
-def pages(folder: Path, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
-    """The current pages in the order in which they were kept, shard by shard where the crawl has several.
+def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
+    """The current pages in the order in which they were kept, shard by shard where the crawl has several; those of
+    parts that are not there are left out.
 
     Their bodies are read only where they are wanted; those of `warc` and `files` lie in the archive and under `file`.
 
@@ -24,26 +24,39 @@ def pages(folder: Path, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
         StorageError: the folder holds no crawl, or it cannot be read.
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
-    for part in parts_of(folder):
-        yield from _pages(part, bodies=bodies)
+    for parts in crawl.there:
+        yield from _pages(parts, bodies=bodies)
 
 
-def _pages(folder: Path, *, bodies: bool) -> Iterator[dict[str, Any]]:
-    with View(folder / "frontier.sqlite") as view:
-        sink = (view.load_state("sink") or {}).get("name", "jsonl")
-    if sink not in FORMATS:
-        raise InvalidSetting(f"{folder} was written by the plug-in {sink}, which cannot be read back")
+def sink_of(part: Part) -> str:
+    """The format of a part's output.
+
+    Raises:
+        StorageError: the folder holds no crawl, or it cannot be read.
+        InvalidSetting: it was written by a plug-in, which cannot be read back.
+    """
+    if part.kept is None and not (part.path / FRONTIER).exists():
+        raise InputError(f"there is no crawl in {part.path}", hint="name the folder given to comity crawl -o")
+    sink = part.facts().get("sink")
+    name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
+    if name not in FORMATS:
+        raise InvalidSetting(f"{part.path} was written by the plug-in {name}, which cannot be read back")
+    return str(name)
+
+
+def _pages(parts: Sequence[Part], *, bodies: bool) -> Iterator[dict[str, Any]]:
+    given = [(part, sink_of(part)) for part in parts]
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
         db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, at REAL, record INTEGER) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
-        for number, (channel, record) in enumerate(_told(folder, sink)):
+        for number, (channel, record) in enumerate(_told(given)):
             db.execute(
                 "INSERT INTO latest VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET at = excluded.at, "
                 "record = excluded.record WHERE excluded.at >= at",
                 (record["url"], _at(record), number if channel == "pages" else None),
             )
-        for number, (channel, record) in enumerate(_told(folder, sink)):
+        for number, (channel, record) in enumerate(_told(given)):
             if channel != "pages":
                 continue
             row = db.execute("SELECT 1 FROM latest WHERE url = ? AND record = ?", (record["url"], number)).fetchone()
@@ -51,8 +64,8 @@ def _pages(folder: Path, *, bodies: bool) -> Iterator[dict[str, Any]]:
                 yield record if bodies else {name: value for name, value in record.items() if name not in _BODY}
 
 
-def _told(folder: Path, sink: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for stored in read_back(folder, sink):
+def _told(parts: Sequence[tuple[Part, str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for stored in chain.from_iterable(read_back(part.path, sink, part.committed) for part, sink in parts):
         record = stored.record
         is_out = (stored.channel == "changes" and record.get("change") == "gone") or (
             stored.channel == "refusals" and record.get("by") == "usage"

@@ -75,11 +75,12 @@ class Asked:
         self._wrote = {name: n for name, n in counts.items() if name in _SHAPES and type(n) is int}
         self._all = all_
 
-    def check(self, folder: Path, sink: str | None, proof: Proof) -> None:
+    def check(self, folder: Path, sink: str | None, proof: Proof, committed: Any = None) -> None:
         """Whether each record of the output is in the ledger, and each refusal of the ledger in the output.
 
         Args:
             sink: the format or plug-in that wrote it; None where that is not known.
+            committed: how far it is committed, as the format says it; None: as it lies there.
         """
         sink = sink or next((name for name in FORMATS if _is_there(folder, name)), "jsonl")
         if sink not in FORMATS:
@@ -88,7 +89,7 @@ class Asked:
         there: Counter[str | None] = Counter()
         named: set[str | None] = set()  # channels of which something wrong was said
         try:
-            for stored in read_back(folder, sink):
+            for stored in read_back(folder, sink, committed):
                 if stored.number is None:
                     proof.unchecked.append(stored.file)
                     continue

@@ -7,7 +7,7 @@ the order in which requests ended, so one whose body took its time is held again
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from comity.crawler.stored import JsonObject
 from comity.policy import Policy
@@ -37,6 +37,13 @@ class _PacedHost:
             until = head + min(retry_after, policy.max_retry_after)
             if self.hold is None or until > self.hold[1]:
                 self.hold = (head, until)
+
+    def earlier(self, seconds: float) -> None:
+        """Take all that was as if it had been so much earlier."""
+        moved = (replace(each, sent=each.sent - seconds, head=each.head - seconds) for each in self.answers)
+        self.answers = deque(moved, maxlen=_MOST_UNDER_WAY)
+        self.newest = None if self.newest is None else self.newest - seconds
+        self.hold = None if self.hold is None else (self.hold[0] - seconds, self.hold[1] - seconds)
 
 
 class Orders:
@@ -81,6 +88,12 @@ class Paces:
     def __init__(self) -> None:
         self.orders = Orders()
         self._hosts: dict[str, _PacedHost] = {}
+
+    def handed_over(self, within: float) -> None:
+        """What follows is by another clock: the two may differ by so many seconds, which no host is to pay for."""
+        if within > 0:
+            for host in self._hosts.values():
+                host.earlier(within)
 
     def check(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
         """What is wrong with the time of a request; takes it up for the ones that follow."""

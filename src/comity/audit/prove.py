@@ -1,106 +1,128 @@
-"""Proving a finished crawl: walks the ledger once, then the files beside it. It reads files and nothing else."""
+"""Proving a finished crawl: walks the ledger once, then the files beside it. It reads files and nothing else, but of a
+crawl in a store how far its files are committed.
+"""
 
 import dataclasses
 import math
-import sqlite3
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from comity import urls
 from comity.audit import chain, evidence
-from comity.audit.chain import FILE, Finding, Proof
+from comity.audit.chain import Finding, Proof
 from comity.audit.outputs import Asked
 from comity.audit.paces import TOLERANCE, Orders, Paces
-from comity.crawler.shards import MANIFEST, Place, combined, is_running, manifest_of, part
-from comity.crawler.stored import JsonLine, JsonObject, load
+from comity.crawler.parts import FRONTIER, NotKept, Part, written_crawl
+from comity.crawler.shards import Place, combined
+from comity.crawler.shards import part as name_of_part
+from comity.crawler.sinks.runner import LEDGER as FILE
+from comity.crawler.stored import JsonLine, JsonObject
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
-from comity.frontier.database import open_finished
 from comity.policy import Policy
 
 __all__ = ["Finding", "Proof", "StillRunning", "prove"]
 
-_FRONTIER = "frontier.sqlite"
+
+_MOST_WITHIN = 60.0  # seconds: who waits for a database for so long does not begin
 
 
 class StillRunning(StorageError):
     """The crawl to be proved is not over yet."""
 
 
-def prove(folder: Path, *, noted: str | None = None) -> Proof:
+def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: str | None = None) -> Proof:
     """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
     Args:
+        folders: of the crawl; of one that lies in a store, those of all machines that worked on it.
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
+        store: the address of the store, where that which the folders name does not do.
 
     Raises:
-        StillRunning: a crawl is running in the folder: what it writes now cannot be judged yet.
+        StillRunning: the crawl is running: what it writes now cannot be judged yet.
         InputError: the folder holds no crawl, or a file cannot be read.
+        StorageError: the crawl lies in a store that cannot be reached.
     """
-    manifest = manifest_of(folder)
-    if manifest is None:
-        return _prove(folder, noted=noted)
-    if is_running(folder):
-        raise StillRunning(f"{folder}: the crawl is still running", hint="wait until it has ended")
-    proofs = {}
-    for number, name in enumerate(manifest.parts):
-        if (folder / name).is_dir():
-            proofs[name] = _prove(folder / name, place=Place(number, manifest.shards, manifest.by))
-        else:
-            proofs[name] = Proof()
-            proofs[name].add("", None, "it is missing")
-    proof = chain.together(proofs)
-    proof.hash = combined(each.hash for each in proofs.values())
+    crawl = written_crawl(folders, store)
+    if crawl.running:
+        raise StillRunning(f"{crawl.name}: the crawl is still running", hint="wait until it has ended")
+    proofs: dict[str, Proof] = {}
+    for parts in crawl.shards:
+        proofs |= _prove(parts)
+    proof = chain.together(proofs) if crawl.keeper else proofs[""]
+    if crawl.keeper:
+        proof.hash = combined(each.hash for each in proofs.values())
     if noted is not None and noted.strip().lower() != proof.hash:
-        proof.add(MANIFEST, None, f"the hash of its shards' ledgers is {proof.hash}, not the one noted")
-    return proof
-
-
-def _prove(folder: Path, *, noted: str | None = None, place: Place | None = None) -> Proof:
-    """The proof of one folder; `place` says which hosts belong there, where the crawl has several shards."""
-    if not (folder / FILE).exists() and not (folder / _FRONTIER).exists():
-        raise InputError(f"there is no crawl in {folder}", hint="name the folder that comity crawl -o wrote")
-    if is_running(folder):
-        raise StillRunning(f"{folder}: the crawl is still running", hint="wait until it has ended")
-    proof = Proof()
-    if not (folder / FILE).exists():
-        proof.add(FILE, None, "it is missing")
-        return proof
-    with evidence.Bodies(folder / FILE) as bodies, Asked() as asked:
-        walk = _Walk(proof, bodies, asked, place)
-        walk.walk(folder)
-        sink = _check_mark(folder, walk, proof)
-        if noted is not None and noted.strip().lower() != proof.hash:
+        if crawl.keeper:
+            proof.add(crawl.keeper, None, f"the hash of its shards' ledgers is {proof.hash}, not the one noted")
+        else:
             proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
-        asked.wrote(walk.wrote or {}, all_=walk.sealed)
-        asked.check(folder, sink, proof)
     return proof
+
+
+def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
+    """The proofs of the parts of one shard, by name."""
+    proofs = {part.name: Proof() for part in parts}
+    walk: _Walk | None = None
+    for part in parts:
+        proof = proofs[part.name]
+        if part.absent is not None:
+            proof.add("", None, part.absent)
+            walk = walk and walk.after_a_gap()
+            continue
+        if not part.ledger.exists() and part.kept is None and not (part.path / FRONTIER).exists():
+            raise InputError(f"there is no crawl in {part.path}", hint="name the folder that comity crawl -o wrote")
+        if not part.ledger.exists():
+            proof.add(FILE, None, "it is missing")
+            walk = walk and walk.after_a_gap()
+            continue
+        walk = walk or _Walk(part.place)
+        with Asked() as asked:
+            walk.walk(part, proof, asked)
+            sink = _check_mark(part, walk, proof)
+            asked.wrote(walk.wrote or {}, all_=walk.sealed or part.kept is not None)
+            asked.check(part.path, sink, proof, part.committed)
+    return proofs
 
 
 class _Walk:
-    """One pass over the ledger."""
+    """One pass over the ledgers of a shard, part by part: what a host was asked in one counts in the next."""
 
-    def __init__(self, proof: Proof, bodies: evidence.Bodies, asked: Asked, place: Place | None) -> None:
-        self._proof = proof
+    def __init__(self, place: Place | None) -> None:
         self._place = place
-        self._evidence = evidence.Evidence(bodies)
-        self._asked = asked
+        self._evidence = evidence.Evidence()
         self._paces = Paces()
         self._hosts: set[str] = set()
         self._policy: Policy | None = None
+        self._runs = 0
+        self._within: float | None = None  # seconds by which the clock of the part before may have been wrong
         self._time = -math.inf
+        self._ledger: Path
+        self._proof: Proof
+        self._asked: Asked
         self.sink: str | None = None  # as the ledger says
         self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
-    def walk(self, folder: Path) -> None:
-        for line in chain.records(folder, self._proof):
+    def walk(self, part: Part, proof: Proof, asked: Asked) -> None:
+        """Go through a part's ledger."""
+        self._ledger, self._proof, self._asked = part.ledger, proof, asked
+        self.wrote, self.sealed = None, False
+        self._evidence.cached = 0
+        before = len(self._hosts)
+        for line in chain.records(part, proof):
             for what in self._check(line):
-                self._proof.add(FILE, line.number, what)
+                proof.add(FILE, line.number, what)
         for number, what in self._evidence.never_explained():
-            self._proof.add(FILE, number, what)
-        self._proof.hosts = len(self._hosts)
+            proof.add(FILE, number, what)
+        proof.hosts = len(self._hosts) - before
+
+    def after_a_gap(self) -> Self:
+        """A part is not there: what was known of a site before it may not be so after it."""
+        self._evidence = evidence.Evidence()
+        return self
 
     def _check(self, line: JsonLine) -> list[str]:
         number, record = line.number, line.record
@@ -120,7 +142,7 @@ class _Walk:
         if kind == "robots":
             self._proof.robots += 1
             self._asked.add(number, record)
-            problems.extend(self._evidence.arrived(line, self._policy))
+            problems.extend(self._evidence.arrived(line, self._ledger, self._policy))
             self._proof.cached = self._evidence.cached
             return problems
         if kind == "order":
@@ -152,7 +174,7 @@ class _Walk:
         placed_by = record["pace" if self._place is not None and self._place.by == "address" else "host"]
         other = None if self._place is None or _is_hop(record) else self._place.elsewhere(placed_by)
         if other is not None:
-            problems.append(f"{record['host'][:200]} belongs to {part(other)}, so nobody keeps its pace here")
+            problems.append(f"{record['host'][:200]} belongs to {name_of_part(other)}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
@@ -165,7 +187,13 @@ class _Walk:
         return problems
 
     def _begin(self, record: JsonObject) -> list[str]:
-        self._proof.runs += 1
+        self._runs += 1
+        self._proof.runs = self._runs
+        within = record.get("clock_within", 0.0)
+        problems = [] if 0 <= within <= _MOST_WITHIN else [f"its clock cannot have been wrong by {within:g} s"]
+        if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
+            self._paces.handed_over(self._within + within)
+        self._within = within
         self._paces.orders = Orders()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
@@ -174,14 +202,14 @@ class _Walk:
             self._policy = _policy(record["policy"])
         except (ComityError, TypeError, ValueError, AttributeError) as error:
             self._policy = None
-            return [f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+            return [*problems, f"its policy cannot be read, so nothing in this run can be judged: {error}"]
         if self._policy.mode != "respect":
-            self._proof.unenforced[self._proof.runs] = self._policy.mode
+            self._proof.unenforced[self._runs] = self._policy.mode
         if self._policy.agent != record["agent"]:
-            return ["its agent is not that of its policy"]
+            problems.append("its agent is not that of its policy")
         if sink is not None and sink != self.sink:
-            return [f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"]
-        return []
+            problems.append(f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}")
+        return problems
 
     def _ended(self, record: JsonObject) -> list[str]:
         before, self.wrote = self.wrote, record.get("written")
@@ -259,31 +287,26 @@ def _policy(values: JsonObject) -> Policy:
     return Policy(**changed)
 
 
-def _check_mark(folder: Path, walk: _Walk, proof: Proof) -> str | None:
+def _check_mark(part: Part, walk: _Walk, proof: Proof) -> str | None:
     """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
     ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
-    path = folder / _FRONTIER
-    if not path.exists():
-        proof.add(_FRONTIER, None, "it is missing: nothing says where the ledger ended")
-        return walk.sink
     try:
-        with closing(open_finished(path)) as db:
-            facts = dict(db.execute("SELECT key, value FROM run WHERE key IN ('ledger', 'sink')"))
-    except sqlite3.Error as error:
-        if "locked" in str(error):
-            raise StillRunning(f"{folder} is in use by a crawl", hint="wait for it, or stop it") from error
-        proof.add(_FRONTIER, None, f"it cannot be read ({error}): nothing says where the ledger ended")
+        facts = part.facts()
+    except NotKept as error:
+        proof.add(part.keeper, None, f"{error.why}: nothing says where the ledger ended")
         return walk.sink
-    mark, sink = (load(str(facts.get(key)).encode("utf-8", "replace") + b"\n")[0] for key in ("ledger", "sink"))
+    except StorageError as error:
+        raise StillRunning(error.args[0], hint=error.hint) from error
+    mark, sink = (said if isinstance(said := facts.get(key), dict) else {} for key in ("ledger", "sink"))
     if mark.get("count") != proof.records or mark.get("hash") != proof.hash:
         said = f"{mark.get('count')} records, last hash {mark.get('hash')}"
         proof.add(FILE, proof.records, f"the ledger does not end where the frontier says it does: {said}")
     wrote = mark.get("written")
     if walk.sealed and wrote is not None and wrote != walk.wrote:
-        proof.add(_FRONTIER, None, "it says that other numbers of records were written than the ledger's seal")
+        proof.add(part.keeper, None, "it says that other numbers of records were written than the ledger's seal")
     elif not walk.sealed and isinstance(wrote, dict):
         walk.wrote = wrote
     name = sink.get("name")
     if walk.sink is not None and walk.sink != name:
-        proof.add(_FRONTIER, None, f"it says that {name!r:.200} wrote the output, the ledger {walk.sink!r:.200}")
+        proof.add(part.keeper, None, f"it says that {name!r:.200} wrote the output, the ledger {walk.sink!r:.200}")
     return walk.sink or (name if isinstance(name, str) else None)

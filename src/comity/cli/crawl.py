@@ -118,6 +118,7 @@ def crawl(
                 store,
                 join=join,
                 resume=resume,
+                refresh=refresh,
                 shards=shards,
                 workers=workers,
                 policy=policy,
@@ -177,7 +178,8 @@ def crawl(
     if report is not None:
         from comity.audit.report import write
 
-        write(folder, report)
+        for words in write(folder, report, store=store):
+            complain(words)
         if as_json:
             complain(f"report in {report}")
         else:

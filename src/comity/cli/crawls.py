@@ -128,10 +128,10 @@ def crawl(
         raise click.UsageError("--resume and --refresh exclude each other")
     if options["store"] is None and (options["join"] or options["lease"] is not None):
         raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
-    if options["store"] is not None and (refresh or options["source"] is not None):
-        raise click.UsageError("--refresh and --source are not possible with --store")
-    if options["join"] and resume:
-        raise click.UsageError("--resume and --join exclude each other: who works on a crawl already is joined")
+    if options["store"] is not None and options["source"] is not None:
+        raise click.UsageError("--source is not possible with --store")
+    if options["join"] and (resume or refresh):
+        raise click.UsageError("--join excludes --resume and --refresh: who works on a crawl already is joined")
     configuration, others = parted(**options)
     if urls is not None:
         from comity.cli.given import urls_in

@@ -8,6 +8,11 @@ from comity.cli.exits import Exit
 from comity.cli.options import JSON
 from comity.cli.terminal import complain, say
 
+FOLDERS = click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+STORE = click.option(
+    "--store", metavar="URL", help="Where the queue of a crawl in PostgreSQL is, if not where DIR says.  [as DIR says]"
+)
+
 
 class _FrontierGroup(click.Group):
     """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host. `--store URL` may stand
@@ -91,45 +96,54 @@ def show_frontier(folder: str, host: str | None, limit: int, as_json: bool) -> E
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR...", type=click.Path(path_type=Path))
 @click.argument("url", metavar="URL...", nargs=-1, required=True)
+@STORE
 @JSON
-def why(folder: Path, url: tuple[str, ...], as_json: bool) -> Exit:
+def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) -> Exit:
     """What became of URLs in a crawl: kept, refused, left out, failed, waiting, never met; and why.
 
-    Reads only; the crawl may be running. With --json one line a URL.
+    Reads only; the crawl may be running. With --json one line a URL. Of a crawl in PostgreSQL name the folders of all
+    machines: a page that lies in another folder is not found.
     """
     from comity.cli import why as command
 
-    return command.show(folder, url, as_json=as_json)
+    return command.show(folder, url, as_json=as_json, store=store)
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@FOLDERS
+@STORE
 @click.option("--bodies", is_flag=True, help="Print the bodies too.")
-def pages(folder: Path, bodies: bool) -> Exit:
-    """The pages of a crawl as they are after its refreshes, as lines of JSON: the latest of each URL, gone ones out."""
+def pages(folders: tuple[Path, ...], store: str | None, bodies: bool) -> Exit:
+    """The pages of a crawl as they are after its refreshes, as lines of JSON: the latest of each URL, gone ones out.
+
+    Of a crawl in PostgreSQL name the folders of all machines. Exit code 2: some of its parts are not in them.
+    """
     from comity.cli import pages as command
 
-    return command.show(folder, bodies=bodies)
+    return command.show(folders, bodies=bodies, store=store)
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@FOLDERS
+@STORE
 @click.option("--hash", "noted", metavar="HEX", help="The last hash of the ledger, if you stored it elsewhere.")
 @JSON
-def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
+def prove(folders: tuple[Path, ...], store: str | None, noted: str | None, as_json: bool) -> Exit:
     """Check a finished crawl against its ledger, offline, and name any record that breaks the rules.
 
-    Exit code 0: everything holds, 1: something does not.
+    Of a crawl in PostgreSQL name the folders of all machines; of it the store is asked how far it was committed.
+    Exit code 0: everything holds, 1: something does not, or is missing.
     """
     from comity.cli import prove as command
 
-    return command.show(folder, noted=noted, as_json=as_json)
+    return command.show(folders, noted=noted, as_json=as_json, store=store)
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@FOLDERS
+@STORE
 @click.option(
     "-o",
     "--output",
@@ -138,11 +152,14 @@ def prove(folder: Path, noted: str | None, as_json: bool) -> Exit:
     default=Path("report.html"),
     help="The file to write.  [report.html]",
 )
-def report(folder: Path, output: Path) -> Exit:
-    """Write a report of a crawl as one HTML page, for screen and print."""
+def report(folders: tuple[Path, ...], store: str | None, output: Path) -> Exit:
+    """Write a report of a crawl as one HTML page, for screen and print.
+
+    Of a crawl in PostgreSQL name the folders of all machines.
+    """
     from comity.audit.report import write
 
-    if damage := write(folder, output):
-        complain(f"{folder}: {damage}; comity prove says more")
+    for words in write(folders, output, store=store):
+        complain(f"{words}; comity prove says more")
     say(f"report in {output}")
     return Exit.DONE

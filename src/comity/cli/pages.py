@@ -2,16 +2,22 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from comity.audit.latest import pages
 from comity.cli.exits import Exit
+from comity.cli.terminal import complain
+from comity.crawler.parts import written_crawl
 
 
-def show(folder: Path, *, bodies: bool) -> Exit:
-    """Print a line of JSON for each."""
-    for record in pages(folder, bodies=bodies):
+def show(folders: Sequence[Path], *, bodies: bool, store: str | None = None) -> Exit:
+    """Print a line of JSON for each; then say which parts of the crawl are missing."""
+    crawl = written_crawl(folders, store)
+    for record in pages(crawl, bodies=bodies):
         if isinstance(data := record.pop("body_bytes", None), bytes):
             record["body_base64"] = base64.b64encode(data).decode("ascii")
         print(json.dumps(record))
-    return Exit.DONE
+    for words in crawl.absent:
+        complain(words)
+    return Exit.PARTLY if crawl.absent else Exit.DONE

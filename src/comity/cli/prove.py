@@ -1,6 +1,7 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,10 +13,10 @@ from comity.cli.terminal import complain, safe, say
 _MOST_RUNS = 8  # that are listed
 
 
-def show(folder: Path, *, noted: str | None, as_json: bool) -> Exit:
-    """Prove the crawl in a folder and print what came of it."""
+def show(folders: Sequence[Path], *, noted: str | None, as_json: bool, store: str | None = None) -> Exit:
+    """Prove the crawl in a folder, or in those of several machines, and print what came of it."""
     try:
-        proof = prove(folder, noted=noted)
+        proof = prove(folders, noted=noted, store=store)
     except StillRunning as error:
         complain(str(error))
         return Exit.NOT_READY

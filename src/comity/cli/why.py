@@ -6,12 +6,17 @@ from pathlib import Path
 from comity.audit.fate import fate_of
 from comity.cli.exits import Exit
 from comity.cli.terminal import say
+from comity.errors import InvalidSetting
 
 
-def show(folder: Path, targets: tuple[str, ...], *, as_json: bool) -> Exit:
-    """Print it, of each URL."""
-    for number, target in enumerate(targets):
-        told = fate_of(folder, target)
+def show(folder: Path, targets: tuple[str, ...], *, as_json: bool, store: str | None = None) -> Exit:
+    """Print it, of each URL. `targets`: the URLs, and the folders of other machines that worked on the crawl."""
+    others = [Path(target) for target in targets if "://" not in target and Path(target).is_dir()]
+    named = [target for target in targets if "://" in target or not Path(target).is_dir()]
+    if not named:
+        raise InvalidSetting("name a URL: comity why DIR URL")
+    for number, target in enumerate(named):
+        told = fate_of([folder, *others], target, store=store)
         if as_json:
             print(json.dumps(told.to_dict()))
             continue

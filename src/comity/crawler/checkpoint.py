@@ -105,7 +105,12 @@ def begun_settings(folder: Path) -> dict[str, Any]:
             kept = view.load_state(SETTINGS)
             if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
                 kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
-    known = {name: tuple(value) if isinstance(value, list) else value for name, value in (kept or {}).items()}
+    return known_settings(kept or {})
+
+
+def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What a crawl remembers of its settings, as `settings_to_dict` gave it, as far as this version knows them."""
+    known = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
     return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
 
 

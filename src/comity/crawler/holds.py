@@ -1,19 +1,16 @@
-"""Until when the hosts of a crawl are left alone, and why, as its folder says: while the crawl runs and after it.
+"""Until when the hosts of a crawl are left alone, and why, as its frontier says: while the crawl runs and after it.
 
 It reads what the crawl wrote down for a later run, and so knows nothing of what a run keeps to itself: visiting hours,
 and limits for each host.
 """
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from comity.crawler import orders
-from comity.crawler.placement import part_with
+from comity.crawler.orders import Order
 from comity.crawler.stats import UNREACHABLE, WAITS, span
 from comity.domains import registrable
-from comity.frontier import View
+from comity.frontier.protocol import FrontierView
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +33,31 @@ class Hold:
         return f"for {span(max(self.until - now, 0.0))} ({why})"
 
 
-def holds(folder: Path, hosts: Iterable[str]) -> dict[str, Hold]:
-    """What keeps hosts of a crawl, running or not, from being asked now; of those that nothing does, nothing.
+def holds(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Hold]:
+    """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing.
+
+    Args:
+        given: all orders, the oldest first.
+        now: Unix time by the clock that the shard is worked by.
 
     Raises:
-        StorageError: the folder cannot be read.
+        StorageError: the frontier cannot be read.
     """
-    now = time.time()
-    stopped = {order.host: order.order == "stop" for order in orders.Orders(folder).new()}
-    by_part: dict[Path, list[str]] = {}
-    for host in hosts:
-        by_part.setdefault(part_with(folder, host), []).append(host)
+    stopped = {order.host: order.order == "stop" for order in given}
+    waits, reasons = view.load_state("waits") or {}, view.load_state("reasons") or {}
+    paces = view.load_state("paces") or {}
+    by_domain = (view.load_state("policy") or {}).get("pace_by") == "domain"
     found = {}
-    for part, names in by_part.items():
-        with View(part / "frontier.sqlite") as view:
-            waits, reasons = view.load_state("waits") or {}, view.load_state("reasons") or {}
-            paces = view.load_state("paces") or {}
-            by_domain = (view.load_state("policy") or {}).get("pace_by") == "domain"
-            silent = {name: (view.load_state(UNREACHABLE + name) or [0, {}])[1] for name in names}
-        for name in names:
-            pace = registrable(name) if by_domain else paces.get(name, name)
-            until, why = (waits[pace][0], "interval") if pace in waits else (now, "")
-            if pace in reasons and reasons[pace][0] >= until:
-                until, why = reasons[pace]
-            if silent[name] and max(silent[name].values()) > until:
-                until, why = max(silent[name].values()), "unreachable"
-            if stopped.get(name):
-                found[name] = Hold(None, "stopped")
-            elif until > now:
-                found[name] = Hold(until, why)
+    for name in hosts:
+        pace = registrable(name) if by_domain else paces.get(name, name)
+        silent = (view.load_state(UNREACHABLE + name) or [0, {}])[1]
+        until, why = (waits[pace][0], "interval") if pace in waits else (now, "")
+        if pace in reasons and reasons[pace][0] >= until:
+            until, why = reasons[pace]
+        if silent and max(silent.values()) > until:
+            until, why = max(silent.values()), "unreachable"
+        if stopped.get(name):
+            found[name] = Hold(None, "stopped")
+        elif until > now:
+            found[name] = Hold(until, why)
     return found

@@ -97,6 +97,7 @@ class Ledger:
     def begin(self, policy: Policy, seeds: Sequence[str], sink: str) -> None:
         """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
+        within = getattr(self._clock, "within", None)  # of a clock that goes as that of a database
         self._add(
             {
                 "kind": "run",
@@ -106,6 +107,7 @@ class Ledger:
                 "policy": policy_to_dict(policy),
                 "seeds": list(seeds),
                 "sink": sink,
+                **({} if within is None else {"clock_within": round(within, DIGITS)}),
             }
         )
 

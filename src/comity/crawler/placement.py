@@ -8,12 +8,11 @@ which keeps it too. Where no address is found, the name stands in its place, for
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler.shards import Manifest, Place, PlacedBy, manifest_of, part, shard_of
-from comity.frontier import Message, View
+from comity.crawler.shards import Manifest, Place, PlacedBy, shard_of
+from comity.frontier import Message
 from comity.frontier.protocol import FrontierView
 
 _PLACED: Final = "placed {}"
@@ -101,16 +100,3 @@ def shard_with(host: str, manifest: Manifest, view_of: Callable[[int], FrontierV
             key = next((hosts[host] for hosts in _settled(view.load_state) if host in hosts), host)
         number = shard_of(key, manifest.shards)
     return number
-
-
-def part_with(folder: Path, host: str) -> Path:
-    """The folder of the part of a crawl that a host belongs to."""
-    manifest = manifest_of(folder)
-    if manifest is None:
-        return folder
-
-    def view_of(number: int) -> View | None:
-        path = folder / part(number) / "frontier.sqlite"
-        return View(path) if path.exists() else None
-
-    return folder / part(shard_with(host, manifest, view_of))

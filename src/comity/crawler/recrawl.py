@@ -98,7 +98,12 @@ ENDED: Final = "ended"
 """The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
 FINISHED: Final = "finished"
 _FACT: Final = "refresh"
-_FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
+FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
+
+
+def begun(number: int, last: int) -> dict[str, Any]:
+    """The facts that say that a refresh has begun; `last`: the id of the last visit before it."""
+    return {_FACT: {"number": number, "last": last}, ENDED: None}
 
 
 def refresh_of(
@@ -123,9 +128,9 @@ def refresh_of(
 
         def save(last: int) -> dict[str, Any]:
             now.update(number=now["number"] + 1, last=last)
-            return {_FACT: now, ENDED: None}
+            return begun(**now)
 
-        frontier.begin_again(forget=_FORGOTTEN, save=save)
+        frontier.begin_again(forget=FORGOTTEN, save=save)
     if not now["number"]:
         return None
     return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)

@@ -120,10 +120,12 @@ class Stored:
     Attributes:
         store: where its queue lies, without a password.
         crawl: by which it is told from others that have or had that name.
+        url: the same as an address by which it is reached, without a password too.
     """
 
     store: str
     crawl: str
+    url: str = ""
 
     def write(self, folder: Path) -> None:
         """Mark a folder.
@@ -141,7 +143,7 @@ def stored_in(folder: Path) -> Stored | None:
         StorageError: what says so cannot be read.
     """
     kept = _read(folder / STORE)
-    return None if kept is None else Stored(str(kept.get("store")), str(kept.get("crawl")))
+    return None if kept is None else Stored(str(kept.get("store")), str(kept.get("crawl")), str(kept.get("url", "")))
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
@@ -208,8 +210,8 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
     if (stored := stored_in(marked)) is not None:
         raise InputError(
             f"{folder} holds one machine's part of the crawl in {stored.store}, and is no crawl by itself",
-            hint="comity frontier --store URL shows that crawl, comity crawl --store URL --join takes part in it; "
-            "prove, report, why and pages cannot read it",
+            hint="comity prove, report, why, pages and frontier read the folder of the machine; "
+            "comity crawl --store URL --join takes part in the crawl",
         )
 
 

@@ -13,7 +13,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, cast
@@ -40,8 +40,11 @@ class JsonLine:
     data: bytes = b""
 
 
-def read_lines(path: Path) -> Iterator[JsonLine]:
+def read_lines(path: Path, *, until: int | None = None) -> Iterator[JsonLine]:
     """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked.
+
+    Args:
+        until: bytes of the file, as it lies on the disk, that are read; None for all.
 
     Raises:
         InputError: the file cannot be read.
@@ -49,7 +52,9 @@ def read_lines(path: Path) -> Iterator[JsonLine]:
     """
     offset = number = 0
     try:
-        with _unpacked(path) as file:
+        with ExitStack() as stack:
+            file = _unpacked(path, stack.enter_context(open_until(path, until)))
+            stack.enter_context(file)
             while data := file.readline(LONGEST):
                 number += 1
                 record, problem = load(data)
@@ -61,12 +66,41 @@ def read_lines(path: Path) -> Iterator[JsonLine]:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _unpacked(path: Path) -> BinaryIO:
+def open_until(path: Path, until: int | None) -> BinaryIO:
+    """A file opened for reading, as if it had so many bytes and no more; None: as it is.
+
+    Raises:
+        OSError
+    """
+    return path.open("rb") if until is None else cast(BinaryIO, io.BufferedReader(_Until(path, until)))
+
+
+class _Until(io.RawIOBase):
+    """The first bytes of a file."""
+
+    def __init__(self, path: Path, length: int) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._left = length
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path))
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb"))
     if path.suffix == ".zst":
-        return cast(BinaryIO, io.BufferedReader(_Zstd(path)))
-    return path.open("rb")
+        return cast(BinaryIO, io.BufferedReader(_Zstd(path.name, file)))
+    return file
 
 
 class _Zstd(io.RawIOBase):
@@ -76,10 +110,10 @@ class _Zstd(io.RawIOBase):
         EOFError: the last frame is cut short, or one is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
-        zstd = need("zstandard", "zstd", f"{path.name} is packed by Zstandard: to read it")
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        zstd = need("zstandard", "zstd", f"{name} is packed by Zstandard: to read it")
         self._error = zstd.ZstdError
-        self._file = path.open("rb")
+        self._file = file
         self._frames = zstd.ZstdDecompressor()
         self._frame: Any = None  # the one that is being read
         self._read = b""  # what was read of the file and not unpacked
@@ -105,10 +139,6 @@ class _Zstd(io.RawIOBase):
         size = min(len(buffer), len(self._made))
         buffer[:size], self._made = self._made[:size], self._made[size:]
         return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def load(data: bytes) -> tuple[JsonObject, str | None]:
@@ -189,8 +219,8 @@ def absent(file: str, channel: Channel | None = None) -> Stored:
     return Stored(channel, file, None)
 
 
-def from_lines(path: Path, channel: Channel) -> Iterator[Stored]:
-    """The records of a file of JSON Lines.
+def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Iterator[Stored]:
+    """The records of a file of JSON Lines; `until` as of `read_lines`.
 
     Raises:
         StorageError: it cannot be read.
@@ -198,7 +228,7 @@ def from_lines(path: Path, channel: Channel) -> Iterator[Stored]:
     if not path.exists():
         yield absent(path.name, channel)
         return
-    for line in read_lines(path):
+    for line in read_lines(path, until=until):
         problem = line.problem
         intact = None if problem else is_intact(line.record)
         yield Stored(channel, path.name, line.number, line.record, intact, problem)

@@ -6,50 +6,42 @@ damaged.
 """
 
 import heapq
-import json
 import math
-import sqlite3
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.shards import combined, is_running, parts_of
+from comity.crawler.parts import Part, written_crawl
+from comity.crawler.shards import combined
 from comity.crawler.stats import Stats, summed
 from comity.crawler.stored import JsonLine, read_lines
-from comity.errors import ComityError, InputError
-from comity.frontier.database import open_finished
+from comity.errors import ComityError, InputError, StorageError
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
 
 
-def kept_counts(folder: Path) -> Stats | None:
-    """The statistics of a crawl as last committed; None where they cannot be had."""
-    path = folder / "frontier.sqlite"
-    if not path.exists():
-        return None
+def kept_counts(part: Part) -> Stats | None:
+    """The statistics of a shard as last committed; None where they cannot be had."""
     try:
-        with closing(open_finished(path)) as db:
-            ((text,),) = db.execute("SELECT value FROM run WHERE key = 'stats'")
-        kept = json.loads(text)
+        kept = part.facts()["stats"]
         values = {field.name: kept[field.name] for field in fields(Stats)}
         return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None
-    except (sqlite3.Error, ValueError, KeyError, TypeError, RecursionError):
+    except (StorageError, ValueError, KeyError, TypeError):
         return None
 
 
-def failure_reasons(folder: Path) -> Counter[str] | None:
+def failure_reasons(part: Part) -> Counter[str] | None:
     """URLs given up, by reason; None where the output is not JSON Lines."""
-    path = next((path for end in ("", ".gz", ".zst") if (path := folder / f"failures.jsonl{end}").exists()), None)
+    path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
     if path is None:
         return None
     found: Counter[str] = Counter()
-    for line in read_lines(path):
+    for line in read_lines(path, until=(part.committed or {}).get("failures") if part.kept else None):
         if line.problem is None and isinstance(why := line.record.get("why"), str):
             count_reason(found, why.removeprefix(f"{line.record.get('url')}: "))
     return found
@@ -126,6 +118,7 @@ class Figures:
         reasons: why requests failed; or, where `urls_by_reason`, why URLs were given up.
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
         stats: the counts of the crawl's own summary, where they are known.
+        absent: parts of the crawl that could not be read, in words.
     """
 
     runs: int = 0
@@ -152,6 +145,7 @@ class Figures:
     reasons: Counter[str] = field(default_factory=Counter)
     urls_by_reason: bool = False
     stats: Stats | None = None
+    absent: list[str] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -159,28 +153,34 @@ class Figures:
         return (self.ended or 0.0) - (self.started or 0.0)
 
 
-def gather(folder: Path) -> Figures:
-    """Read the ledger of a crawl; records that cannot be understood are counted and passed over.
+def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figures:
+    """Read the ledgers of a crawl; records that cannot be understood are counted and passed over.
+
+    Args:
+        folders, store: as of `prove`.
 
     Raises:
         InputError: the folder has no ledger.
+        StorageError: the crawl lies in a store that cannot be reached.
     """
-    parts = [part for part in parts_of(folder) if (part / "ledger.jsonl").exists()]
+    crawl = written_crawl(folders, store)
+    parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
     if not parts:
-        raise InputError(f"{folder} holds no ledger", hint="name the folder that comity crawl -o wrote")
-    figures = Figures()
-    running = is_running(folder)
-    ended = dict.fromkeys(range(len(parts)), CUT_OFF)
-    runs: Counter[int] = Counter()
+        raise InputError(f"{crawl.name} holds no ledger", hint="name the folder that comity crawl -o wrote")
+    figures = Figures(absent=crawl.absent)
+    running = crawl.running
+    ended = {number: CUT_OFF for number, part in enumerate(parts) if not part.followed}
+    runs: Counter[int] = Counter()  # by shard
     hashes = [""] * len(parts)
-    ledgers = [_lines(number, part / "ledger.jsonl", running=running) for number, part in enumerate(parts)]
+    ledgers = [_lines(number, part, running=running) for number, part in enumerate(parts)]
     for _, number, line in heapq.merge(*ledgers, key=lambda each: each[0]):
         try:
             kind = line.record["kind"]
             _TAKE[kind](figures, line.record)
             hashes[number] = str(line.record["hash"])
-            runs[number] += kind == "run"
-            if kind in ("run", "seal"):
+            place = parts[number].place
+            runs[0 if place is None else place.number] += kind == "run"
+            if kind in ("run", "seal") and number in ended:
                 ended[number] = figures.state
         except (KeyError, TypeError, ValueError, OverflowError, ComityError):
             figures.damaged += 1
@@ -190,18 +190,19 @@ def gather(folder: Path) -> Figures:
     figures.state = next((state for state in (CUT_OFF, "stopped") if state in ended.values()), "finished")
     if running and figures.state == CUT_OFF:
         figures.state = RUNNING
-    stats = [kept_counts(part) for part in parts]
-    figures.stats = summed(each for each in stats if each is not None) if None not in stats else None
+    stats = [kept_counts(part) for part in parts if not part.followed]
+    if None not in stats and not figures.absent:
+        figures.stats = summed(each for each in stats if each is not None)
     reasons = [found for part in parts if (found := failure_reasons(part)) is not None]
-    if len(reasons) == len(parts):
+    if len(reasons) == len(parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
     return figures
 
 
-def _lines(number: int, path: Path, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
+def _lines(number: int, part: Part, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
     """The lines of one ledger of several, with the time that each is of, which only grows."""
     at = 0.0
-    for line in read_lines(path):
+    for line in read_lines(part.ledger, until=part.ledger_length):
         if running and line.problem == "the line is cut short":
             return  # it is being written
         said = line.record.get("at", line.record.get("end"))

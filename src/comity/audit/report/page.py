@@ -1,6 +1,7 @@
 """The report as a page: what page.html shows. The template engine escapes all text that came from a site or a file."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,22 @@ _WORDS = {
 }
 
 
-def write(folder: Path, target: Path) -> str | None:
-    """Write the report of the crawl in a folder; gives the words for damage to its ledger, None where there is none.
+def write(folders: Path | Sequence[Path], target: Path, *, store: str | None = None) -> list[str]:
+    """Write the report of a crawl; gives what is not in it, in words: parts that are not there, damage to a ledger.
+
+    Args:
+        folders, store: as of `prove`.
 
     Raises:
         StorageError: there is no ledger, or the file cannot be written.
     """
-    figures = gather(folder)
+    figures = gather(folders, store=store)
     text = html(figures)
     try:
         target.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error.strerror or error}") from error
-    return damage(figures)
+    return [*figures.absent, *filter(None, (damage(figures),))]
 
 
 def damage(figures: Figures) -> str | None:
@@ -174,6 +178,8 @@ def _remarks(figures: Figures) -> list[str]:
         remarks.append("Tables and plots count all runs, the refreshes and what was before them.")
     elif figures.stats:
         remarks.append("Pages, refused and given up are counted as in the crawl's summary.")
+    if figures.absent:
+        remarks.append(f"Parts of the crawl are not in this report: {'; '.join(figures.absent)}.")
     if figures.damaged:
         remarks.append(f"{figures.damaged:,} record{'' if figures.damaged == 1 else 's'} could not be understood.")
     return remarks

@@ -150,12 +150,14 @@ class JsonLines:
         return AppendedFile(path, committed)
 
 
-def read_jsonl(folder: Path, suffix: str = JsonLines.suffix) -> Iterator[Stored]:
-    """What lies in the files."""
+def read_jsonl(
+    folder: Path, committed: Mapping[str, int] | None = None, *, suffix: str = JsonLines.suffix
+) -> Iterator[Stored]:
+    """What lies in the files, up to what was committed where that is said."""
     for channel in CHECKED:
         path = folder / f"{channel}{suffix}"
         if channel not in _ON_DEMAND or path.exists():
-            yield from from_lines(path, channel)
+            yield from from_lines(path, channel, until=None if committed is None else committed.get(channel, 0))
 
 
 def line(record: Mapping[str, Any], channel: Channel) -> bytes:
@@ -250,9 +252,9 @@ class Files:
             os.fsync(file.fileno())
 
 
-def read_files(folder: Path) -> Iterator[Stored]:
+def read_files(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
     """What lies in the index, and whether each page's file is the one that it names."""
-    for stored in read_jsonl(folder):
+    for stored in read_jsonl(folder, committed):
         if stored.channel != "pages" or stored.number is None or stored.problem is not None:
             yield stored
             continue

@@ -6,7 +6,7 @@ last commit may stand at the end, cut off anywhere, until the crawl is resumed.
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -104,15 +104,15 @@ class ZstdLines(_Packed):
         return packer
 
 
-def read_gzip(folder: Path) -> Iterator[Stored]:
+def read_gzip(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
     """What lies in the files."""
-    return read_jsonl(folder, GzipLines.suffix)
+    return read_jsonl(folder, committed, suffix=GzipLines.suffix)
 
 
-def read_zstd(folder: Path) -> Iterator[Stored]:
+def read_zstd(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
     """What lies in the files.
 
     Raises:
         MissingExtra: zstandard is not installed.
     """
-    return read_jsonl(folder, ZstdLines.suffix)
+    return read_jsonl(folder, committed, suffix=ZstdLines.suffix)

@@ -238,7 +238,7 @@ def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tu
         yield found, size
 
 
-def read_back(folder: Path) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[Stored]:
     """What lies in the parts, and in the journals of which no part was made yet.
 
     Raises:
@@ -246,8 +246,14 @@ def read_back(folder: Path) -> Iterator[Stored]:
     """
     parquet = need("pyarrow.parquet", "parquet", "the format parquet")
     for channel in CHECKED:
+        following, length = (None, None) if committed is None else committed.get(channel, (1, 0))
         for part in sorted((folder / channel).glob("*.parquet")):
-            yield from _rows(parquet, channel, part)
+            if following is None or part.stem < f"{following:05}":
+                yield from _rows(parquet, channel, part)
+        if following is not None:
+            if length:
+                yield from from_lines(folder / f"{channel}-{following:05}.journal", channel, until=length)
+            continue
         for journal in sorted(folder.glob(f"{channel}-*.journal")):
             number = journal.stem.removeprefix(f"{channel}-")
             if not (folder / channel / f"{number}.parquet").exists():

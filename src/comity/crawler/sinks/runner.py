@@ -94,14 +94,17 @@ def make(name: str) -> Sink:
     return sink
 
 
-def read_back(folder: Path, name: str) -> Iterator[Stored]:
+def read_back(folder: Path, name: str, committed: Any = None) -> Iterator[Stored]:
     """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
+
+    Args:
+        committed: what `flush` returned at a commit: what was written later is passed over. None: all there is.
 
     Raises:
         StorageError: a file cannot be read.
         InvalidSetting: a library that the format needs is not installed.
     """
-    records: Iterator[Stored] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(folder)
+    records: Iterator[Stored] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(folder, committed)
     return records
 
 

@@ -132,7 +132,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_back(folder: Path) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[Stored]:
     """What lies in the tables; the number of a record is its id."""
     path = folder / NAME
     if not path.exists():
@@ -144,7 +144,8 @@ def read_back(folder: Path) -> Iterator[Stored]:
             db.row_factory = sqlite3.Row
             for channel in CHECKED:
                 number = 0
-                for row in db.execute(f"SELECT * FROM {channel} ORDER BY id"):
+                last = ("",) if committed is None else (committed.get(channel, 0),)  # a text is after all numbers
+                for row in db.execute(f"SELECT * FROM {channel} WHERE id <= ? ORDER BY id", last):
                     record = record_of(channel, dict(row))
                     number = record.pop("id")
                     yield Stored(channel, f"{NAME}, {channel}", number, record, is_intact(record))

@@ -25,7 +25,7 @@ from comity._extras import need
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.files import line
 from comity.crawler.sinks.packed import gzipped
-from comity.crawler.stored import CHECKED, Stored, absent
+from comity.crawler.stored import CHECKED, Stored, absent, open_until
 from comity.frontier.durable import AppendedFile
 from comity.net.settings import secret
 from comity.policy import RobotsResult
@@ -132,7 +132,7 @@ class Warc:
                 file.close()
 
     def _start_file(self, committed: int, indexed: int) -> None:
-        path = self._folder / f"crawl-{self._number:05}.warc.gz"
+        path = self._folder / _name(self._number)
         self._file = AppendedFile(path, committed)
         self._index = cdxj.Index(path, indexed)
         if not committed:
@@ -209,7 +209,7 @@ class Warc:
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
-def read_back(folder: Path) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
     """What the metadata records say, each held against the response that it names.
 
     Raises:
@@ -219,11 +219,15 @@ def read_back(folder: Path) -> Iterator[Stored]:
     files = sorted(folder.glob("crawl-*.warc.gz"))
     if not files:
         yield absent("crawl-00001.warc.gz")
+    last, length = ("", None) if committed is None else (_name(committed.get("file", 1)), committed.get("length", 0))
     for path in files:
+        if last and path.name > last:
+            break
+        until = length if path.name == last else None
         number = 0
         response, sha256 = "", ""  # id and hash of the body of the response that came last
         try:
-            with path.open("rb") as file:
+            with open_until(path, until) as file:
                 for record in iterate(file):
                     number += 1
                     if record.rec_type == "response":
@@ -234,6 +238,10 @@ def read_back(folder: Path) -> Iterator[Stored]:
                         yield _stored(path.name, number, record, sha256 if named and named == response else None)
         except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
             yield Stored(None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")
+
+
+def _name(number: int) -> str:
+    return f"crawl-{number:05}.warc.gz"
 
 
 def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> Stored:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler.checkpoint import policy_from_dict, settings_in_force, settings_to_dict
+from comity.crawler import recrawl
+from comity.crawler.checkpoint import known_settings, policy_from_dict, settings_in_force, settings_to_dict
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
-from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import LOCK, Manifest, Stored, checked, placed_by, shards_for
+from comity.crawler.shards import LOCK, Manifest, checked, placed_by, shards_for
 from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
-from comity.crawler.workers.parts import check_free, cut_back
+from comity.crawler.workers.parts import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import Child, Start, WorkerProcess
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
@@ -54,6 +54,7 @@ class JoinedCrawl(Supervisor):
         folder: of this machine: its parts of the output and of the ledger lie there.
         join: whether to take part in a crawl that others work on; its settings hold.
         resume: whether to go on with one that nobody works on, with these settings.
+        refresh: whether to crawl what a finished one covers again: see Crawler.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
         start: what starts workers in another way than as children of this process.
         Others as of ShardedCrawl.
@@ -73,6 +74,7 @@ class JoinedCrawl(Supervisor):
         *,
         join: bool = False,
         resume: bool = False,
+        refresh: bool = False,
         shards: int | None = None,
         workers: int = 1,
         policy: Policy | None = None,
@@ -89,7 +91,8 @@ class JoinedCrawl(Supervisor):
         self.where = address(store)
         self._url = store
         self._store = CrawlStore(self.where)
-        self._begins = not join and not resume
+        self._begins = not join and not resume and not refresh
+        self._begins_refresh = refresh
         checked("workers", workers)
         if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
@@ -110,9 +113,9 @@ class JoinedCrawl(Supervisor):
                 raise InvalidSetting(f"shards: the crawl was begun with {self._manifest.shards}, which stays so")
             if sink is not None and sink != self._manifest.sink:
                 raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
-            begun = _begun(self._manifest)
+            begun = known_settings(self._manifest.settings)
             self.policy = policy_from_dict(self._manifest.policy) if join or policy is None else policy
-            self.settings = settings_in_force(None if join else settings, begun)
+            self.settings = settings_in_force(None if join else settings, begun, refresh=refresh)
             self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
         if self.settings.render:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl without --store")
@@ -137,8 +140,8 @@ class JoinedCrawl(Supervisor):
 
     @property
     def refreshes(self) -> bool:
-        """Always False: a crawl in PostgreSQL is not refreshed."""
-        return False
+        """Whether this is a refresh, or goes on with one."""
+        return self._manifest.refresh > 0
 
     async def run(self) -> Stats:
         """Take part until the crawl is over, or `stop` was called.
@@ -167,16 +170,20 @@ class JoinedCrawl(Supervisor):
         return self.stats
 
     def _begin(self) -> None:
-        manifest, shards = asdict(self._manifest), self._manifest.shards
-        ours = None if self._begins else Stored(str(self.where), self._store.crawl().id)
+        shards = self._manifest.shards
+        ours = None if self._begins else mark_of(self._store)
         check_free(self.folder, ours)
         with self._store.open() as db:
             see_that_it_will_do(db, self.where, shards, len(self._processes))
             if self._begins:
-                make(db, self.where, shards, manifest, lease=self._lease, pages=self.settings.max_pages)
-        (ours or Stored(str(self.where), self._store.crawl().id)).write(self.folder)
-        if not self._begins and not self._join:
-            self._store.go_on(manifest, self.settings.max_pages)
+                make(db, self.where, shards, asdict(self._manifest), lease=self._lease, pages=self.settings.max_pages)
+        (ours or mark_of(self._store)).write(self.folder)
+        if self._begins_refresh:
+            self._manifest.refresh += 1
+            save = partial(recrawl.begun, self._manifest.refresh)
+            self._store.go_on(asdict(self._manifest), self.settings.max_pages, forget=recrawl.FORGOTTEN, save=save)
+        elif not self._begins and not self._join:
+            self._store.go_on(asdict(self._manifest), self.settings.max_pages)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         self._earlier = self.stats.pages
@@ -187,13 +194,14 @@ class JoinedCrawl(Supervisor):
         self._see(self._store.rows())
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
-        self.limit_reached = None if ended in (None, FINISHED) else ended
+        self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
         if self.limit_reached is None and any(now.state == "pages" for now in self._now.values()):
             self.limit_reached = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
         self._take_ends()
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
         self.left = max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values())
+        self.unasked = self._store.unasked() if self.refreshes else 0
 
     def _kept(self) -> int:
         return sum(now.kept for now in self._now.values())
@@ -269,16 +277,7 @@ def begun_in(store: str) -> tuple[Policy, dict[str, Any]]:
     """
     with closing(CrawlStore(address(store))) as opened:
         manifest = Manifest(**opened.crawl().manifest)
-    return policy_from_dict(manifest.policy), _begun(manifest)
-
-
-def _begun(manifest: Manifest) -> dict[str, Any]:
-    known = CrawlSettings.__dataclass_fields__
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in manifest.settings.items()
-        if name in known
-    }
+    return policy_from_dict(manifest.policy), known_settings(manifest.settings)
 
 
 AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl

@@ -32,24 +32,27 @@ class StoreClock(Clock):
     of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
     differ by what its answers took.
 
+    Attributes:
+        within: seconds by which it may have been wrong when it was made.
+
     Args:
-        at: the database's time, Unix.
-        then: the monotonic time at that moment; None: now.
+        at: the database's time, Unix, just now.
+        asked: when it was asked for it, by the monotonic clock; None: now.
     """
 
-    def __init__(self, at: float, then: float | None = None) -> None:
-        self._offset = at - (time.monotonic() if then is None else then)
+    def __init__(self, at: float, asked: float | None = None) -> None:
+        now = time.monotonic()
+        self.within = 0.0 if asked is None else (now - asked) / 2
+        self._offset = at - now + self.within
 
     @classmethod
     def of(cls, store: CrawlStore) -> "StoreClock":
-        """The clock of a store, by the quickest of some answers. Blocks."""
-        answers = []
+        """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
+        clocks = []
         for _ in range(ASKED):
-            before = time.monotonic()
-            at = store.crawl().at
-            answers.append((time.monotonic() - before, at, before))
-        took, at, before = min(answers)
-        return cls(at, before + took / 2)
+            asked = time.monotonic()
+            clocks.append(cls(store.crawl().at, asked))
+        return min(clocks, key=lambda clock: clock.within)
 
     def wall(self) -> float:
         return time.monotonic() + self._offset

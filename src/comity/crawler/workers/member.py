@@ -116,9 +116,9 @@ class Member:
             ComityError: what ended it.
         """
         loop = asyncio.get_running_loop()
-        crawl = await self._in_thread(self._store.crawl)
+        lease = (await self._in_thread(self._store.crawl)).lease
         self._clock = await self._in_thread(StoreClock.of, self._store)
-        self._leases = Leases(self._where, self._job.name, crawl.lease)
+        self._leases = Leases(self._where, self._job.name, lease)
         self._rounds = Rounds(self._store, self._leases, self._job.folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
 

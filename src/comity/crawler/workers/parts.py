@@ -45,6 +45,11 @@ def same_process(one: str, other: str) -> bool:
     return one.partition(":")[2] == other.partition(":")[2]
 
 
+def mark_of(store: CrawlStore) -> Stored:
+    """What marks a folder as one that holds parts of a crawl."""
+    return Stored(str(store.where), store.crawl().id, store.where.without_password)
+
+
 def check_free(folder: Path, ours: Stored | None) -> None:
     """See that a folder can hold parts of a crawl in a store; None: of a new one.
 
@@ -64,7 +69,7 @@ def take_folder(store: CrawlStore, folder: Path) -> None:
     Raises:
         StorageError: it holds another crawl, or cannot be made.
     """
-    ours = Stored(str(store.where), store.crawl().id)
+    ours = mark_of(store)
     if stored_in(folder) is None:
         if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
             raise StorageError(f"{folder} contains a crawl of its own", hint="choose another folder with -o")

@@ -1,47 +1,61 @@
 """A crawl as those see it who only read its queue or give an order about a host: in a folder, or in PostgreSQL."""
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from comity.crawler import orders
+from comity.crawler import checkpoint, orders
 from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind, Order
-from comity.crawler.placement import part_with, shard_with
-from comity.crawler.shards import Manifest, is_running, part, parts_of
+from comity.crawler.parts import store_of
+from comity.crawler.placement import shard_with
+from comity.crawler.shards import Manifest, is_running, manifest_of, part, parts_of, stored_in
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
 from comity.frontier import View
 from comity.frontier.protocol import FrontierView
+from comity.policy import Policy
 
 STORE: Final = ("postgresql://", "postgres://")
 
 
 class ReadCrawl(Protocol):
-    """What `comity frontier` asks and tells."""
+    """What is asked of a crawl's queue, and told."""
 
     @property
     def name(self) -> str: ...
     def views(self) -> Iterator[FrontierView]: ...
+    def shard_of(self, host: str) -> int: ...
     def view_of(self, host: str) -> FrontierView | None: ...
     def standing(self) -> list[Standing]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]: ...
+    def last_order(self, host: str) -> Order | None: ...
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order: ...
     def is_running(self) -> bool: ...
 
 
 def crawl_at(place: str | Path) -> ReadCrawl:
-    """The crawl in a folder, or in the store that a URL names.
+    """The crawl in a folder, or in the store that a URL names, or that a folder with parts of a crawl names.
 
     Raises:
         InputError: there is none.
     """
     if str(place).startswith(STORE):
         return StoreReading(str(place))
-    return FolderReading(Path(place))
+    held = stored_in(Path(place))
+    return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
+
+
+def _grouped(hosts: Iterable[str], shard_of: Callable[[str], int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for host in hosts:
+        found.setdefault(shard_of(host), []).append(host)
+    return found
 
 
 class FolderReading:
@@ -50,6 +64,7 @@ class FolderReading:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.name = str(folder)
+        self._manifest = manifest_of(folder)
         self._parts = [part for part in parts_of(folder) if (part / "frontier.sqlite").exists()]
         if not self._parts:
             raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
@@ -60,8 +75,11 @@ class FolderReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the part which a host belongs to, if it is there."""
-        path = part_with(self._folder, host) / "frontier.sqlite"
-        return View(path) if path.exists() else None
+        return self._view(self.shard_of(host))
+
+    def shard_of(self, host: str) -> int:
+        """The number of the shard that a host belongs to; 0 where there are none."""
+        return 0 if self._manifest is None else shard_with(host, self._manifest, self._view)
 
     def standing(self) -> list[Standing]:
         """How its shards stand, where it has several."""
@@ -69,7 +87,22 @@ class FolderReading:
 
     def holds(self, hosts: list[str]) -> dict[str, Hold]:
         """What keeps hosts from being asked now."""
-        return holds(self._folder, hosts)
+        found: dict[str, Hold] = {}
+        given = list(orders.Orders(self._folder).new())
+        for number, names in _grouped(hosts, self.shard_of).items():
+            if (view := self._view(number)) is None:
+                continue
+            with view:
+                found |= holds(view, names, given, time.time())
+        return found
+
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
+        """Policy and settings that the crawl was begun with."""
+        return checkpoint.begun_policy(self._folder), checkpoint.begun_settings(self._folder)
+
+    def last_order(self, host: str) -> Order | None:
+        """The order that is in force about a host."""
+        return orders.last_order(self._folder, host)
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order."""
@@ -78,6 +111,11 @@ class FolderReading:
     def is_running(self) -> bool:
         """Whether it is being crawled now."""
         return is_running(self._folder)
+
+    def _view(self, number: int) -> View | None:
+        folder = self._folder if self._manifest is None else self._folder / part(number)
+        path = folder / "frontier.sqlite"
+        return View(path) if path.exists() else None
 
 
 class StoreReading:
@@ -99,7 +137,7 @@ class StoreReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the shard which a host belongs to."""
-        return self._view(shard_with(host, self._manifest, self._view))
+        return self._view(self.shard_of(host))
 
     def standing(self) -> list[Standing]:
         """How its shards stand: by what their holders said last."""
@@ -123,8 +161,26 @@ class StoreReading:
         return found
 
     def holds(self, hosts: list[str]) -> dict[str, Hold]:
-        """Nothing: it is not read from a store."""
-        return {}
+        """What keeps hosts from being asked now; times are given by this machine's clock."""
+        found = {}
+        with closing(self._store):
+            given, now = self._orders(), self._store.crawl().at
+        ahead = now - time.time()  # what is written in the store is by the database's clock
+        for number, names in _grouped(hosts, self.shard_of).items():
+            with self._view(number) as view:
+                for host, hold in holds(view, names, given, now).items():
+                    found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
+        return found
+
+    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
+        """Policy and settings that the crawl was begun with."""
+        manifest = self._manifest
+        return checkpoint.policy_from_dict(manifest.policy), checkpoint.known_settings(manifest.settings)
+
+    def last_order(self, host: str) -> Order | None:
+        """The order that is in force about a host."""
+        with closing(self._store):
+            return next((order for order in reversed(self._orders()) if order.host == host), None)
 
     def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
         """Give an order to all who take part."""
@@ -137,6 +193,14 @@ class StoreReading:
         """Whether somebody works on it."""
         with closing(self._store):
             return self._store.is_running()
+
+    def shard_of(self, host: str) -> int:
+        """The number of the shard that a host belongs to."""
+        return shard_with(host, self._manifest, self._view)
+
+    def _orders(self) -> list[Order]:
+        read = (orders.read_order(text.encode("ascii", "replace")) for _, text in self._store.orders(0))
+        return [order for order in read if order is not None]
 
     def _view(self, number: int) -> FrontierView:
         from comity.frontier.postgresql.view import PostgresView

@@ -6,17 +6,20 @@ else is needed in between, and nobody need see another's files.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from comity.errors import InputError, StorageError
 from comity.frontier.exchange import Parcel
+from comity.frontier.later import Visits
+from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.view import parcels, pending, taken_of
+from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
 
 PATIENCE: Final = 10.0  # seconds that the database may be silent
+_LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +139,37 @@ class CrawlStore:
             ).fetchone()
         return Crawl(hashlib.blake2b(key, digest_size=8).hexdigest(), json.loads(manifest), *others)
 
-    def go_on(self, manifest: Mapping[str, Any], pages: int | None) -> None:
+    def go_on(
+        self,
+        manifest: Mapping[str, Any],
+        pages: int | None,
+        *,
+        forget: Iterable[str] = (),
+        save: Callable[[int], dict[str, Any]] | None = None,
+    ) -> None:
         """Begin another run: what is left is shared out anew.
 
         Args:
             pages: limit of the whole crawl.
+            forget, save: begin a refresh, of all shards at once: see `queue.Frontier.begin_again`.
 
         Raises:
-            StorageError: somebody works on it.
+            StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
-        with self.open() as db, db.transaction():
-            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+        with self.open(PATIENCE if save is None else _LONG) as db, db.transaction():
+            (ended,) = db.execute("SELECT ended FROM crawl FOR UPDATE").fetchone()
             if self._at_work(db):
                 raise StorageError(
                     f"{self.where} is being crawled",
                     hint="to take part, use --join; who died is counted until its lease is over",
                 )
+            if save is not None:
+                states = {state for (state,) in db.execute("SELECT state FROM shard").fetchall()}
+                if ended is None or states != {"ended"}:
+                    raise StorageError(
+                        f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
+                    )
+                later.begin_refreshes(db, forget, save)
             kept = {
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
@@ -294,6 +312,18 @@ class CrawlStore:
             texts = kept if token != newest[shard] else [now.get((shard, key)) for key in ("sink", "ledger")]
             found.append(PartRow(shard, token, holder, folder, name, *(text and json.loads(text) for text in texts)))
         return found
+
+    def facts(self, key: str) -> dict[int, Any]:
+        """What each shard remembers by that name, by number; of one that does not, nothing."""
+        with self.open() as db:
+            rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
+        return {shard: json.loads(text) for shard, text in rows}
+
+    def unasked(self) -> int:
+        """Pages known from before the refresh under way that wait still."""
+        last = {shard: fact["last"] for shard, fact in self.facts("refresh").items()}
+        with self.open(_LONG) as db:
+            return sum(Visits(ShardTables(db, self.where, shard)).unasked(number) for shard, number in last.items())
 
     # Messages, orders, turns
 

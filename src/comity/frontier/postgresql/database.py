@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
@@ -21,6 +22,7 @@ DEFAULT_NAME: Final = "crawl"
 # Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.
 _URL: Final = re.compile(r"[^:]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
 _PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
+_SECRET: Final = re.compile("password|secret", re.IGNORECASE)  # in names of libpq's options
 _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 # How long a connection that leads nowhere is waited for. A server on the same machine is reached without TCP.
@@ -133,6 +135,19 @@ class Address:
         user, at, place = authority.rpartition("@")  # `address` sees to it that there is no other
         shown = f"postgresql://{user.partition(':')[0]}{at}{place}{path}"
         return shown if self.name == DEFAULT_NAME else f"{shown}?crawl={self.name}"
+
+    @property
+    def without_password(self) -> str:
+        """A URL that leads to the same crawl, whoever has the password."""
+        read = _URL.fullmatch(self.conninfo)
+        assert read is not None
+        authority, path, query = read.groups()
+        user, at, place = authority.rpartition("@")
+        options = [
+            each for each in (query or "").split("&") if each and not _SECRET.search(unquote(each.split("=")[0]))
+        ]
+        options += [] if self.name == DEFAULT_NAME else [f"crawl={self.name}"]
+        return f"postgresql://{user.partition(':')[0]}{at}{place}{path}{'?' * bool(options)}{'&'.join(options)}"
 
 
 def address(url: str) -> Address:

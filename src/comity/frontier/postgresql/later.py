@@ -1,6 +1,7 @@
 """What a later run may take up, in PostgreSQL: see `frontier.later`, whose rules these statements follow."""
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from comity.frontier.postgresql.view import ShardTables
@@ -91,6 +92,27 @@ def begin_refresh(db: Any, shard: int) -> int:
         db.execute(f"DELETE FROM {each}_{shard}")
     db.execute(f"UPDATE host_{shard} SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0")
     return int(last)
+
+
+def forget(db: Any, shard: int, patterns: Iterable[str]) -> None:
+    """Forget facts by name, in the transaction that is open; `*` stands for anything."""
+    for pattern in patterns:
+        like = pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
+        db.execute(f"DELETE FROM fact_{shard} WHERE key LIKE %s", (like,))
+
+
+def begin_refreshes(db: Any, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+    """Begin a refresh of all shards, which nobody has, in the transaction that is open: see `queue.begin_again`."""
+    db.execute("UPDATE fence SET token = token + 1")  # nothing more is kept of who had a shard before
+    for (shard,) in db.execute("SELECT number FROM shard").fetchall():
+        facts = save(begin_refresh(db, shard))
+        forget(db, shard, (*patterns, *facts))
+        kept = {key: json.dumps(value) for key, value in facts.items() if value is not None}
+        db.execute(
+            f"INSERT INTO fact_{shard} SELECT {shard}, * FROM unnest(%s::text[], %s::text[])",
+            (list(kept), list(kept.values())),
+        )
+    db.execute("UPDATE shard SET stands = NULL")
 
 
 def _json(value: Any) -> str:

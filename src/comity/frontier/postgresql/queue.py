@@ -118,9 +118,7 @@ class PostgresFrontier(CommittedFrontier):
             self._stale = True
             with self._transaction():
                 last = later.begin_refresh(self._db, self._shard)
-                for pattern in forget:
-                    like = pattern.replace("\\", r"\\").replace("_", r"\_").replace("%", r"\%").replace("*", "%")
-                    self._db.execute(f"DELETE FROM fact_{self._shard} WHERE key LIKE %s", (like,))
+                later.forget(self._db, self._shard, forget)
                 self._saved.clear()
                 self._save_state(save(last))
             self._reload()

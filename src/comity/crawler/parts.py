@@ -1,0 +1,228 @@
+"""The parts of a crawl as those see them who read what it wrote: where each lies, and how far it was committed.
+
+A crawl is one folder; or a folder of shards; or, where its queue lies in PostgreSQL, a folder on each machine, with a
+part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is. Nothing is
+written, and nothing is said of whether it is as it should be.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from comity.crawler.shards import (
+    MANIFEST,
+    STORE,
+    Manifest,
+    Place,
+    Stored,
+    is_running,
+    manifest_of,
+    parts_of,
+    stored_in,
+)
+from comity.crawler.sinks.runner import LEDGER
+from comity.errors import InputError, InvalidSetting, StorageError
+from comity.frontier.database import open_finished
+
+FRONTIER: Final = "frontier.sqlite"
+_FACTS: Final = ("ledger", "sink", "stats")
+
+
+class NotKept(InputError):
+    """What the frontier of a part should say cannot be had; `why`: a clause about it."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}", hint="name the folder that comity crawl -o wrote")
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A folder with an output and a ledger of its own.
+
+    Attributes:
+        name: what it is called among the parts of its crawl; empty where the crawl is not cut into parts.
+        place: its shard among all; None where the crawl has no shards.
+        absent: where it should be, in words, where it is not; None: it is there.
+        followed: whether a later part goes on with its shard, so that this one may have ended in any way.
+        kept: what the store says of it: `ledger` and `sink`, how far each is committed, and of the last part of a
+            shard `stats`; None where the frontier beside it says so.
+    """
+
+    path: Path
+    name: str = ""
+    place: Place | None = None
+    absent: str | None = None
+    followed: bool = False
+    kept: Mapping[str, Any] | None = None
+
+    @property
+    def keeper(self) -> str:
+        """What remembers how far it is committed."""
+        return FRONTIER if self.kept is None else "the store"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / LEDGER
+
+    @property
+    def ledger_length(self) -> int | None:
+        """Bytes of the ledger that are committed; None where all that lies there is to be read."""
+        return None if self.kept is None else int(self.kept["ledger"]["length"])
+
+    @property
+    def committed(self) -> Any:
+        """What of the output is committed, as its format says it; None where all that lies there is to be read."""
+        return None if self.kept is None else (self.kept["sink"] or {}).get("committed", {})
+
+    def facts(self) -> Mapping[str, Any]:
+        """`ledger`, `sink` and `stats` as its frontier remembers them; what is no JSON is left out.
+
+        Raises:
+            NotKept: the frontier is not there, or cannot be read.
+            StorageError: a crawl uses it.
+        """
+        if self.kept is not None:
+            return self.kept
+        path = self.path / FRONTIER
+        if not path.exists():
+            raise NotKept(path, "it is missing")
+        try:
+            with closing(open_finished(path)) as db:
+                rows = db.execute("SELECT key, value FROM run WHERE key IN (?, ?, ?)", _FACTS).fetchall()
+        except sqlite3.Error as error:
+            if "locked" in str(error):
+                raise StorageError(f"{self.path} is in use by a crawl", hint="wait for it, or stop it") from error
+            raise NotKept(path, f"it cannot be read ({error})") from error
+        return {key: value for key, text in rows if (value := _read(text)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCrawl:
+    """What a crawl wrote.
+
+    Attributes:
+        name: for people.
+        shards: by number the parts of each, in the order in which they were written.
+        keeper: the file that says which parts there are; empty where there is one.
+        running: whether it was being crawled when this was looked at.
+        store: the address of the store where its queue lies; None where that is beside its output.
+    """
+
+    name: str
+    shards: Sequence[Sequence[Part]]
+    keeper: str = ""
+    running: bool = False
+    store: str | None = None
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for parts in self.shards for part in parts]
+
+    @property
+    def there(self) -> list[list[Part]]:
+        """By shard, the parts that can be read."""
+        return [[part for part in parts if part.absent is None] for parts in self.shards]
+
+    @property
+    def absent(self) -> list[str]:
+        """The parts that cannot, in words."""
+        return [f"{part.name}: {part.absent}" for part in self.parts if part.absent is not None]
+
+
+def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
+    """The crawl that lies in a folder, or in those of several machines.
+
+    Args:
+        store: the address of the store, where that which the folders name does not do.
+
+    Raises:
+        InputError: they are not of one crawl, or not all of its kind.
+        StorageError: what says which parts there are cannot be read, or the store not be reached.
+    """
+    given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
+    held = {folder: stored for folder in given if (stored := stored_in(folder)) is not None}
+    if held:
+        return _in_store(given, held, store)
+    if len(given) > 1:
+        raise InputError(
+            f"{', '.join(map(str, given))}: they hold no parts of one crawl in a store",
+            hint="several folders can be those of several machines that worked on one crawl; name one otherwise",
+        )
+    (folder,) = given
+    parts_of(folder)  # refuses a part of a stored crawl by itself
+    if store is not None:
+        raise InvalidSetting(f"store: {folder} holds no part of a crawl in a store", hint="leave out --store")
+    manifest, running = manifest_of(folder), is_running(folder)
+    if manifest is None:
+        return WrittenCrawl(str(folder), [[Part(folder)]], running=running)
+    shards = [
+        [
+            Part(
+                folder / name,
+                name,
+                Place(number, manifest.shards, manifest.by),
+                absent=None if (folder / name).is_dir() else "it is missing",
+            )
+        ]
+        for number, name in enumerate(manifest.parts)
+    ]
+    return WrittenCrawl(str(folder), shards, MANIFEST, running)
+
+
+def store_of(held: Stored, store: str | None = None) -> str:
+    """The address of the store in which a folder's crawl lies."""
+    return store or held.url or held.store
+
+
+def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str | None) -> WrittenCrawl:
+    from comity.frontier.postgresql.crawl import CrawlStore
+    from comity.frontier.postgresql.database import Unreachable, address
+
+    if alone := [str(folder) for folder in folders if folder not in held]:
+        raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
+    url = store_of(next(iter(held.values())), store)
+    opened = CrawlStore(address(url))
+    try:
+        with closing(opened):
+            crawl, rows, stats, running = opened.crawl(), opened.parts(), opened.facts("stats"), opened.is_running()
+    except Unreachable as error:
+        raise StorageError(
+            f"{error.args[0]}; it says what of the crawl is committed",
+            hint="see that it runs, or name another address of it by --store URL",
+        ) from error
+    for folder, stored in held.items():
+        if stored.crawl != crawl.id:
+            raise InputError(
+                f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
+                hint="name folders of one crawl, and by --store URL its store",
+            )
+    manifest = Manifest(**crawl.manifest)
+    shards: list[list[Part]] = [[] for _ in range(manifest.shards)]
+    written = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
+    last = {row.shard: row.token for row in written}
+    for row in written:
+        newest = row.token == last[row.shard]  # rows come by shard and token
+        path = next((folder / row.name for folder in folders if (folder / row.name).is_dir()), None)
+        shards[row.shard].append(
+            Part(
+                path or Path(row.folder) / row.name,
+                row.name,
+                Place(row.shard, manifest.shards, manifest.by),
+                None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
+                followed=not newest,
+                kept={"ledger": row.ledger, "sink": row.sink, "stats": stats.get(row.shard) if newest else None},
+            )
+        )
+    return WrittenCrawl(str(opened.where), shards, STORE, running, url)
+
+
+def _read(text: object) -> Any:
+    try:
+        return json.loads(str(text))
+    except (ValueError, RecursionError):
+        return None
