@@ -99,6 +99,9 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
         _keep_headings(blocks)
         _drop_copies(blocks)
     for block in blocks:
+        if not block.kept:
+            for text in block.texts:
+                text.kept = False
         node: Node | None = block.node
         while node is not None:
             node.words += block.words
