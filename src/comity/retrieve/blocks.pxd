@@ -23,4 +23,4 @@ cdef class _Cutter:
     cdef dict known
 
 cdef Py_ssize_t sentences_in(str text)
-cdef double share_of(str text, set known)
+cdef double share_of(str text, set known, unsigned long long firsts)

@@ -7,6 +7,7 @@ and what the classes and ids of the elements around it say.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 try:
@@ -16,26 +17,9 @@ except ModuleNotFoundError:
 
 from comity.retrieve.tree import Node, Text, Tree
 
-LANDMARKS: Final = [
-    "main",
-    "article",
-    "nav",
-    "aside",
-    "footer",
-    "header",
-    "form",
-    "table",
-    "ul",
-    "ol",
-    "dl",
-    "figure",
-    "dialog",
-    "section",
-    "blockquote",
-    "details",
-    "li",
-    "p",
-]
+LANDMARKS: Final = (
+    "main article nav aside footer header form table ul ol dl figure dialog section blockquote details li p".split()
+)
 LANDMARK_BITS: Final = {name: 1 << number for number, name in enumerate(LANDMARKS)}
 SURROUNDINGS: Final = sum(LANDMARK_BITS[name] for name in ("nav", "footer", "header", "aside", "dialog", "form"))
 """The landmarks that stand around content."""
@@ -264,8 +248,10 @@ def _is_blank(text: str) -> cython.bint:
     char: cython.Py_UCS4
     for char in text:
         if not char.isspace():
-            return False
-    return True
+            break
+    else:
+        return True
+    return False
 
 
 @cython.cfunc
@@ -294,9 +280,8 @@ def _joined(text: str) -> str:
         before: cython.Py_UCS4 = "x"
         char: cython.Py_UCS4
         for char in text:
-            if char.isspace():
-                if char != " " or before == " ":
-                    break
+            if char.isspace() and (char != " " or before == " "):
+                break
             before = char
         else:
             return text
@@ -314,10 +299,7 @@ def _words(text: str) -> cython.Py_ssize_t:
     inside: cython.bint = False
     char: cython.Py_UCS4
     for char in text:
-        if "a" <= char <= "z" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_":
-            count += not inside
-            inside = True
-        elif char > "\x7f" and char.isalnum():
+        if char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_":
             count += not inside
             inside = True
         else:
@@ -350,8 +332,8 @@ def sentences_in(text: str) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def share_of(text: str, known: set) -> cython.double:  # type: ignore[type-arg]
-    """Of a text's words, the share that are known."""
+def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double:  # type: ignore[type-arg]
+    """Of a text's words, the share that are known; `firsts`: a bit for each letter that known words begin with."""
     if not cython.compiled:
         words = _WORD.findall(text)
         return sum(word in known for word in words) / len(words) if words else 0.0
@@ -368,7 +350,8 @@ def share_of(text: str, known: set) -> cython.double:  # type: ignore[type-arg]
         while at < size and (text[at].isalnum() or text[at] == "_"):
             at += 1
         count += 1
-        found += text[start:at] in known
+        if (firsts >> (cython.cast(cython.int, text[start]) & 63)) & 1:
+            found += text[start:at] in known
     return found / count if count else 0.0
 
 
@@ -386,3 +369,21 @@ def cut(tree: Tree, without: set[Node]) -> list[Block]:
         if block.words:
             blocks.append(block)
     return blocks
+
+
+def tell(blocks: Sequence[Block]) -> None:
+    """Tell texts whether they are kept, and elements how many words stand in them, and how many of those are kept."""
+    block: Block
+    piece: Text
+    node: Node | None
+    for block in blocks:
+        if not block.kept:
+            for each in block.texts:
+                piece = each
+                piece.kept = False
+        node = block.node
+        while node is not None:
+            node.words += block.words
+            if block.kept:
+                node.kept_words += block.words
+            node = node.parent

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Final
 
 from comity.retrieve.tree import Node, Text, Tree
@@ -23,3 +24,4 @@ class Block:
     def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None: ...
 
 def cut(tree: Tree, without: set[Node]) -> list[Block]: ...
+def tell(blocks: Sequence[Block]) -> None: ...
