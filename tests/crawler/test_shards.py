@@ -407,8 +407,6 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
         assert refused.returncode == 64
         assert said in complaint(refused)
         assert not (tmp_path / "a").exists()
-    with pytest.raises(InvalidSetting, match="by their address over several shards"):
-        ShardedCrawl([site.url("/")], tmp_path / "a", policy=Policy(pace_by="address"))
     assert comity("crawl", site.url("/"), *where, "--delay", "0", *ALLOW).returncode == 0
     late = comity("crawl", *where, "--resume", "--workers", "2")
     assert late.returncode == 64

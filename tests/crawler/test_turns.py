@@ -189,7 +189,7 @@ def test_a_url_whose_robots_txt_needs_a_turn_that_is_not_given_is_put_off(tmp_pa
     async def use() -> None:
         turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
         turn.set_result(seconds)
-        crawler.borrow = lambda shard, host: (turn, lambda *answer: returned.append(answer))
+        crawler.borrow = lambda shard, host, pace: (turn, lambda *answer: returned.append(answer))
         with pytest.raises(Postponed) as caught:
             await crawler._borrow(THERE)
         assert caught.value.seconds == seconds

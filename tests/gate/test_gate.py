@@ -291,6 +291,13 @@ def test_hosts_of_one_domain_or_address_share_a_pace_where_the_policy_says_so() 
     assert gate.ask("http://b.example/", 1.0) == Wait(9.0, "192.0.2.1")
 
 
+def test_an_order_about_a_host_holds_for_its_address_once_that_is_known() -> None:
+    gate = Gate(Policy(min_interval=1, pace_by="address"))
+    gate.throttles.order("a.example", 30.0)
+    gate.resolved("a.example", "192.0.2.1")
+    assert gate.throttles.orders == {"192.0.2.1": 30.0}
+
+
 def test_paces_survive_a_restart() -> None:
     gate = opened(Policy(min_interval=60))
     later = Gate(gate.policy)

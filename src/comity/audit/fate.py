@@ -15,9 +15,9 @@ from comity.audit.evidence import Bodies, result_of
 from comity.crawler import checkpoint
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.orders import last_order
+from comity.crawler.placement import part_with
 from comity.crawler.scope import Scope
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import part_with
 from comity.crawler.sinks.runner import FORMATS, LEDGER, read_back
 from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED

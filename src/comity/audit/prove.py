@@ -149,7 +149,8 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
-        other = None if self._place is None or _is_hop(record) else self._place.elsewhere(record["host"])
+        placed_by = record["pace" if self._place is not None and self._place.by == "address" else "host"]
+        other = None if self._place is None or _is_hop(record) else self._place.elsewhere(placed_by)
         if other is not None:
             problems.append(f"{record['host'][:200]} belongs to {part(other)}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))

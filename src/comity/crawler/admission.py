@@ -254,7 +254,8 @@ class URLFilter:
                 return
         host = urls.host(url)
         if self._place is not None and (shard := self._place.elsewhere(host)) is not None:
-            self._buffer.message(shard, Message(url, depth, kind, hops, found_on, given))
+            message = Message(url, depth, kind, hops, found_on, given)
+            self._buffer.message(shard, self._place.addressed(message, host))
             return
         trap = self._trap(url, depth=depth, hops=hops, given=given)
         ruling = self._ruling(url) if trap is None else None
@@ -306,6 +307,7 @@ class URLFilter:
         if message.widens:
             self._scope = self._scope.moved(message.found_on or message.url, message.url)
         else:
+            self._recent.discard(message.url)  # it may have gone out from here, to find out where it belongs
             self.discover(
                 message.url,
                 depth=message.depth,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from comity.crawler import orders
-from comity.crawler.shards import part_with
+from comity.crawler.placement import part_with
 from comity.crawler.stats import UNREACHABLE, WAITS, span
 from comity.domains import registrable
 from comity.frontier import View

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast, get_args
 
 from comity import urls
 from comity.domains import registrable
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier import database
+from comity.frontier import Message, database
 from comity.frontier.durable import explained_files, sync_folder
 
 MANIFEST: Final = "crawl.json"
@@ -31,7 +31,7 @@ FOR_EACH_WORKER: Final = 2
 _FORMAT: Final = 1
 _STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}")
 
-PlacedBy = Literal["host", "domain"]
+PlacedBy = Literal["host", "domain", "address"]
 
 
 @lru_cache(maxsize=65_536)
@@ -47,9 +47,9 @@ def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
     return int.from_bytes(digest, "big") % count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
-    """One shard among all of its crawl."""
+    """One shard among all of its crawl. Where hosts are placed by their address: see placement.py."""
 
     number: int
     count: int
@@ -63,6 +63,10 @@ class Place:
         """The shard that a host belongs to; None where it is this one."""
         number = shard_of(host, self.count, self.by)
         return None if number == self.number else number
+
+    def addressed(self, message: Message, host: str) -> Message:
+        """A message about a URL of a host of another shard, with what the receiver has to know."""
+        return message
 
     def own(self, found: Iterable[str]) -> list[str]:
         """Those of some URLs whose hosts belong to this shard."""
@@ -193,7 +197,7 @@ def manifest_of(folder: Path) -> Manifest | None:
     try:
         del kept["parts"]
         manifest = Manifest(**kept)
-        if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in ("host", "domain"):
+        if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in get_args(PlacedBy):
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path) from error
@@ -220,12 +224,6 @@ def parts_of(folder: Path) -> list[Path]:
         _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
     return [folder] if manifest is None else [folder / name for name in manifest.parts]
-
-
-def part_with(folder: Path, host: str) -> Path:
-    """The folder of the part that a host belongs to."""
-    manifest = manifest_of(folder)
-    return folder if manifest is None else folder / part(shard_of(host, manifest.shards, manifest.by))
 
 
 def is_running(folder: Path) -> bool:
@@ -256,18 +254,9 @@ def shards_for(workers: int) -> int:
 
 
 def placed_by(pace_by: str) -> PlacedBy:
-    """What hosts are placed by under a policy.
-
-    Raises:
-        InvalidSetting: hosts that share a pace would lie in several shards.
-    """
-    if pace_by == "address":
-        raise InvalidSetting(
-            "pace_by: hosts cannot share a pace by their address over several shards, for which shard they belong to "
-            "must be known before they are looked up",
-            hint="pace by host or domain, or crawl with --shards 1",
-        )
-    return "domain" if pace_by == "domain" else "host"
+    """What hosts are placed by under a policy: hosts that share a pace lie in one shard."""
+    assert pace_by in get_args(PlacedBy)
+    return cast("PlacedBy", pace_by)
 
 
 def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:

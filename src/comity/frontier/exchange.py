@@ -130,5 +130,5 @@ def pending(paths: Mapping[int, Path]) -> dict[int, int]:
 
 
 def _message(row: list[Any]) -> Message:
-    url, depth, kind, hops, found_on, given, widens = row
-    return Message(url, depth, EntryKind(kind), hops, found_on, given, widens)
+    url, depth, kind, *rest = row
+    return Message(url, depth, EntryKind(kind), *rest)

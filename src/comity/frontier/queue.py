@@ -275,10 +275,10 @@ class Frontier:
 
     def _exchange(self, batch: Batch) -> dict[str, dict[int, int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved."""
-        fingerprints = self._seen.unknown([message.url for _, message in batch.messages if not message.widens])
-        urls = [each for each in batch.messages if not each[1].widens]
+        fingerprints = self._seen.unknown([message.url for _, message in batch.messages if message.settles])
+        urls = [each for each in batch.messages if each[1].settles]
         new = [urls[index] for index in fingerprints.values()]
-        made = exchange.send(self._db, [*(each for each in batch.messages if each[1].widens), *new])
+        made = exchange.send(self._db, [*(each for each in batch.messages if not each[1].settles), *new])
         self._seen.add(fingerprints)
         exchange.forget(self._db, batch.delivered)
         return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}

@@ -91,6 +91,8 @@ class Message:
         given: whether it counts as given by hand: where a URL given leads, for instance.
         widens: whether it is no URL to be crawled, but word that a URL given, `found_on`, was redirected to `url`, so
             that the scope lies around that too.
+        pace: what its host shares its pace by, where that had to be looked up and was.
+        unplaced: whether the receiver has yet to find out to which shard the URL belongs, which may be the sender's.
     """
 
     url: str
@@ -100,6 +102,13 @@ class Message:
     found_on: str | None = None
     given: bool = False
     widens: bool = False
+    pace: str | None = None
+    unplaced: bool = False
+
+    @property
+    def settles(self) -> bool:
+        """Whether the sender need not tell of this URL again."""
+        return not self.widens and not self.unplaced
 
 
 @dataclass(slots=True)

@@ -186,6 +186,9 @@ class Gate:
     def resolved(self, host: str, address: str) -> None:
         """What came of a Resolve step; where nothing did, hand in the host itself."""
         self._addresses[host] = address
+        if host != address and (seconds := self.throttles.orders.get(host, 0.0)):  # given before this was known
+            self.throttles.order(host, 0.0)
+            self.throttles.order(address, seconds)
 
     def robots_arrived(self, result: RobotsResult, now: float) -> RobotsResult:
         """What came of a FetchRobots step. Gives back what is in force now."""

@@ -40,7 +40,7 @@ class Lending:
         self._lent: dict[int, tuple[LeasedShard, str]] = {}
 
     def borrow(
-        self, asked_by: int, token: int, shard: int, host: str
+        self, asked_by: int, token: int, shard: int, host: str, pace: str | None
     ) -> "tuple[asyncio.Future[float | None], GiveBack]":
         """Ask for the turn of a host of another shard: see `shard.Borrow`."""
         turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
@@ -50,7 +50,7 @@ class Lending:
         def ask() -> None:
             if over:
                 return
-            id_ = self._store.ask_turn(asked_by, token, shard, host)
+            id_ = self._store.ask_turn(asked_by, token, shard, host, pace)
             number.append(id_)
             self._wanted[id_] = turn
             if over:
@@ -96,12 +96,12 @@ class Lending:
         elif turn.state == "asked" and turn.id not in self._lending and turn.id not in self._lent:
             self._lending[turn.id] = asyncio.ensure_future(self._lend(turn, crawler))
         elif turn.state == "lent" and turn.seconds is None and turn.id not in self._lent:  # by who had it before us
-            crawler.has_lent(turn.host)
+            crawler.has_lent(turn.host, turn.pace)
             self._lent[turn.id] = crawler, turn.host
 
     async def _lend(self, turn: Turn, crawler: LeasedShard) -> None:
         try:
-            seconds = await crawler.lend(turn.host)
+            seconds = await crawler.lend(turn.host, turn.pace)
             if seconds is None:
                 self._lent[turn.id] = crawler, turn.host
             self._do(partial(self._store.lend_turn, turn.id, seconds))

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.limits import Spent
+from comity.crawler.placement import place_in
 from comity.crawler.recrawl import FINISHED
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest, Place
+from comity.crawler.shards import Manifest
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
@@ -208,7 +209,7 @@ class Member:
             ):
                 asked.needy.append((number, crawler.token))
             if crawler.has_room:
-                asked.after |= {(sender, number): crawler.taken(sender) for sender in crawler.place.others}
+                asked.after |= {(sender, number): crawler.taken(sender) for sender in range(crawler.place.count)}
         asked.given_back, self._given_back = self._given_back, []
         if now >= self._acknowledge_at:
             self._acknowledge_at = now + ACKNOWLEDGED_EVERY
@@ -222,9 +223,13 @@ class Member:
             self._orders_so_far.append(text)
             for crawler in self._crawlers.values():
                 crawler.order(text)
+        not_yet = set()  # senders and receivers: parcels are taken in their order
         for sender, parcel in look.parcels:
-            if (taker := self._crawlers.get(parcel.shard)) is not None and taker.has_begun:
-                taker.take_in(sender, parcel)
+            taker = self._crawlers.get(parcel.shard)
+            if taker is None or not taker.has_begun or (sender, parcel.shard) in not_yet:
+                continue
+            if not taker.take_in(sender, parcel):
+                not_yet.add((sender, parcel.shard))
         for (sender, receiver), number in look.delivered.items():
             if (teller := self._crawlers.get(sender)) is not None and teller.has_begun:
                 teller.delivered({receiver: number})
@@ -299,7 +304,7 @@ class Member:
         crawler = LeasedShard(
             manifest.seeds,
             job.folder,
-            Place(number, manifest.shards, manifest.by),
+            place_in(manifest, number),
             token,
             where=self._where,
             leases=self._leases,

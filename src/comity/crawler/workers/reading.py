@@ -10,7 +10,8 @@ from typing import Final, Protocol
 from comity.crawler import orders
 from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Kind, Order
-from comity.crawler.shards import Manifest, is_running, part, part_with, parts_of, shard_of
+from comity.crawler.placement import part_with, shard_with
+from comity.crawler.shards import Manifest, is_running, part, parts_of
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
 from comity.frontier import View
@@ -98,7 +99,7 @@ class StoreReading:
 
     def view_of(self, host: str) -> FrontierView | None:
         """That of the shard which a host belongs to."""
-        return self._view(shard_of(host, self._manifest.shards, self._manifest.by))
+        return self._view(shard_with(host, self._manifest, self._view))
 
     def standing(self) -> list[Standing]:
         """How its shards stand: by what their holders said last."""

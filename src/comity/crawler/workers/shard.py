@@ -6,16 +6,19 @@ how many pages it may keep, is for who holds all shards to say (workers.py).
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from comity import urls
 from comity.crawler.crawler import PLACE, Crawler
 from comity.crawler.orders import Order, Orders
+from comity.crawler.placement import PlaceByAddress
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.shards import Place, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
+from comity.crawler.stats import Stats
 from comity.errors import Postponed
 from comity.frontier import View, has_begun
 from comity.frontier.exchange import Parcel
@@ -24,9 +27,9 @@ from comity.net import ClientSettings, Clock
 from comity.net.session import GiveBack
 from comity.policy import Policy
 
-Borrow = Callable[[int, str], tuple["asyncio.Future[float | None]", GiveBack]]
+Borrow = Callable[[int, str, str | None], tuple["asyncio.Future[float | None]", GiveBack]]
 """Asks a shard for the turn of one of its hosts: what it comes to (see `ShardCrawler.lend`), and what is to be called
-when it is over.
+when it is over. The last argument is that of `lend`.
 """
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 COMMIT_EVERY: Final = 0.5  # seconds for each shard of a process, which so commits as often as one crawl does
@@ -98,6 +101,10 @@ class ShardCrawler(Crawler):
         self._delivered: dict[int, int] = {}  # what others are known to have taken
         self._lent: dict[str, list[float | None]] = {}  # by host: when turns were given that did not come back
         self._begun = False
+        self._by_address = place if isinstance(place, PlaceByAddress) else None
+        self._look_up: Callable[[str], Awaitable[str]]
+        self._lookups: dict[str, asyncio.Task[None]] = {}  # by host
+        self._passed_on: dict[str, list[GiveBack]] = {}  # turns of hosts that were found to belong to another shard
 
     @property
     def place(self) -> Place:
@@ -114,6 +121,14 @@ class ShardCrawler(Crawler):
         """Whether more may be taken in now."""
         return self._buffer.size < MOST_TAKEN
 
+    async def run(self) -> Stats:
+        """As of Crawler."""
+        try:
+            return await super().run()
+        finally:
+            for task in self._lookups.values():
+                task.cancel()
+
     def share(self, others: list["ShardCrawler"]) -> None:
         """Share the requests there may be at once, and the commits, with other shards of this process."""
         self._scheduler.beside = [other._scheduler for other in others if other is not self]
@@ -128,15 +143,44 @@ class ShardCrawler(Crawler):
         """The last parcel of another shard that was taken up."""
         return self._taken.get(shard, 0)
 
-    def take_in(self, sender: int, parcel: Parcel) -> None:
-        """Take up what another shard sent; what was taken up already is passed over."""
+    def take_in(self, sender: int, parcel: Parcel) -> bool:
+        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up.
+
+        Returns:
+            Whether it was taken up, now or before. If not, nothing later of the same sender may be.
+        """
         if parcel.number <= self.taken(sender):
-            return
+            return True
+        if self._by_address is not None and not self._are_settled(parcel, self._by_address):
+            return False
         for message in parcel.messages:
             self._filter.arrived(message)
         self._taken[sender] = parcel.number
         self._buffer.taken(sender, parcel.number)
         self._wake.set()
+        return True
+
+    def _are_settled(self, parcel: Parcel, place: PlaceByAddress) -> bool:
+        unsettled = False
+        for message in parcel.messages:
+            if message.widens:
+                continue
+            host = urls.host(message.url)
+            if message.pace is not None:
+                place.settle(host, message.pace)
+            elif place.has_to_settle(host):
+                unsettled = True
+                if host not in self._lookups:
+                    self._lookups[host] = asyncio.ensure_future(self._settle(host, place))
+        return not unsettled
+
+    async def _settle(self, host: str, place: PlaceByAddress) -> None:
+        place.settle(host, await self._look_up(host))
+        self._lookups.pop(host, None)
+
+    async def _address_of(self, host: str) -> str:
+        """What a host is paced by here: where it was placed by an address, that holds."""
+        return (self._by_address and self._by_address.key(host)) or await self._look_up(host)
 
     def delivered(self, numbers: Mapping[int, int]) -> None:
         """Other shards have taken what was sent up to these parcels: it is forgotten with the next commit."""
@@ -165,16 +209,26 @@ class ShardCrawler(Crawler):
             self._fetcher.give_up()
         self._wake.set()
 
-    async def lend(self, host: str) -> float | None:
+    async def lend(self, host: str, pace: str | None = None) -> float | None:
         """Wait for the turn of a host of ours and give it to another shard, which has it until it is `returned`.
 
         A request to a host is made by its own shard. Only where a robots.txt redirects to a host of another does the
         one that asked for it follow, with the turn that the other gives it.
 
+        Args:
+            pace: what the host shares its pace by, where another shard had to look that up.
+
         Returns:
             None where it is given; else the seconds for which the host is not to be asked, infinite where the operator
             stopped it: longer than a call may wait (`max_wait`).
         """
+        if self._by_address is not None:
+            self._told_pace(host, pace)
+            if self._by_address.has_to_settle(host):
+                await self._settle(host, self._by_address)
+            if (shard := self.place.elsewhere(host)) is not None:
+                return await self._pass_on(shard, host, self._by_address.key(host))
+            self._told_pace(host)
         driver = self._client.driver
         limit = math.inf if driver.max_wait is None else self._clock.monotonic() + driver.max_wait
         while (again := driver.gate.lend(host, now := self._clock.monotonic())) is not None:
@@ -184,13 +238,44 @@ class ShardCrawler(Crawler):
         self._lent.setdefault(host, []).append(now)
         return None
 
-    def has_lent(self, host: str) -> None:
-        """Another shard has the turn of a host of ours, from a process before this one."""
+    def _told_pace(self, host: str, pace: str | None = None) -> None:
+        """Have the gate know what a host shares its pace by, where hosts are placed by that."""
+        if self._by_address is not None:
+            if pace is not None:
+                self._by_address.settle(host, pace)
+            if (known := self._by_address.key(host)) is not None:
+                self._client.driver.gate.resolved(host, known)
+
+    async def _pass_on(self, shard: int, host: str, pace: str | None) -> float | None:
+        """Lend the turn of a host that a lookup has placed in another shard: as that one gives it."""
+        assert self.borrow is not None
+        turn, give_back = self.borrow(shard, host, pace)
+        try:
+            seconds = await turn
+        except BaseException:
+            give_back(None, None)
+            raise
+        if seconds is None:
+            self._passed_on.setdefault(host, []).append(give_back)
+        else:
+            give_back(None, None)
+        return seconds
+
+    def has_lent(self, host: str, pace: str | None = None) -> None:
+        """Another shard has the turn of a host of ours, from a process before this one; `pace` as of `lend`."""
+        self._told_pace(host, pace)
+        if self.place.elsewhere(host) is not None:  # with that process ended what it had asked for
+            return
         self._client.driver.gate.hold(host, self._clock.monotonic())
         self._lent.setdefault(host, []).append(None)
 
     def returned(self, host: str, good: bool | None, retry_after: float | None) -> None:
         """The turn that was lent is over; see `Gate.returned`."""
+        if self.place.elsewhere(host) is not None:
+            if passed_on := self._passed_on.get(host):
+                passed_on.pop(0)(good, retry_after)
+            return
+        self._told_pace(host)
         gate, now = self._client.driver.gate, self._clock.monotonic()
         pace = gate.pace_of(host) or host
         interval = max(gate.throttles.delay_of(pace, now)[1], self.policy.min_interval)
@@ -206,7 +291,7 @@ class ShardCrawler(Crawler):
         url = f"http://{host}/"
         if self._ending or self._stopping:  # who would lend it may have ended
             raise Postponed(f"{url} is not asked: the crawl ends", url=url, seconds=0.0)
-        turn, give_back = self.borrow(shard, host)
+        turn, give_back = self.borrow(shard, host, None)
         try:
             seconds = await self._client.driver.wait_for(turn)
             if seconds is not None:
@@ -270,7 +355,14 @@ class ShardCrawler(Crawler):
         return "turn", max(at - now, 0.0), first
 
     def _state_to_save(self) -> dict[str, Any]:
-        return super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}
+        state = super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}
+        return state if self._by_address is None else state | self._by_address.save_state()
+
+    def _start(self) -> None:
+        if self._by_address is not None:
+            self._by_address.began(self._frontier.load_state)
+            self._look_up, self._client.driver.address_of = self._client.driver.address_of, self._address_of
+        super()._start()
 
     def _begin(self) -> None:
         self._client.borrow = self._borrow
@@ -292,10 +384,14 @@ class ShardCrawler(Crawler):
     def _heed(self, order: Order) -> None:
         if self.place.elsewhere(order.host) is None:
             super()._heed(order)
-        elif order.order == "stop":  # a robots.txt of ours may redirect there
-            self._client.driver.gate.stopped.add(order.host)
+            return
+        gate = self._client.driver.gate
+        if order.order == "stop":  # a robots.txt of ours may redirect there
+            gate.stopped.add(order.host)
         elif order.order == "go":
-            self._client.driver.gate.stopped.discard(order.host)
+            gate.stopped.discard(order.host)
+        if self._by_address is not None and order.order != "stop":  # it may turn out to be one of ours
+            gate.throttles.order(order.host, order.seconds or 0.0)
 
     async def _commit(self, *, final: bool = False) -> None:
         await super()._commit(final=final)

@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
+from comity.crawler.placement import place_in
 from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest, Place, part
+from comity.crawler.shards import Manifest, part
 from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import ComityError
 from comity.frontier import has_begun
@@ -37,9 +38,9 @@ Word = tuple[Any, ...]
 
 To a worker: `grant` {shard: pages}, `give back` shard, `mail` sender, `picture`, `stop`, `end`. From it: `begun`,
 `report` [ShardNow], `gave` shard, pages; `mail` shard, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed`
-error. From one to another: `turn` key, shard, host, answered by `lent` key, None or the seconds for which it is not
-given; and `returned` key, good, retry_after once it is over. A worker is told `held` key, shard, host of what its
-predecessor has lent.
+error. From one to another: `turn` key, shard, host, pace (see `ShardCrawler.lend`), answered by `lent` key, None or the
+seconds for which it is not given; and `returned` key, good, retry_after once it is over. A worker is told `held` key,
+shard, host, pace of what its predecessor has lent.
 """
 Key = tuple[int, int]
 
@@ -167,7 +168,9 @@ class Courier:
                 continue
             parcels = neighbour.parcels(self._crawlers, after=self._read[sender], most=AT_ONCE)
             for parcel in parcels:
-                self._crawlers[parcel.shard].take_in(sender, parcel)
+                if not self._crawlers[parcel.shard].take_in(sender, parcel):
+                    self._to_look_at.add(sender)
+                    break
                 self._read[sender] = parcel.number
             if len(parcels) == AT_ONCE:
                 self._to_look_at.add(sender)
@@ -213,7 +216,7 @@ class Worker:
             number: ShardCrawler(
                 manifest.seeds,
                 job.folder,
-                Place(number, manifest.shards, manifest.by),
+                place_in(manifest, number),
                 policy=job.policy,
                 settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
                 client_settings=job.client_settings,
@@ -295,12 +298,12 @@ class Worker:
             busy = all(crawler.is_at_work for crawler in self._crawlers.values())
             await asyncio.sleep(TICK if busy else TICK / 10)  # what is sent at the same time comes along
 
-    def _borrow(self, shard: int, host: str) -> tuple["asyncio.Future[float | None]", GiveBack]:
+    def _borrow(self, shard: int, host: str, pace: str | None) -> tuple["asyncio.Future[float | None]", GiveBack]:
         """Ask for the turn of a host that another shard has, perhaps in another process."""
         self._asked += 1
         key = (self._job.shards[0], self._asked)
         turn = self._turns[key] = asyncio.get_running_loop().create_future()
-        self._say("turn", key, shard, host)
+        self._say("turn", key, shard, host, pace)
 
         def give_back(good: bool | None, retry_after: float | None) -> None:
             self._turns.pop(key, None)
@@ -308,9 +311,9 @@ class Worker:
 
         return turn, give_back
 
-    async def _lend(self, key: Key, shard: int, host: str) -> None:
+    async def _lend(self, key: Key, shard: int, host: str, pace: str | None) -> None:
         try:
-            seconds = await self._crawlers[shard].lend(host)
+            seconds = await self._crawlers[shard].lend(host, pace)
             if seconds is None:
                 self._lent[key] = shard, host
             self._say("lent", key, seconds)
@@ -345,10 +348,10 @@ class Worker:
                 assert self._courier is not None
                 self._courier.sent(number)
                 self._mail.set()
-            case ("turn", key, shard, host) if key not in self._lending and key not in self._lent:
-                self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host))
-            case ("held", key, shard, host) if key not in self._lent:
-                crawlers[shard].has_lent(host)
+            case ("turn", key, shard, host, pace) if key not in self._lending and key not in self._lent:
+                self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host, pace))
+            case ("held", key, shard, host, pace) if key not in self._lent:
+                crawlers[shard].has_lent(host, pace)
                 self._lent[key] = shard, host
             case ("lent", key, seconds):
                 if key in self._turns and not self._turns[key].done():

@@ -57,12 +57,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard."""
+    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard;
+    `pace`: see `ShardCrawler.lend`.
+    """
 
     id: int
     asked_by: int
     shard: int
     host: str
+    pace: str | None
     state: str
     seconds: float | None
     good: bool | None
@@ -330,19 +333,19 @@ class CrawlStore:
         """Turns that concern some shards."""
         with self.open() as db:
             rows = db.execute(
-                "SELECT id, asked_by, shard, host, turn.state, seconds, good, retry_after, turn.token = asking.token "
-                "FROM turn JOIN shard AS asking ON asking.number = asked_by "
+                "SELECT id, asked_by, shard, host, pace, turn.state, seconds, good, retry_after, "
+                "turn.token = asking.token FROM turn JOIN shard AS asking ON asking.number = asked_by "
                 "WHERE turn.shard = ANY(%s) OR asked_by = ANY(%s) ORDER BY id",
                 (list(mine), list(mine)),
             ).fetchall()
         return [Turn(*row) for row in rows]
 
-    def ask_turn(self, asked_by: int, token: int, shard: int, host: str) -> int:
+    def ask_turn(self, asked_by: int, token: int, shard: int, host: str, pace: str | None) -> int:
         """Ask for the turn of a host of another shard; gives the number by which it is known."""
         with self.open() as db:
             row = db.execute(
-                "INSERT INTO turn (asked_by, token, shard, host) VALUES (%s, %s, %s, %s) RETURNING id",
-                (asked_by, token, shard, host),
+                "INSERT INTO turn (asked_by, token, shard, host, pace) VALUES (%s, %s, %s, %s, %s) RETURNING id",
+                (asked_by, token, shard, host, pace),
             ).fetchone()
         return int(row[0])
 

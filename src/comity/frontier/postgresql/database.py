@@ -14,7 +14,7 @@ from typing import Any, Final
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
@@ -66,7 +66,7 @@ CREATE TABLE part (
 CREATE TABLE operator_order (id bigserial PRIMARY KEY, text text NOT NULL);
 CREATE TABLE turn (
     id bigserial PRIMARY KEY, asked_by int NOT NULL, token bigint NOT NULL, shard int NOT NULL, host text NOT NULL,
-    state text NOT NULL DEFAULT 'asked', seconds double precision, good boolean, retry_after double precision
+    pace text, state text NOT NULL DEFAULT 'asked', seconds double precision, good boolean, retry_after double precision
 );
 CREATE TABLE parcel (
     sender int NOT NULL, id bigint NOT NULL, receiver int NOT NULL, messages text NOT NULL, PRIMARY KEY (sender, id)

@@ -305,11 +305,11 @@ class PostgresFrontier:
 
     def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, int]], list[int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved, and fingerprints."""
-        urls = [each for each in batch.messages if not each[1].widens]
+        urls = [each for each in batch.messages if each[1].settles]
         fingerprints = self._seen.take_up([message.url for _, message in urls])
         new = [urls[index] for index in fingerprints.values()]
         by_shard: dict[int, list[Message]] = {}
-        for shard, message in chain((each for each in batch.messages if each[1].widens), new):
+        for shard, message in chain((each for each in batch.messages if not each[1].settles), new):
             by_shard.setdefault(shard, []).append(message)
         made: dict[int, int] = {}
         following = max(self.sent.values(), default=0) + 1
