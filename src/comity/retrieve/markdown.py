@@ -105,7 +105,7 @@ class Writer:
         piece: Text
         child: Node
         for each in node.children:
-            if type(each) is Text:
+            if isinstance(each, Text):
                 piece = each
                 if piece.kept:
                     run.append(words_of(piece.text))
@@ -182,7 +182,7 @@ class Writer:
         piece: Text
         child: Node
         for each in node.children:
-            if type(each) is Text:
+            if isinstance(each, Text):
                 piece = each
                 run.append(words_of(piece.text) if piece.kept else " ")
                 continue
