@@ -22,6 +22,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import loopback
+from loopback import Requests
+
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.shards import parts_of
@@ -73,48 +76,20 @@ def wanted(port: int) -> set[str]:
     return {f"http://{name_of(number)}:{port}{path}" for number in range(HOSTS) for path in paths}
 
 
-class Server(asyncio.Protocol):
+class Server(Requests):
     """One connection to any of the hosts; notes what is asked before it answers."""
 
-    def __init__(self, seen: list[tuple[float, str, str]]) -> None:
-        self.seen = seen
-        self.rest = b""
+    seen: list[tuple[float, str, str]] = []  # noqa: RUF012
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.host, self.port = transport.get_extra_info("sockname")
+    def asked(self, host: str, path: str) -> None:
+        self.seen.append((time.monotonic(), self.host, path))
         parts = self.host.split(".")
-        self.number = int(parts[2]) * 250 + int(parts[3]) - 1
-
-    def data_received(self, data: bytes) -> None:
-        arrived = time.monotonic()
-        self.rest += data
-        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
-            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
-            path = head.split(" ", 2)[1]
-            self.seen.append((arrived, self.host, path))
-            status, kind, body = answer(self.number, self.port, path)
-            about = f"Location: {kind}" if status in (301, 302) else f"Content-Type: {kind}"
-            text = f"HTTP/1.1 {status} Here\r\n{about}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-            self.transport.write(text.encode())  # type: ignore[attr-defined]
+        status, kind, body = answer(int(parts[2]) * 250 + int(parts[3]) - 1, self.port, path)
+        self.answer(body, kind, status=status, location=kind if status in (301, 302) else None)
 
 
 def serve(pipe: Connection) -> None:
-    seen: list[tuple[float, str, str]] = []
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Server(seen), "0.0.0.0", 0, backlog=4096)
-        told = asyncio.Event()
-        loop.add_reader(pipe.fileno(), told.set)
-        pipe.send(server.sockets[0].getsockname()[1])
-        while True:
-            await told.wait()
-            told.clear()
-            pipe.recv()
-            pipe.send(seen)
-
-    asyncio.run(run())
+    loopback.serve(Server, pipe, lambda: Server.seen)
 
 
 class Blows:

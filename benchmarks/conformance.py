@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as types
+from comity.mcp.identity import EXTENSION
 from mcp.shared.exceptions import MCPError
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
-from comity.mcp.crawls import Limits
-from comity.mcp.identity import EXTENSION
+from comity.mcp.crawls import CrawlLimits
 from comity.mcp.server import build
 from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks
@@ -61,7 +61,7 @@ def main() -> int:
         ("comity mcp with diagnostic tools", with_tools, WITH_TOOLS),
     ):
         listening = serving.listen("127.0.0.1", 0)
-        service = Service(Policy(min_interval=0), ClientSettings(), Limits())
+        service = Service(Policy(min_interval=0), ClientSettings(), CrawlLimits())
         served = threading.Thread(
             target=serving.over_http,
             args=(service, listening),

@@ -13,7 +13,6 @@ import gc
 import json
 import multiprocessing
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,9 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import uvloop
+from loopback import Requests, address, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -34,48 +33,29 @@ from comity.policy import Policy
 NAMED = 1_000
 
 
-def address(number: int) -> str:
-    """The host with a number, beginning at 127.1.0.0."""
-    return f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
-
-
-class Server(asyncio.Protocol):
+class Server(Requests):
     """One connection. The first host's page names a thousand others."""
 
-    port = 0
-    asked: list[float] = []  # noqa: RUF012
+    times: list[float] = []  # noqa: RUF012
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self.rest = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.rest += data
-        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
-            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
-            self.asked.append(time.time())
-            body, kind = "", "text/plain"
-            found = re.search(r"(?im)^host: 127\.(\d+)\.(\d+)\.(\d+)", head)
-            if found and head.split(" ", 2)[1] == "/":
-                named = range(1, NAMED + 1) if found.groups() == ("1", "0", "0") else range(0)
-                body = "".join(f'<a href="http://{address(each)}:{self.port}/">x</a>' for each in named)
-                kind = "text/html"
-            answer = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-            self.transport.write(answer.encode())
+    def asked(self, host: str, path: str) -> None:
+        self.times.append(time.time())
+        body, kind = "", "text/plain"
+        if path == "/" and host.startswith("127."):
+            named = range(1, NAMED + 1) if host.partition(":")[0] == address(0) else range(0)
+            body = "".join(f'<a href="http://{address(each)}:{self.port}/">x</a>' for each in named)
+            kind = "text/html"
+        self.answer(body, kind)
 
 
-def serve(pipe: Connection) -> None:
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Server, "0.0.0.0", 0, backlog=4096)
-        Server.port = server.sockets[0].getsockname()[1]
-        pipe.send(Server.port)
-        while await loop.run_in_executor(None, pipe.recv) != "stop":
-            pipe.send(Server.asked)
-            Server.asked = []
+def told() -> list[float]:
+    """When requests arrived since this was asked last."""
+    times, Server.times = Server.times, []
+    return times
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run())
+
+def run_server(pipe: Connection) -> None:
+    serve(Server, pipe, told)
 
 
 def resident() -> float:
@@ -149,7 +129,7 @@ def main() -> None:
         print(json.dumps(crawl(options.crawl, options.port, options.requests, options.hosts)))
         return
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    server = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
     server.start()
     port = ours.recv()
     try:

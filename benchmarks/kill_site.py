@@ -3,7 +3,6 @@
 Its notes, by its own clock, are what the test believes: who asked for what, when.
 """
 
-import asyncio
 import multiprocessing
 import time
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from ctypes import c_longlong
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Self
+
+from loopback import Requests, serve
 
 FAST = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 SLOW = "127.0.0.4"
@@ -139,45 +140,18 @@ class KillSite:
         return [Seen(*each) for each in self._pipe.recv()]
 
 
-class _Server(asyncio.Protocol):
-    def __init__(self, pages: int, seen: list[tuple[float, str, str]], count: c_longlong) -> None:
-        self.pages, self.seen, self.count = pages, seen, count
-        self.rest = b""
+class _Server(Requests):
+    seen: list[tuple[float, str, str]] = []  # noqa: RUF012
+    pages = 0
+    count: c_longlong
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.host, self.port = transport.get_extra_info("sockname")
-
-    def data_received(self, data: bytes) -> None:
-        arrived = time.time()
-        self.rest += data
-        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
-            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
-            path = head.split(" ", 2)[1]
-            self.seen.append((arrived, self.host, path))
-            self.count.value += 1
-            status, kind, body = answer(self.host, self.port, path, self.pages)
-            about = f"Location: {kind}" if status == 301 else f"Content-Type: {kind}"
-            text = f"HTTP/1.1 {status} Here\r\n{about}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-            self.transport.write(text.encode())  # type: ignore[attr-defined]
+    def asked(self, host: str, path: str) -> None:
+        self.seen.append((time.time(), self.host, path))
+        self.count.value += 1
+        status, kind, body = answer(self.host, self.port, path, self.pages)
+        self.answer(body, kind, status=status, location=kind if status == 301 else None)
 
 
 def _serve(pipe: Connection, pages: int, count: c_longlong) -> None:
-    seen: list[tuple[float, str, str]] = []
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        port = 0
-        for host in (*FAST, SLOW):
-            server = await loop.create_server(lambda: _Server(pages, seen, count), host, port)
-            port = server.sockets[0].getsockname()[1]
-        told = asyncio.Event()
-        loop.add_reader(pipe.fileno(), told.set)
-        pipe.send(port)
-        while True:
-            await told.wait()
-            told.clear()
-            pipe.recv()
-            pipe.send(seen)
-
-    asyncio.run(run())
+    _Server.pages, _Server.count = pages, count
+    serve(_Server, pipe, lambda: _Server.seen, *FAST, SLOW)

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
+from loopback import Requests, address, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -27,46 +28,21 @@ from comity.policy import Policy
 AT_ONCE = 256  # requests: each takes milliseconds
 
 
-class Server(asyncio.Protocol):
+class Server(Requests):
     """Answers at once; notes the time, host and path of each request."""
 
     seen: list[tuple[float, str, str]] = []  # noqa: RUF012
-    pages = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.rest = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.rest += data
-        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
-            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
-            path = head.split(" ", 2)[1]
-            host = next(line[6:] for line in head.split("\r\n") if line.lower().startswith("host: "))
-            self.seen.append((time.monotonic(), host, path))
-            kind, body = "text/html", f'<a href="/{int(path[1:]) + 1}">next</a>' if path[1:].isdigit() else ""
-            if path == "/robots.txt":
-                kind, body = "text/plain", "User-agent: *\nDisallow: /private/\n"
-            answer = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-            self.transport.write(answer.encode())  # type: ignore[attr-defined]
+    def asked(self, host: str, path: str) -> None:
+        self.seen.append((time.monotonic(), host, path))
+        if path == "/robots.txt":
+            self.answer("User-agent: *\nDisallow: /private/\n", "text/plain")
+        else:
+            self.answer(f'<a href="/{int(path[1:]) + 1}">next</a>' if path[1:].isdigit() else "", "text/html")
 
 
-def serve(pipe: Connection) -> None:
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Server, "0.0.0.0", 0, backlog=4096)
-        pipe.send(server.sockets[0].getsockname()[1])
-        while not pipe.poll():
-            await asyncio.sleep(0.1)
-        pipe.send(Server.seen)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run())
-
-
-def address(number: int) -> str:
-    """The loopback address of a host, beginning at 127.1.0.0."""
-    return f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+def run_server(pipe: Connection) -> None:
+    serve(Server, pipe, lambda: Server.seen)
 
 
 async def crawl(hosts: int, interval: float, port: int, seconds: float, folder: Path) -> None:
@@ -89,7 +65,7 @@ def main() -> None:
     hosts, interval = options.hosts, options.interval
     seconds = max(40 * interval, 60.0) if options.seconds is None else options.seconds
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    process = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
     process.start()
     port = ours.recv()
     tune()  # as the command does
@@ -97,8 +73,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(crawl(hosts, interval, port, seconds, Path(folder)))
     used = time.process_time() - started
-    ours.send("stop")
+    ours.send("seen")
     seen: list[tuple[float, str, str]] = ours.recv()
+    ours.send("stop")
     process.join()
     times = defaultdict(list)
     for moment, host, _ in seen:

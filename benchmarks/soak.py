@@ -25,9 +25,9 @@ import zlib
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import uvloop
+from loopback import Requests, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -55,25 +55,17 @@ def bodies(seed: int = 17) -> list[bytes]:
     return pages
 
 
-class Server(asyncio.Protocol):
+class Server(Requests):
     """One connection. What a host is like, its number says."""
 
     pages: list[bytes] = []  # noqa: RUF012
     answered = 0
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self.rest = b""
+    def asked(self, host: str, path: str) -> None:
+        found = re.match(r"host(\d+)", host)
+        self.serve(int(found[1]) if found else 0, path)
 
-    def data_received(self, data: bytes) -> None:
-        self.rest += data
-        while (end := self.rest.find(b"\r\n\r\n")) >= 0:
-            head, self.rest = self.rest[:end].decode("latin-1"), self.rest[end + 4 :]
-            path = head.split(" ", 2)[1]
-            found = re.search(r"(?im)^host: host(\d+)", head)
-            self.answer(int(found[1]) if found else 0, path)
-
-    def answer(self, host: int, path: str) -> None:
+    def serve(self, host: int, path: str) -> None:
         number = zlib.crc32(f"{host}{path}".encode())
         if host % 40 == 7:
             return
@@ -103,19 +95,10 @@ class Server(asyncio.Protocol):
             self.transport.write(head.encode() + body[: len(body) - lacking])
 
 
-def serve(pipe: Connection) -> None:
+def run_server(pipe: Connection) -> None:
     Server.pages = bodies()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Server, "127.0.0.1", 0, backlog=4096)
-        pipe.send(server.sockets[0].getsockname()[1])
-        while await loop.run_in_executor(None, pipe.recv) != "stop":
-            pipe.send(Server.answered)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run())
+    serve(Server, pipe, lambda: Server.answered, "127.0.0.1")
 
 
 def crawl(folder: Path, port: int, hosts: int, seconds: float, rate: float) -> None:
@@ -153,7 +136,7 @@ def resident(process: int) -> float:
 
 def measured(hosts: int, seconds: float, rate: float, warm_up: float) -> dict[str, float]:
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    server = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
     server.start()
     port = ours.recv()
     folder = Path(tempfile.mkdtemp())

@@ -20,7 +20,7 @@ from types import FrameType
 MILESTONES = {
     "CommitBuffer.found": "the URL is let into the queue",
     "Frontier._insert": "it is durable",
-    "waiting": "it is read back in its turn",
+    "FrontierTables.queue": "it is read back in its turn",
     "Throttle.started": "its host's turn is taken",
     "Connections.connect": "its request is sent",
     "Throttle.answered": "the gate knows of the answer",
@@ -30,7 +30,7 @@ MILESTONES = {
     "page": "the record is made",
     "CommitBuffer._write": "it waits for the commit",
     "AppendedFile.add": "the line is written",
-    "AppendedFile._put": "it is on the disk",
+    "AppendedFile._write": "it is on the disk",
 }
 ASIDE = ("Fetcher.learn", "PageProcessor._follow", "Ledger.commit", "CommitBuffer.robots")  # ways of something else
 

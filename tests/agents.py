@@ -16,7 +16,7 @@ from sites import HANGS
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
-from comity.mcp.crawls import Limits
+from comity.mcp.crawls import CrawlLimits
 from comity.mcp.server import build
 from comity.mcp.service import Service
 
@@ -24,10 +24,10 @@ LOOPBACK = "127.0.0.1/32"
 META = "io.modelcontextprotocol/"
 
 
-def service(folder: Path | None = None, limits: Limits | None = None, **policy: Any) -> Service:
+def service(folder: Path | None = None, limits: CrawlLimits | None = None, **policy: Any) -> Service:
     """A service that may reach the test sites; no waiting unless asked for."""
     chosen = {"agent": "MyBot/1.0", "min_interval": 0, "allow_addresses": (LOOPBACK,), **policy}
-    return Service(Policy(**chosen), ClientSettings(jitter=False, timeout=HANGS), limits or Limits(), folder)
+    return Service(Policy(**chosen), ClientSettings(jitter=False, timeout=HANGS), limits or CrawlLimits(), folder)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -126,3 +127,15 @@ class Site:
             return await page(request)  # type: ignore[arg-type]
         status, headers, body = page
         return web.Response(status=status, headers=headers, body=body)
+
+
+def linked(stack: ExitStack, hosts: int, pages: int) -> list[Site]:
+    """Hosts whose pages lead to each other's, and to what their robots.txt forbids; all are reached from any `/0`."""
+    sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(hosts)]
+    for number, site in enumerate(sites):
+        other, third = sites[(number + 1) % hosts], sites[(number + 2) % hosts]
+        site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+        for page in range(pages):
+            inside = [f"/{child}" for child in (2 * page + 1, 2 * page + 2) if child < pages]
+            site.link(f"/{page}", *inside, other.url(f"/{page}"), third.url("/private/x"))
+    return sites

@@ -17,7 +17,7 @@ from sites import HANGS, Site
 
 from comity.mcp import first
 from comity.mcp.budget import tokens
-from comity.mcp.crawls import Limits
+from comity.mcp.crawls import CrawlLimits
 from comity.mcp.schemas import TOOLS
 
 NAMES = ["check", "fetch", "map", "usage", "robots", "crawl_start", "crawl_status", "crawl_cancel"]
@@ -527,7 +527,7 @@ def test_handles_end_some_time_after_their_crawls(site: Site) -> None:
     start = linked(site, 1)
 
     async def session() -> None:
-        async with agent(service(limits=Limits(life=0.01))) as client:
+        async with agent(service(limits=CrawlLimits(life=0.01))) as client:
             begun = await told(client, "crawl_start", urls=[start])
             while (values := await told(client, "crawl_status", handle=begun["handle"])).get("state") == "running":
                 await asyncio.sleep(0.02)
@@ -553,7 +553,7 @@ def test_beyond_the_limits_a_person_is_asked(site: Site, mode: str, reply: str |
 
     async def session() -> None:
         options = {"elicitation_callback": person} if reply else {}
-        async with agent(service(limits=Limits(pages=2)), mode=mode, **options) as client:
+        async with agent(service(limits=CrawlLimits(pages=2)), mode=mode, **options) as client:
             values = await told(client, "crawl_start", urls=[start], max_pages=4)
             if reply == "accept":
                 assert (await ended(client, values["handle"]))["counts"]["pages"] == 4

@@ -17,7 +17,7 @@ import pytest
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import KINDS, PREFIX, SETTINGS, load
 from comity.crawler.checkpoint import settings_in_force
-from comity.fields import Misfit, settings_of, typed, words_of
+from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS, Dialect
 
@@ -405,7 +405,7 @@ def test_a_value_is_brought_to_an_annotated_type(value: Any, hint: Any, expected
     ],
 )
 def test_a_value_of_another_type_is_refused(value: Any, hint: Any, why: str) -> None:
-    with pytest.raises(Misfit, match=why):
+    with pytest.raises(WrongType, match=why):
         typed(value, hint)
 
 

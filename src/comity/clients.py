@@ -1,4 +1,4 @@
-"""The clients as programs get them: those of `net`, and what higher floors put them to."""
+"""The clients as programs get them: those of `net`, and `retrieve`, which `net` does not import."""
 
 from typing import TYPE_CHECKING
 

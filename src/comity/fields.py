@@ -30,7 +30,7 @@ MOST_SECONDS: Final = 1e12
 _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
-class Misfit(ValueError):
+class WrongType(ValueError):
     """A value is not of the type asked for: `args[0]` says why, as a clause that follows the value.
 
     Attributes:
@@ -53,7 +53,7 @@ def typed(value: Any, hint: Any) -> Any:
     """A value as JSON or TOML has it, brought to an annotated type: lists to tuples, all else as it is.
 
     Raises:
-        Misfit: it is not of that type.
+        WrongType: it is not of that type.
     """
     if type(value) is hint:  # most are plain
         return value
@@ -65,20 +65,20 @@ def typed(value: Any, hint: Any) -> Any:
         return _object(value, hint)
     if shape is Literal:
         if not isinstance(value, str) or value not in parts:
-            raise Misfit(f"is not one of {', '.join(parts)}", value)
+            raise WrongType(f"is not one of {', '.join(parts)}", value)
         return value
     if shape is Mapping:
         if not isinstance(value, Mapping):
-            raise Misfit("is not a table", value)
+            raise WrongType("is not a table", value)
         return {typed(key, parts[0]): _member(each, parts[1], str(key)) for key, each in value.items()}
     if shape is tuple:
         long = None if parts[-1] is ... else len(parts)
         if not isinstance(value, list | tuple) or long not in (None, len(value)):
-            raise Misfit("is not a list" if long is None else f"is not a list of {long}", value)
+            raise WrongType("is not a list" if long is None else f"is not a list of {long}", value)
         kinds = parts[:1] * len(value) if long is None else parts
         return tuple(typed(each, kind) for each, kind in zip(value, kinds, strict=True))
     if isinstance(value, bool) is not (hint is bool) or not isinstance(value, int | float if hint is float else hint):
-        raise Misfit(f"is not {_TYPES[hint]}", value)
+        raise WrongType(f"is not {_TYPES[hint]}", value)
     return value
 
 
@@ -95,22 +95,22 @@ def _members(kind: Any) -> Mapping[str, Any]:
 def _object(value: Any, kind: Any) -> Any:
     """An object of a class from a table of all its fields; what the class works out by itself may stand there too."""
     if not isinstance(value, Mapping):
-        raise Misfit("is not an object", value)
+        raise WrongType("is not an object", value)
     hints = _members(kind)
     for name in value:
         if name not in hints and not isinstance(getattr(kind, str(name), None), property):
-            raise Misfit(f"{str(name)[:80]} is not one of its fields")
+            raise WrongType(f"{str(name)[:80]} is not one of its fields")
     for name in hints:
         if name not in value:
-            raise Misfit(f"{name} is missing")
+            raise WrongType(f"{name} is missing")
     return kind(**{name: _member(value[name], hint, name) for name, hint in hints.items()})
 
 
 def _member(value: Any, hint: Any, name: str) -> Any:
     try:
         return typed(value, hint)
-    except Misfit as misfit:
-        misfit.path = (name, *misfit.path)
+    except WrongType as wrong:
+        wrong.path = (name, *wrong.path)
         raise
 
 
@@ -152,8 +152,8 @@ class SettingField:
         if self.hint is not Any:
             try:
                 value = self._fitting(value)
-            except Misfit as misfit:
-                raise self._error(value, misfit) from None
+            except WrongType as wrong:
+                raise self._error(value, wrong) from None
         return value if self.normal is None else self.normal(value)
 
     def _fitting(self, value: Any) -> Any:
@@ -171,18 +171,18 @@ class SettingField:
                 and (self.infinite or abs(value) < math.inf)
             )
             if not bounded:  # nan is not either
-                raise Misfit("", value)
+                raise WrongType("", value)
         return value
 
-    def _error(self, value: Any, misfit: Misfit) -> InvalidSetting:
+    def _error(self, value: Any, wrong: WrongType) -> InvalidSetting:
         if get_origin(self.hint) is Mapping:  # the value may be a password
-            where = "".join(f"{name!r}: " for name in misfit.path)
-            return InvalidSetting(f"{self.name}: {where}this {misfit}", hint=f"write for example {self.example}")
+            where = "".join(f"{name!r}: " for name in wrong.path)
+            return InvalidSetting(f"{self.name}: {where}this {wrong}", hint=f"write for example {self.example}")
         if self.hint in (int, float):
             hint = f"write for example {'90, 10m or 1h30m' if self.unit == 'seconds' else '50MB'}" if self.unit else ""
             text = isinstance(value, str)
             return InvalidSetting(f"{self.name}: {value!r:.200} is not {self._number()}", hint=hint if text else "")
-        return InvalidSetting(f"{self.name}: {misfit.said}")
+        return InvalidSetting(f"{self.name}: {wrong.said}")
 
     def _number(self) -> str:
         """What the value is, in words."""

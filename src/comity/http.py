@@ -1,4 +1,4 @@
-"""What HTTP says that several rooms need: statuses with a rule of their own, dates, Retry-After."""
+"""What HTTP says that several packages need: statuses with a rule of their own, dates, Retry-After."""
 
 from datetime import UTC
 from typing import Final

@@ -8,7 +8,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawler.memory import MODERATE, Claim, Memory
+from comity.crawler.memory import MODERATE, BodyOctets, Memory
 from comity.net.deadlines import paused, within
 
 MIB = 1024 * 1024
@@ -19,7 +19,7 @@ def memory(limit: int = 4 * MIB, requests: int = 4) -> Memory:
     return Memory(limit, requests, lambda: None)
 
 
-async def reading(claim: Claim, parts: int, size: int = MIB) -> None:
+async def reading(claim: BodyOctets, parts: int, size: int = MIB) -> None:
     for _ in range(parts):
         if not claim.took(size):
             await claim.more()

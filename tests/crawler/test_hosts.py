@@ -4,6 +4,7 @@ import asyncio
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clocks import FakeClock
@@ -144,6 +145,20 @@ def test_a_host_that_is_not_in_memory_costs_no_memory() -> None:
         tracemalloc.stop()
 
 
+def crawl_of(
+    site: Site, names: list[str], folder: Path, clock: FakeClock, *, interval: float = 1.0, **settings: Any
+) -> Crawler:
+    """A crawl from the first page of many hosts, all of them one site."""
+    return Crawler(
+        [f"http://{name}:{site.port}/" for name in names],
+        folder,
+        policy=Policy(min_interval=interval, allow_addresses=("127.0.0.0/8",)),
+        client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
+        settings=CrawlSettings(sitemaps=False, **settings),
+        clock=clock,
+    )
+
+
 @pytest.mark.usefixtures("small")
 def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pages_and_none_twice(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
@@ -154,14 +169,7 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
         site.link("/", *(f"/{number}" for number in range(5)))
         for number in range(5):
             site.link(f"/{number}")
-        crawl = Crawler(
-            [f"http://{name}:{site.port}/" for name in names],
-            tmp_path,
-            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
-            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
-            settings=CrawlSettings(sitemaps=False),
-            clock=clock,
-        )
+        crawl = crawl_of(site, names, tmp_path, clock)
         most = 0
 
         def page(_: object) -> None:
@@ -189,14 +197,7 @@ def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_h
         site.link("/", *(f"/{number}" for number in range(9)))
         for number in range(9):
             site.link(f"/{number}")
-        crawl = Crawler(
-            [f"http://{name}:{site.port}/" for name in names],
-            tmp_path,
-            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
-            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
-            settings=CrawlSettings(sitemaps=False, max_pages_per_host=3),
-            clock=clock,
-        )
+        crawl = crawl_of(site, names, tmp_path, clock, max_pages_per_host=3)
         held: list[int] = []
 
         def page(_: object) -> None:
@@ -217,14 +218,7 @@ def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_writ
     site.link("/", "/a", "/b")
     site.link("/a")
     site.link("/b")
-    crawl = Crawler(
-        [f"http://{name}:{site.port}/" for name in names],
-        tmp_path,
-        policy=Policy(min_interval=5.0, allow_addresses=("127.0.0.0/8",)),
-        client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
-        settings=CrawlSettings(sitemaps=False),
-        clock=clock,
-    )
+    crawl = crawl_of(site, names, tmp_path, clock, interval=5.0)
     waits: list[object] = []
     crawl.on_page = lambda _: waits.append(crawl._frontier.load_state("waits"))
     assert asyncio.run(crawl.run()).pages == 15
@@ -322,13 +316,6 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
             site.link(f"/{number}", f"/p?sid={number}")
             site.link(f"/p?sid={number}")
         site.link("/p")
-        crawl = Crawler(
-            [f"http://{name}:{site.port}/" for name in names],
-            tmp_path,
-            policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
-            client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
-            settings=CrawlSettings(sitemaps=False),
-            clock=clock,
-        )
+        crawl = crawl_of(site, names, tmp_path, clock)
         assert asyncio.run(crawl.run()).pages == 6 * len(names)
         assert sum(seen.path == "/p" for seen in site.seen) == len(names)

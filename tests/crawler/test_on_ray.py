@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from commands import comity, complaint
 from sites import HANGS, Site
-from test_shards import QUICK, output, sites, whole, words
+from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
 from comity._ray import joined
 from comity.audit.prove import prove
@@ -142,19 +142,7 @@ def test_ctrl_c_ends_the_actors_and_what_is_left_waits(ray: Any, sites: list[Sit
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"
     address = ray.get_runtime_context().gcs_address
-    given = words(sites, folder, "--workers", "2", "--json", "--engine", "ray", "--address", address)
-    given[given.index("--delay") + 1] = "0.05"
-    crawl = subprocess.Popen(
-        [sys.executable, "-m", "comity", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    deadline = time.monotonic() + HANGS
-    while sum(len(site.seen) for site in sites) < 25 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(crawl.pid, signal.SIGINT)  # as a terminal does
-    out, error = crawl.communicate(timeout=HANGS)
-    assert crawl.returncode == 130, error
-    assert json.loads(out)["left"] > 0
-    assert prove(folder).findings == []
+    stop_by_terminal(sites, folder, "--engine", "ray", "--address", address)
     again = comity("crawl", "-o", str(folder), "--resume", "--workers", "1", "--engine", "ray")
     assert again.returncode == 2, again.stderr
     assert output(folder) == wanted

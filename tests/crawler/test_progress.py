@@ -24,7 +24,7 @@ from sites import HANGS, Site
 
 from comity import ClientSettings, Policy
 from comity.cli import progress
-from comity.cli.logs import Line
+from comity.cli.logs import LineFormatter
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
 from comity.crawler.hosts import Host
 from comity.crawler.snapshot import take
@@ -562,7 +562,7 @@ def test_a_line_of_the_log_is_one_line_whoever_wrote_it() -> None:
         raise ValueError("a\nb")
     except ValueError:
         record = logging.LogRecord("comity", logging.ERROR, "", 0, "x %s", ("1\n\x1b[2J",), sys.exc_info())
-    line = Line().format(record)
+    line = LineFormatter().format(record)
     assert line.isprintable()
     assert line.endswith("error    x 1\\n\\x1b[2J: ValueError: a\\nb")
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from commands import ALLOW, comity, complaint, process
-from sites import HANGS, Site
+from sites import HANGS, Site, linked
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
@@ -29,7 +29,7 @@ from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.standing import in_words
-from comity.crawler.workers.worker import AT_ONCE, Courier
+from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
 from comity.frontier.exchange import Neighbour, Parcel, pending
@@ -45,15 +45,9 @@ CHANNELS = ("pages", "refusals", "failures", "redirects")
 def sites() -> Iterator[list[Site]]:
     """Hosts whose pages lead to each other's."""
     with ExitStack() as stack:
-        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(HOSTS)]
+        sites = linked(stack, HOSTS, PAGES)
         for number, site in enumerate(sites):
             other, third = sites[(number + 1) % HOSTS], sites[(number + 2) % HOSTS]
-            site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
-            for page in range(PAGES):
-                targets = [f"/{2 * page + 1}", f"/{2 * page + 2}", other.url(f"/{page}"), third.url("/private/x")]
-                site.link(
-                    f"/{page}", *(target for target in targets if not target[1:].isdigit() or int(target[1:]) < PAGES)
-                )
             site.link("/away", "/moved")
             site.set("/moved", status=301, headers={"Location": other.url("/landed")})
             site.link("/landed", "/missing")
@@ -83,6 +77,23 @@ def whole(sites: list[Site], folder: Path) -> dict[str, Counter[str]]:
 
 def words(sites: list[Site], folder: Path, *more: str) -> list[str]:
     return ["crawl", sites[0].url("/0"), "-o", str(folder), "--delay", "0", "--scope", "any", *ALLOW, *more]
+
+
+def stop_by_terminal(sites: list[Site], folder: Path, *more: str) -> None:
+    """Begin a crawl by the command, and end it by Ctrl-C while much of it is left."""
+    given = words(sites, folder, "--workers", "2", "--json", *more)
+    given[given.index("--delay") + 1] = "0.05"
+    crawl = subprocess.Popen(
+        [sys.executable, "-m", "comity", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + HANGS
+    while sum(len(site.seen) for site in sites) < 25 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(crawl.pid, signal.SIGINT)  # as a terminal does
+    out, error = crawl.communicate(timeout=HANGS)
+    assert crawl.returncode == 130, error
+    assert json.loads(out)["left"] > 0
+    assert prove(folder).findings == []
 
 
 def asked_once(sites: list[Site]) -> None:
@@ -304,19 +315,7 @@ def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[S
 def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"
-    given = words(sites, folder, "--workers", "2", "--json")
-    given[given.index("--delay") + 1] = "0.05"
-    crawl = subprocess.Popen(
-        [sys.executable, "-m", "comity", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    deadline = time.monotonic() + HANGS
-    while sum(len(site.seen) for site in sites) < 25 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(crawl.pid, signal.SIGINT)  # as a terminal does
-    out, error = crawl.communicate(timeout=HANGS)
-    assert crawl.returncode == 130, error
-    assert json.loads(out)["left"] > 0
-    assert prove(folder).findings == []
+    stop_by_terminal(sites, folder)
     assert {each["state"] for each in json.loads(comity("frontier", str(folder), "--json").stdout)["shards"]} == {
         "stopped"
     }
@@ -588,7 +587,7 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
 
 
 class Receiver:
-    """What the courier brings messages to."""
+    """What the exchange brings messages to."""
 
     has_room, unacknowledged = True, False
 
@@ -598,8 +597,9 @@ class Receiver:
     def taken(self, shard: int) -> int:
         return max((number for sender, number in self.got if sender == shard), default=0)
 
-    def take_in(self, sender: int, parcel: Parcel) -> None:
+    def take_in(self, sender: int, parcel: Parcel) -> bool:
         self.got.append((sender, parcel.number))
+        return True
 
 
 def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and_then(tmp_path: Path) -> None:
@@ -610,34 +610,34 @@ def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and
             frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
             frontiers[number].save_state("seeds", [])
         receiver: Any = Receiver()
-        courier = Courier(tmp_path, 2, {1: receiver})
-        stack.callback(courier.close)
+        exchange = MessageExchange(tmp_path, 2, {1: receiver})
+        stack.callback(exchange.close)
 
         def send(number: int) -> None:
             frontiers[0].commit(Batch(messages=[message(number)]), lambda _new, _refusals: {})
 
         send(1)
-        assert not courier.carry()
+        assert not exchange.carry()
         assert receiver.got == [(0, 1)], "at first everywhere"
         send(2)
-        courier._look_at = math.inf
-        courier.carry()
-        courier.sent(1)
-        courier.carry()
+        exchange._look_at = math.inf
+        exchange.carry()
+        exchange.sent(1)
+        exchange.carry()
         assert receiver.got == [(0, 1)]
-        courier.sent(0)
-        courier.carry()
+        exchange.sent(0)
+        exchange.carry()
         assert receiver.got == [(0, 1), (0, 2)]
         send(3)  # by one that dies before it says so
-        courier._look_at = -math.inf
-        courier.carry()
+        exchange._look_at = -math.inf
+        exchange.carry()
         assert receiver.got == [(0, 1), (0, 2), (0, 3)]
         for number in range(4, 4 + AT_ONCE + 1):
             send(number)
-        courier.sent(0)
-        courier._look_at = math.inf
-        assert courier.carry(), "there is more"
-        assert not courier.carry()
+        exchange.sent(0)
+        exchange._look_at = math.inf
+        assert exchange.carry(), "there is more"
+        assert not exchange.carry()
         assert len(receiver.got) == 3 + AT_ONCE + 1
 
 

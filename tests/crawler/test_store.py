@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from commands import ALLOW, comity
 from postgres import Server
-from sites import HANGS, Site
+from sites import HANGS, Site, linked
 from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
@@ -45,14 +45,7 @@ QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 def sites() -> Iterator[list[Site]]:
     """Hosts whose pages lead to each other's."""
     with ExitStack() as stack:
-        sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(HOSTS)]
-        for number, site in enumerate(sites):
-            other, third = sites[(number + 1) % HOSTS], sites[(number + 2) % HOSTS]
-            site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
-            for page in range(PAGES):
-                inside = [f"/{child}" for child in (2 * page + 1, 2 * page + 2) if child < PAGES]
-                site.link(f"/{page}", *inside, other.url(f"/{page}"), third.url("/private/x"))
-        yield sites
+        yield linked(stack, HOSTS, PAGES)
 
 
 @pytest.fixture

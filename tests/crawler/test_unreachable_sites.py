@@ -6,7 +6,7 @@ from typing import Any
 
 from clocks import FakeClock
 
-from comity.crawler.checkpoint import Unreachable
+from comity.crawler.checkpoint import UnreachableHosts
 from comity.crawler.stats import UNREACHABLE
 from comity.frontier import Batch, Entry, EntryKind, Frontier
 from comity.policy import Policy, RobotsResult, decide
@@ -28,12 +28,12 @@ class Told:
         self.back.append((host, number))
 
 
-def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tuple[Unreachable, Told]:
+def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tuple[UnreachableHosts, Told]:
     told = Told()
-    return Unreachable(told, clock, 300.0, recalled or {}), told  # type: ignore[arg-type]
+    return UnreachableHosts(told, clock, 300.0, recalled or {}), told  # type: ignore[arg-type]
 
 
-def postpone(silent: Unreachable, number: int, until: float) -> None:
+def postpone(silent: UnreachableHosts, number: int, until: float) -> None:
     origin = f"http://h{number}.example"
     result = RobotsResult.unreachable(origin, f"{origin}/robots.txt", "no answer", policy=Policy(), fetched_at=0.0)
     entry = Entry(number, f"{origin}/", 0, EntryKind.PAGE, 0, 0)

@@ -23,7 +23,7 @@ from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED
 from comity.crawler.traps import Traps
 from comity.errors import InvalidSetting
-from comity.frontier import Standing, State, View
+from comity.frontier import QueuedURL, State, View
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.sitemaps import may_be_sitemap
@@ -118,7 +118,7 @@ def _records(folder: Path, sink: str, wanted: set[str]) -> Iterator[dict[str, An
     yield from sorted(found, key=lambda record: (str(record.get("fetched_at") or ""), -_ORDER[record["channel"]]))
 
 
-def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], standing: Standing | None) -> Fate:
+def _judged(folder: Path, view: View, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
     if standing is not None:
         told = _waiting(view, url, standing)
         told.records = found
@@ -174,7 +174,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
 
 
-def _waiting(view: View, url: str, standing: Standing) -> Fate:
+def _waiting(view: View, url: str, standing: QueuedURL) -> Fate:
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)

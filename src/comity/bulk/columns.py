@@ -40,7 +40,7 @@ def texts(urls: Any) -> Any:
     return urls if pa.types.is_dictionary(urls.type) else urls.cast(pa.large_string())
 
 
-class Judged(NamedTuple):
+class JudgedRows(NamedTuple):
     """What is known beside the numbers of rows.
 
     Attributes:
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
     has_usage: Any
 
 
-def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outcomes: Outcomes, usage: Any) -> Any:
+def table(codes: Any, cited: Any, located: Any, judged: JudgedRows, agent: int, outcomes: Outcomes, usage: Any) -> Any:
     """The table of an agent, by row. `cited` becomes a column of it.
 
     Args:
@@ -117,7 +117,9 @@ def table(codes: Any, cited: Any, located: Any, judged: Judged, agent: int, outc
     return pa.table({**made, "reason": of_words("reason", known[2], None)})
 
 
-def _write(codes: Any, cited: Any, located: Any, words: Any, judged: Judged, delays: Any, into: dict[str, Any]) -> None:
+def _write(
+    codes: Any, cited: Any, located: Any, words: Any, judged: JudgedRows, delays: Any, into: dict[str, Any]
+) -> None:
     """Fill the buffers of columns (see Columns in _writing.pxd)."""
     import numpy as np
 

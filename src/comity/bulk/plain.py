@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from comity.bulk import outcomes
-from comity.bulk.columns import Judged, shown
+from comity.bulk.columns import JudgedRows, shown
 from comity.bulk.meanings import Meanings, outcome_of
 from comity.policy import OriginPolicy, Policy
 from comity.urls import path_and_query
@@ -23,7 +23,7 @@ def judge(
     located: Any,
     codes: Any,
     cited: Any,
-) -> Judged:
+) -> JudgedRows:
     """Set outcome and rule of rows, whose normal forms are `texts`, for each agent."""
     import numpy as np
     import pyarrow as pa
@@ -68,4 +68,4 @@ def judge(
                         lines.append(rule.line)
                         said.append(shown(rule.text.encode("utf-8", "surrogatepass")))
                     cited[number, row] = rules[key]
-    return Judged(None, pa.array(said, pa.string()), np.array(lines, np.int64), delays, has_usage)
+    return JudgedRows(None, pa.array(said, pa.string()), np.array(lines, np.int64), delays, has_usage)

@@ -15,7 +15,7 @@ from comity.bulk._citing import cite
 from comity.bulk._origins import Origins
 from comity.bulk._programs import HAS_USAGE, UNREADABLE_DELAY, Maker
 from comity.bulk.captures import NULL, Captures, offsets_of
-from comity.bulk.columns import Judged, rule_texts
+from comity.bulk.columns import JudgedRows, rule_texts
 from comity.bulk.meanings import Meanings
 from comity.policy import Policy
 from comity.robots import parse
@@ -119,7 +119,7 @@ class Programs:
         list(run(piece, pieces))
         return used
 
-    def judged(self, used: Any) -> Judged:
+    def judged(self, used: Any) -> JudgedRows:
         """What rows are told of the rules that decided, and of their files."""
         import numpy as np
 
@@ -131,7 +131,7 @@ class Programs:
         owners = addresses[np.searchsorted(firsts, rules, "right") - 1] if len(rules) else rules
         octets, entries = cite(rules.ctypes.data, owners.ctypes.data, len(rules), self._meanings.bodies.ctypes.data)
         ends, lines = np.frombuffer(entries, np.int64).reshape(-1, 2).T
-        return Judged(
+        return JudgedRows(
             numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.flags & HAS_USAGE != 0
         )
 

@@ -17,7 +17,7 @@ from comity.bulk._writing import COMPILED
 from comity.bulk.captures import BAD, NULL, ODD, TOO_EARLY, UNKNOWN, Captures, microseconds, times_of
 from comity.bulk.meanings import Meanings
 from comity.bulk.programs import A_THREAD, Programs, Run, pieces_of
-from comity.bulk.stated import Stated
+from comity.bulk.stated import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
 from comity.robots._first import chooses
@@ -77,7 +77,7 @@ class Rulings:
         self._policies = [base.with_changes(agent=name, product_token=None) for name in names]
         self._outcomes = outcomes.Outcomes()
         self._meanings = Meanings(self.captures, self._policies[0], self._outcomes)
-        self._stated = Stated(self._meanings, self._policies)
+        self._stated = StatedPreferences(self._meanings, self._policies)
         self._states = self._without_capture()
         self._programs: Programs | None = None
         dialect = dialect_of(base.dialect)
@@ -168,7 +168,7 @@ class Rulings:
 
     def _by_programs(
         self, programs: Programs, column: Any, located: Any, codes: Any, cited: Any, when: Any, run: Run, parts: int
-    ) -> columns.Judged:
+    ) -> columns.JudgedRows:
         import numpy as np
         import pyarrow as pa
 
@@ -187,7 +187,7 @@ class Rulings:
             used, located[odd], codes[:, odd], cited[:, odd] = more, own, own_codes, own_cited
         return programs.judged(used)
 
-    def _row_by_row(self, column: Any, located: Any, codes: Any, cited: Any, when: Any) -> columns.Judged:
+    def _row_by_row(self, column: Any, located: Any, codes: Any, cited: Any, when: Any) -> columns.JudgedRows:
         import numpy as np
 
         start = 0

@@ -19,7 +19,7 @@ _BY_PATH: Final = -2
 UNKNOWN: Final = PREFERENCES.index("unknown")
 
 
-class Stated:
+class StatedPreferences:
     """What files state, by agent, capture and purpose, as places in PREFERENCES."""
 
     def __init__(self, meanings: Meanings, policies: list[Policy]) -> None:

@@ -1,4 +1,4 @@
-"""Floor 6: the command. Each subcommand is a module; what it does is a library call."""
+"""The command. Each subcommand is a module; what it does is a library call."""
 
 from comity.cli.app import main
 

@@ -17,7 +17,7 @@ from comity.errors import StorageError
 LONGEST = 2000  # characters of a line
 
 
-class Line(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """`2026-11-21T06:39:07Z warning  message`, on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -89,7 +89,7 @@ def logging_to(file: Path | None, console: Console | None, *, level: int) -> Ite
     if handlers:
         logger.setLevel(level)
     for handler in handlers:
-        handler.setFormatter(Line())
+        handler.setFormatter(LineFormatter())
         logger.addHandler(handler)
     try:
         yield

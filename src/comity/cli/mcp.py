@@ -29,10 +29,10 @@ def serve(
     serving.check_installed()
 
     def make() -> "Service":
-        from comity.mcp.crawls import Limits  # late: the first answer does not wait for it
+        from comity.mcp.crawls import CrawlLimits  # late: the first answer does not wait for it
         from comity.mcp.service import Service
 
-        return Service(configuration.policy, configuration.client, Limits(pages=pages, seconds=seconds), folder)
+        return Service(configuration.policy, configuration.client, CrawlLimits(pages=pages, seconds=seconds), folder)
 
     if http is None:
         if token_file is not None or allowed_hosts or allowed_origins:

@@ -16,7 +16,7 @@ def work(*, verbose: int, log: Path | None) -> int:
         with suppress(ValueError):
             signal.signal(each, signal.SIG_IGN)
     if sys.stdin.isatty():
-        raise InputError("this is started by comity crawl --workers", hint="run that")
+        raise InputError("this is started by comity crawl --workers", hint="run that command")
     pipe = Pipe()
     prepare(Path.cwd(), verbose, log)
     with FOR_GOOD, suppress(EOFError):

@@ -1,4 +1,4 @@
-"""Floor 8: drop-in replacements for other packages that read a robots.txt."""
+"""Drop-in replacements for other packages that read a robots.txt."""
 
 from comity.errors import InvalidURL
 from comity.robots import Robots

@@ -1,4 +1,4 @@
-"""The crawler: frontier, scheduler, fetcher, sinks, resume. `comity.crawl` is its front door."""
+"""The crawler: frontier, scheduler, fetcher, sinks, resume. `comity.crawl` runs it."""
 
 from typing import TYPE_CHECKING
 

@@ -34,7 +34,7 @@ WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DiscoveredURL:
     """A URL that something points to.
 
     Attributes:
@@ -50,7 +50,7 @@ class Candidate:
     changed: float | None = None
 
 
-def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]:
+def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[DiscoveredURL]:
     """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
     article.
 
@@ -58,11 +58,11 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Candidate]
         depth: that of the page.
     """
     if page.canonical is not None and page.canonical != page.url:
-        yield Candidate(page.canonical, depth + 1)
+        yield DiscoveredURL(page.canonical, depth + 1)
     if feeds and depth == 0:
         for alternate in page.alternates:
             if alternate.type in FEEDS:
-                yield Candidate(alternate.url, depth + 1, EntryKind.SITEMAP)
+                yield DiscoveredURL(alternate.url, depth + 1, EntryKind.SITEMAP)
 
 
 def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
@@ -78,12 +78,12 @@ def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in targets if target is not None))
 
 
-def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[Candidate]:
+def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[DiscoveredURL]:
     """The sitemaps that robots.txt names, or the first well-known place where it names none."""
     for url in named:
-        yield Candidate(url, 1, EntryKind.SITEMAP)
+        yield DiscoveredURL(url, 1, EntryKind.SITEMAP)
     if not named:
-        yield Candidate(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
+        yield DiscoveredURL(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
 
 
 def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
@@ -94,16 +94,18 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 
 
-def next_guess(url: str) -> Candidate | None:
+def next_guess(url: str) -> DiscoveredURL | None:
     """The well-known place to look at after another one, or None after the last."""
     origin = urls.origin(url)
     place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
     return (
-        Candidate(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True) if place < len(WELL_KNOWN) else None
+        DiscoveredURL(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True)
+        if place < len(WELL_KNOWN)
+        else None
     )
 
 
-def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[Candidate]:
+def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[DiscoveredURL]:
     """What a sitemap or a feed names: other sitemaps, and the pages it may speak of.
 
     Args:
@@ -116,10 +118,10 @@ def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Ite
         if target is None:
             continue
         if isinstance(item, sitemaps.SitemapRef):
-            yield Candidate(target, depth, EntryKind.SITEMAP)
+            yield DiscoveredURL(target, depth, EntryKind.SITEMAP)
         elif sitemaps.in_scope(target, url, named_by=host):
             changed = latest_change(item) if dates and reader.kind == "urlset" else None
-            yield Candidate(target, depth, changed=changed)
+            yield DiscoveredURL(target, depth, changed=changed)
 
 
 def latest_change(item: sitemaps.SitemapUrl) -> float | None:
@@ -208,7 +210,7 @@ class URLFilter:
             if url not in recent:
                 self.discover(url, depth=depth, found_on=found_on)
 
-    def candidate(self, candidate: Candidate, *, hops: int = 0, found_on: str | None = None) -> None:
+    def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
         """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
         if candidate.guessed:
             ruling = self._ruling(candidate.url)
@@ -324,7 +326,7 @@ class URLFilter:
             for shard in self._place.others:
                 self._buffer.message(shard, Message(target, found_on=origin, widens=True))
 
-    def sitemaps_of(self, url: str) -> Iterator[Candidate]:
+    def sitemaps_of(self, url: str) -> Iterator[DiscoveredURL]:
         """The sitemaps of a URL's site, or the first place to look for one."""
         if self._settings.sitemaps and self._settings.max_depth != 0:
             origin = urls.origin(url)

@@ -187,7 +187,7 @@ def _as_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-class Unreachable:
+class UnreachableHosts:
     """The sites that are left alone, host by host.
 
     Args:

@@ -17,7 +17,7 @@ from typing import Any
 from comity import urls
 from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
-from comity.crawler.checkpoint import Unreachable, judge_again
+from comity.crawler.checkpoint import UnreachableHosts, judge_again
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
@@ -36,7 +36,7 @@ from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
 from comity.crawler.stats import UNREACHABLE, Stats, StatsCollector
-from comity.crawler.waits import Heard, HeardFile, Waits
+from comity.crawler.waits import WaitJournal, WaitJournalFile, Waits
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
@@ -136,7 +136,7 @@ class Crawler:
         self._filter: URLFilter
         self._fetcher: Fetcher
         self._refresh: Refresh | None
-        self._unreachable: Unreachable
+        self._unreachable: UnreachableHosts
         self._waits: Waits
 
     @property
@@ -205,7 +205,7 @@ class Crawler:
         ):
             async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._waits = resources.enter_context(
-                    Waits(self._open_heard(), self._client, self._clock, self._load_state)
+                    Waits(self._open_journal(), self._client, self._clock, self._load_state)
                 )
                 self._start()
                 self._waits.then, self._client.driver.on_report = self._client.driver.on_report, self._waits.heard
@@ -247,8 +247,8 @@ class Crawler:
     def _open_frontier(self) -> DurableFrontier:
         return Frontier(self.folder / "frontier.sqlite")
 
-    def _open_heard(self) -> Heard:
-        return HeardFile(self.folder / "frontier.waits")
+    def _open_journal(self) -> WaitJournal:
+        return WaitJournalFile(self.folder / "frontier.waits")
 
     # The loop
 
@@ -310,7 +310,7 @@ class Crawler:
         )
         self._client.on_robots = pages.robots
         known = self._frontier.load_states(UNREACHABLE)
-        silent = self._unreachable = Unreachable(self._buffer, self._clock, self.policy.failure_life, known)
+        silent = self._unreachable = UnreachableHosts(self._buffer, self._clock, self.policy.failure_life, known)
         self._fetcher = Fetcher(
             self._client,
             pages,

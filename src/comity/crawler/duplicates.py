@@ -23,7 +23,6 @@ from comity.signals import _tags, encodings
 
 NEAR: Final = 3
 """Bits that may differ."""
-SHINGLE: Final = 3
 FEWEST_SHINGLES: Final = 32
 """Shorter texts have no fingerprint: a menu alone would make them alike."""
 MOST_TEXT: Final = 100_000

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
-from comity.crawler.checkpoint import Unreachable
+from comity.crawler.checkpoint import UnreachableHosts
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.hosts import Host
 from comity.crawler.ledger import Ledger
@@ -61,7 +61,7 @@ class Fetcher:
         collector: StatsCollector,
         settings: CrawlSettings,
         refresh: Refresh | None,
-        unreachable: Unreachable,
+        unreachable: UnreachableHosts,
         memory: Memory,
     ) -> None:
         self._client = client

@@ -32,17 +32,17 @@ class Memory:
         self.held = self.kept = self.most_held = 0
         self._moderate = min(MODERATE, limit // (2 * requests))
         self._wake = wake
-        self._large: dict[Claim, None] = {}  # bodies of more than moderate size, in the order that they became so
-        self._waiting: dict[Claim, asyncio.Future[None]] = {}
+        self._large: dict[BodyOctets, None] = {}  # bodies of more than moderate size, in the order that they became so
+        self._waiting: dict[BodyOctets, asyncio.Future[None]] = {}
 
     @property
     def is_short(self) -> bool:
         """Whether a body waits for room."""
         return bool(self._waiting)
 
-    def claim(self) -> "Claim":
+    def claim(self) -> "BodyOctets":
         """The octets of a body that is still to come."""
-        return Claim(self)
+        return BodyOctets(self)
 
     def keep(self, octets: int) -> None:
         """So many octets wait to be written."""
@@ -72,7 +72,7 @@ class Memory:
                     future.set_result(None)
                 return
 
-    def _took(self, claim: "Claim", octets: int) -> bool:
+    def _took(self, claim: "BodyOctets", octets: int) -> bool:
         self._add(octets)
         if claim.octets <= self._moderate:
             return True
@@ -80,14 +80,14 @@ class Memory:
         self._go_on()
         return self._has_room(claim)
 
-    def _has_room(self, claim: "Claim") -> bool:
+    def _has_room(self, claim: "BodyOctets") -> bool:
         """Whether a large body may be read on."""
         if self.held < self.limit:
             return True
         # What waits to be written is gone soon. Bodies that wait for each other are not.
         return next(iter(self._large)) is claim and self.kept < self.limit // 2
 
-    async def _room(self, claim: "Claim") -> None:
+    async def _room(self, claim: "BodyOctets") -> None:
         future = self._waiting[claim] = asyncio.get_running_loop().create_future()
         self._wake()
         try:
@@ -96,7 +96,7 @@ class Memory:
             self._waiting.pop(claim, None)
 
 
-class Claim:
+class BodyOctets:
     """The octets of one body that arrives, as the client counts them (see net.Room)."""
 
     __slots__ = ("_memory", "octets")

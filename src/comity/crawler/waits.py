@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from comity.net import Clock, Session
 
 
-class Heard(Protocol):
+class WaitJournal(Protocol):
     """Keeps lines that no commit has remembered yet, each from the moment it is added."""
 
     def add(self, line: bytes) -> None:
@@ -37,7 +37,7 @@ class Heard(Protocol):
     def close(self) -> None: ...
 
 
-class HeardFile:
+class WaitJournalFile:
     """The same in a file.
 
     Raises:
@@ -87,7 +87,9 @@ class Waits:
         StorageError: what was heard cannot be read.
     """
 
-    def __init__(self, heard: Heard, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]) -> None:
+    def __init__(
+        self, heard: WaitJournal, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]
+    ) -> None:
         self.then: Callable[[str], None] | None = None
         self._heard = heard
         self._client = client

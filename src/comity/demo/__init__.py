@@ -1,4 +1,4 @@
-"""Floor 6: a small web site on loopback, to crawl without bothering anybody."""
+"""A small web site on loopback, to crawl without bothering anybody."""
 
 from comity.demo.server import DemoSite, serve
 

@@ -1,4 +1,4 @@
-"""What the demo site holds: an archipelago of hosts, each with one thing that crawlers meet in the world.
+"""What the demo site holds: several hosts, each with one thing that crawlers meet on real sites.
 
 Only values: no server, no time. Every page that robots.txt forbids exists, so a crawler that did not ask would be
 caught in the server's log.
@@ -13,7 +13,7 @@ DOMAIN = "demo.localhost"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServedAnswer:
     """One answer of the server.
 
     Attributes:
@@ -29,7 +29,7 @@ class Answer:
     drop: bool = False
 
 
-Pages = dict[str, Answer]
+Pages = dict[str, ServedAnswer]
 
 _STYLE = (
     "body{font:17px/1.55 Georgia,serif;max-width:38rem;margin:3rem auto;padding:0 1rem;"
@@ -38,18 +38,18 @@ _STYLE = (
 )
 
 
-def page(title: str, text: str, *links: tuple[str, str], head: str = "", charset: str = "utf-8") -> Answer:
+def page(title: str, text: str, *links: tuple[str, str], head: str = "", charset: str = "utf-8") -> ServedAnswer:
     """A readable HTML page with links (target, name)."""
     anchors = " · ".join(f'<a href="{escape(target)}">{escape(name)}</a>' for target, name in links)
     html = (
         f'<!doctype html><html lang="en"><head><meta charset="{charset}"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style>{head}</head><body><h1>{escape(title)}</h1><p>{text}</p><nav>{anchors}</nav></body></html>"
     )
-    return Answer(html.encode(charset), content_type=f"text/html; charset={charset}")
+    return ServedAnswer(html.encode(charset), content_type=f"text/html; charset={charset}")
 
 
-def text(body: str, status: int = 200, kind: str = "text/plain; charset=utf-8") -> Answer:
-    return Answer(body.encode(), status, kind)
+def text(body: str, status: int = 200, kind: str = "text/plain; charset=utf-8") -> ServedAnswer:
+    return ServedAnswer(body.encode(), status, kind)
 
 
 def hosts(port: int) -> dict[str, Pages]:
@@ -90,11 +90,11 @@ def _harbour(url: Callable[..., str]) -> Pages:
         ),
         "/timetable": page("Timetable", "Every boat leaves when the one before it has arrived.", ("/", "harbour")),
         "/caf%C3%A9": page("Café", "Crêpes, thé, and a view of the fog.", ("/", "harbour"), charset="iso-8859-1"),
-        "/old-pier": Answer(status=301, headers={"Location": "/new-pier"}),
+        "/old-pier": ServedAnswer(status=301, headers={"Location": "/new-pier"}),
         "/new-pier": page("The new pier", "It is where the old one was, but drier.", ("/", "harbour")),
-        "/ferry": Answer(status=302, headers={"Location": url("library", "/reading-room")}),
-        "/shortcut": Answer(status=302, headers={"Location": url("library", "/vault/gold")}),
-        "/roundabout": Answer(status=302, headers={"Location": "/roundabout"}),
+        "/ferry": ServedAnswer(status=302, headers={"Location": url("library", "/reading-room")}),
+        "/shortcut": ServedAnswer(status=302, headers={"Location": url("library", "/vault/gold")}),
+        "/roundabout": ServedAnswer(status=302, headers={"Location": "/roundabout"}),
     }
 
 
@@ -114,7 +114,7 @@ def _library(root: str) -> Pages:
     return {
         "/robots.txt": text(robots),
         "/sitemaps.xml": text(_sitemap("sitemapindex", index), kind="application/xml"),
-        "/catalogue.xml.gz": Answer(
+        "/catalogue.xml.gz": ServedAnswer(
             gzip.compress(_sitemap("urlset", urls).encode(), mtime=0), content_type="application/gzip"
         ),
         "/llms.txt": text(
@@ -172,14 +172,14 @@ def _market() -> Pages:
             ("/secret-a", "x"),
             head='<meta name="robots" content="nofollow">',
         ),
-        "/back-room": Answer(
+        "/back-room": ServedAnswer(
             page("Back room", "Shh.", ("/secret-b", "x")).body, headers={"X-Robots-Tag": "noindex, nofollow"}
         ),
         "/secret-a": page("A", "Behind a nofollow."),
         "/secret-b": page("B", "Behind a nofollow."),
         "/basket": page("Basket", "Empty, and forbidden."),
-        "/scales.exe": Answer(b"MZ", content_type="application/octet-stream"),
-        "/ledger.bin": Answer(bytes(range(256)) * 8, content_type="application/octet-stream"),
+        "/scales.exe": ServedAnswer(b"MZ", content_type="application/octet-stream"),
+        "/ledger.bin": ServedAnswer(bytes(range(256)) * 8, content_type="application/octet-stream"),
         "/calendar/2026-11": page("November", "There is always another month.", ("/calendar/2026-12", "next")),
         "/calendar/2026-12": page("December", "And another.", ("/calendar/2027-01", "next")),
         **{path: page(f"Stall: {path.rpartition('/')[2]}", "Fresh every day.", ("/", "market")) for path in stalls},
@@ -195,7 +195,7 @@ def _slow() -> Pages:
         ),
         "/snail": page("The snail", "It arrived.", ("/", "slow")),
         "/tortoise": page("The tortoise", "It won.", ("/", "slow")),
-        "/glacier": Answer(page("The glacier", "You waited for this.", ("/", "slow")).body, wait=1.5),
+        "/glacier": ServedAnswer(page("The glacier", "You waited for this.", ("/", "slow")).body, wait=1.5),
     }
 
 
@@ -206,8 +206,8 @@ def _storm() -> Pages:
         "/": page(
             "The storm", "Some of this will fail.", ("/lightning", "x"), ("/wreck", "x"), ("/gone", "x"), ("/eye", "x")
         ),
-        "/lightning": Answer(b"crack", status=500),
-        "/wreck": Answer(drop=True),
+        "/lightning": ServedAnswer(b"crack", status=500),
+        "/wreck": ServedAnswer(drop=True),
         "/eye": page("The eye", "Quiet in here.", ("/", "storm")),
     }
 

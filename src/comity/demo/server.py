@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from comity.demo.pages import DOMAIN, Answer, Pages, hosts
+from comity.demo.pages import DOMAIN, Pages, ServedAnswer, hosts
 
 ADDRESS = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRequest:
     """A request as the server saw it; `time` is monotonic, in seconds, when its head had arrived."""
 
     time: float
@@ -34,7 +34,7 @@ class DemoSite:
 
     def __init__(self) -> None:
         self.port = 0
-        self.log: list[Seen] = []
+        self.log: list[SeenRequest] = []
         self._hosts: dict[str, Pages] = {}
 
     @property
@@ -58,7 +58,7 @@ class DemoSite:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         host = request.host.partition(":")[0].lower()
-        self.log.append(Seen(time.monotonic(), host, request.path_qs, request.headers.get("User-Agent", "")))
+        self.log.append(SeenRequest(time.monotonic(), host, request.path_qs, request.headers.get("User-Agent", "")))
         pages = self._hosts.get(host)
         if pages is None:
             return web.Response(status=421, text=f"no such host here: the demo serves *.{DOMAIN}\n")
@@ -68,7 +68,7 @@ class DemoSite:
         return await _send(request, answer)
 
 
-async def _send(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+async def _send(request: web.BaseRequest, answer: ServedAnswer) -> web.StreamResponse:
     if answer.wait:
         await asyncio.sleep(answer.wait)
     if answer.drop and request.transport is not None:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from comity._late import late
 
 if TYPE_CHECKING:
-    from comity.frontier.database import HostCounts, Standing, View, has_begun
+    from comity.frontier.database import has_begun
     from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
+    from comity.frontier.tables import HostCounts, QueuedURL, View
     from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
 
 __all__ = [
@@ -19,7 +20,7 @@ __all__ = [
     "HostCounts",
     "Judged",
     "Message",
-    "Standing",
+    "QueuedURL",
     "State",
     "View",
     "Visit",
@@ -32,7 +33,8 @@ __getattr__ = late(  # what reads a finished crawl has no use for most of it
     {
         "comity.frontier.values": "Batch Entry EntryKind Found Message State Visit",
         "comity.frontier.queue": "Frontier",
-        "comity.frontier.database": "HostCounts Standing View has_begun",
+        "comity.frontier.database": "has_begun",
+        "comity.frontier.tables": "HostCounts QueuedURL View",
         "comity.frontier.later": "Judged Visits",
     },
 )

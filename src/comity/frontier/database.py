@@ -1,21 +1,16 @@
-"""The frontier's SQLite file: its tables, how it is opened, who may write, what its errors mean in words.
+"""The frontier's SQLite file: its tables, how it is opened, who may write, what its errors mean in words."""
 
-Also the queries that both the crawl and monitoring use, and the read-only view for monitoring.
-"""
-
-import json
 import os
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
-from comity.errors import InputError, StorageError
+from comity.errors import StorageError
 from comity.frontier.durable import no_descriptor, no_room
-from comity.frontier.values import Entry, EntryKind, Found, State
+from comity.frontier.values import Entry, EntryKind, Found
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 4 if sys.byteorder == "little" else 5
@@ -149,7 +144,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
             return  # another process has just made it
         raise StorageError(
             f"{path} was created by another version of comity or on an incompatible machine",
-            hint="go on with that one, or start anew in another folder",
+            hint="continue with that one, or start a new crawl in another folder",
         )
 
 
@@ -195,28 +190,6 @@ def split(found: Found) -> tuple[int, str]:
     return 0, found.url  # with a user name, for example
 
 
-def waiting(
-    db: sqlite3.Connection,
-    host: str,
-    most: int,
-    *,
-    but_not: Collection[int] = (),
-    below: int = 4 * LATER,
-    kind: EntryKind | None = None,
-) -> list[Entry]:
-    """The first URLs of a host's queue, of a kind or of all, but for some ids and those with a rank of `below` on."""
-    wanted = "" if kind is None else f"AND kind = {kind:d} "
-    # One row: at each row that SQLite hands over, threads fight for the interpreter.
-    (rows,) = db.execute(
-        "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops, "
-        "(SELECT url FROM source WHERE source.id = source_id))) FROM ("
-        "SELECT *, source AS source_id FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
-        f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
-        (host, below, json.dumps(list(but_not)), most),
-    ).fetchone()
-    return [entry_of(host, row) for row in sorted(json.loads(rows))]
-
-
 def entry_of(host: str, row: Sequence[Any]) -> Entry:
     """An entry of the queue from rank, id, prefix, rest, depth, kind, attempts, hops and found_on."""
     rank, id_, prefix, rest, depth, kind, attempts, hops, found_on = row
@@ -226,43 +199,6 @@ def entry_of(host: str, row: Sequence[Any]) -> Entry:
 
 def _priority(rank: int) -> int:
     return (rank - 2 * LATER if rank >= LATER else rank) >> 1
-
-
-def counts(db: sqlite3.Connection) -> dict[State, int]:
-    """How many URLs are in each state."""
-    sums = db.execute("SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM host").fetchone()
-    return dict(zip(State, (number or 0 for number in sums), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class HostCounts:
-    """How many URLs of a host wait, and what became of the others."""
-
-    host: str
-    waiting: int
-    done: int
-    refused: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a URL waits in the frontier.
-
-    Attributes:
-        postponed: whether it waits for a robots.txt that could not be reached.
-        aside: of one that stands aside, what keeps it there; None of one that waits.
-    """
-
-    state: State
-    postponed: bool
-    aside: Literal["scope", "policy", "usage"] | None
-    depth: int
-    attempts: int
-    found_on: str | None
-
-
-_COLUMNS = "name, unasked + queued, done, refused, failed"
 
 
 def has_begun(path: Path) -> bool:
@@ -276,78 +212,3 @@ def has_begun(path: Path) -> bool:
     with explained(path), closing(open_for_reading(path)) as db:
         made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
         return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None
-
-
-class View:
-    """The frontier of a crawl folder as it was committed last when the view was opened.
-
-    Raises:
-        StorageError: there is none, or it cannot be read.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        if not path.exists():
-            raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
-        with explained(path):
-            self._db = open_for_reading(path)
-            try:
-                self._db.execute("BEGIN")
-                self.counts()  # the first question settles which instant all answers are of
-            except BaseException:
-                self._db.close()
-                raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with explained(self._path), closing(self._db):
-            self._db.execute("ROLLBACK")
-
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        with explained(self._path):
-            return counts(self._db)
-
-    def busiest(self, most: int) -> list[HostCounts]:
-        """The hosts with most URLs waiting; those with none come last."""
-        with explained(self._path):
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM host ORDER BY unasked + queued DESC, id LIMIT ?", (most,)
-            ).fetchall()
-        return [HostCounts(*row) for row in rows]
-
-    def host(self, name: str) -> HostCounts | None:
-        """One host, or None where the crawl has not met it."""
-        with explained(self._path):
-            row = self._db.execute(f"SELECT {_COLUMNS} FROM host WHERE name = ?", (name,)).fetchone()
-        return HostCounts(*row) if row else None
-
-    def load_state(self, key: str) -> Any:
-        """A fact that the crawl remembers, or None."""
-        with explained(self._path):
-            row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
-        return json.loads(row[0]) if row else None
-
-    def stands(self, url: str, host: str) -> Standing | None:
-        """How a URL waits, or stands aside; None where it does neither."""
-        prefix, rest = split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED))
-        for table, why in (("waiting", "NULL"), ("aside", "why")):
-            with explained(self._path):
-                row = self._db.execute(
-                    f"SELECT state, rank, depth, attempts, {why}, (SELECT url FROM source WHERE source.id = source_id) "
-                    f"FROM (SELECT *, source AS source_id FROM {table}) WHERE host = "
-                    "(SELECT id FROM host WHERE name = ?) AND prefix = ? AND rest = ?",
-                    (host, prefix, rest),
-                ).fetchone()
-            if row:
-                state, rank, depth, attempts, aside, found_on = row
-                kept_by: Any = None if aside is None else ("scope", "policy", "usage")[aside]  # numbered in later.py
-                return Standing(State(state), rank >= LATER, kept_by, depth, attempts, found_on)
-        return None
-
-    def waiting(self, host: str, most: int) -> list[Entry]:
-        """The next URLs of a host, in the order they will be fetched."""
-        with explained(self._path):
-            return waiting(self._db, host, most)

@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 
 from comity.errors import StorageError
@@ -164,17 +165,8 @@ class AppendedFile:
 
     def _write(self) -> None:
         parts, self._parts, self._held = self._parts, [], 0
-        small: list[bytes] = []
-        for part in parts:
-            if len(part) < ALONE:
-                small.append(part)
-                continue
-            self._put(b"".join(small))
-            small.clear()
-            self._put(part)
-        self._put(b"".join(small))
-
-    def _put(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        for large, run in groupby(parts, lambda part: len(part) >= ALONE):
+            for data in run if large else (b"".join(run),):
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[self._file.write(rest) :]

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,25 +38,22 @@ class Parcel:
     messages: tuple[Message, ...]
 
 
-def send(db: sqlite3.Connection, messages: Iterable[tuple[int, Message]]) -> dict[int, int]:
-    """Make parcels of messages, in the transaction that is open; gives their numbers by receiver."""
+def parcels_of(messages: Iterable[tuple[int, Message]], new: Iterable[tuple[int, Message]]) -> dict[int, str]:
+    """By receiver, a parcel's text: of messages that settle a URL (`Message.settles`) the new ones, of others all."""
     by_shard: dict[int, list[Message]] = {}
-    for shard, message in messages:
+    for shard, message in chain((each for each in messages if not each[1].settles), new):
         by_shard.setdefault(shard, []).append(message)
-    made = {}
-    for shard, together in by_shard.items():
-        done = db.execute("INSERT INTO parcel (shard, messages) VALUES (?, ?)", (shard, written(together)))
-        made[shard] = done.lastrowid or 0
-    return made
+    return {shard: json.dumps([astuple(message) for message in together]) for shard, together in by_shard.items()}
 
 
-def written(messages: Iterable[Message]) -> str:
-    """Messages as they are kept in a parcel."""
-    return json.dumps([astuple(message) for message in messages])
+def send(db: sqlite3.Connection, texts: Mapping[int, str]) -> dict[int, int]:
+    """Keep parcels, in the transaction that is open; gives their numbers by receiver."""
+    query = "INSERT INTO parcel (shard, messages) VALUES (?, ?)"
+    return {shard: db.execute(query, (shard, text)).lastrowid or 0 for shard, text in texts.items()}
 
 
 def read(text: str) -> tuple[Message, ...]:
-    """What `written` wrote."""
+    """The messages of a parcel's text."""
     return tuple(map(_message, json.loads(text)))
 
 

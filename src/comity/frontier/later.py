@@ -15,19 +15,13 @@ import sqlite3
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
-from comity.frontier import database
-from comity.frontier.database import explained
+from comity.frontier.database import LATER
+from comity.frontier.tables import POLICY, SCOPE, URL, USAGE, FrontierTables, StateChanges
 from comity.frontier.values import Batch, EntryKind, State, Visit
 
-_SCOPE: Final = 0  # why a row is set aside; its state is that in which it waited
-_POLICY: Final = 1  # its state is the one it was counted in when it was settled
-_USAGE: Final = 2  # likewise
 _CHUNK: Final = 1000
-_COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
-_URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
 
 Inside = Callable[[str, int, EntryKind], bool]
 """Whether a URL, found so many links from the start, belongs to the crawl."""
@@ -49,8 +43,8 @@ class Judged:
 
 def set_aside(db: sqlite3.Connection, batch: Batch) -> None:
     """Rows of the queue that our own settings refuse stand aside; they are still to be deleted there."""
-    rows = [(state, _POLICY, id_) for state, id_ in batch.by_policy]
-    rows += [(State.REFUSED, _USAGE, id_) for id_ in batch.by_usage]
+    rows = [(state, POLICY, id_) for state, id_ in batch.by_policy]
+    rows += [(State.REFUSED, USAGE, id_) for id_ in batch.by_usage]
     db.executemany(
         "INSERT OR IGNORE INTO aside "
         "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
@@ -60,60 +54,56 @@ def set_aside(db: sqlite3.Connection, batch: Batch) -> None:
 
 def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
     """URLs that our policy refused when they were found; rows as in the queue, without attempts."""
-    db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, {_POLICY})", rows)
+    db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, {POLICY})", rows)
 
 
-def judge_policy(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
-    """Another policy is in force: URLs that the old one set aside are queued again, and so are postponed ones."""
-    back = _bring_back(db, _POLICY, tally)
-    db.execute("UPDATE waiting SET rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * database.LATER, database.LATER))
-    return back
+def judge(
+    tables: FrontierTables, tally: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
+) -> tuple[Judged, Judged]:
+    """Judge anew what scope, policy and the uses wanted decided: see `queue.Frontier.judge_again`.
+
+    Returns:
+        What came of policy and uses, and of the scope.
+    """
+    back = Judged()
+    if policy:  # what the old one set aside is queued again, and so is what was postponed
+        back += _bring_back(tables, POLICY, tally)
+        tables.execute(f"UPDATE {tables.waiting} SET rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * LATER, LATER))
+    if usage:
+        back += _bring_back(tables, USAGE, tally)
+    if inside is None:
+        return back, Judged()
+    found = _move(tables, tables.aside, tables.waiting, "", f"why = {SCOPE}", inside, tally)
+    left = _move(tables, tables.waiting, tables.aside, f", {SCOPE}", "true", lambda *url: not inside(*url), tally)
+    return back, Judged(left=left, back=found)
 
 
-def judge_usage(db: sqlite3.Connection, tally: Counter[tuple[int, int]]) -> Judged:
-    """Other uses are wanted: pages that were refused because of the old ones are queued again."""
-    return _bring_back(db, _USAGE, tally)
-
-
-def _bring_back(db: sqlite3.Connection, why: int, tally: Counter[tuple[int, int]]) -> Judged:
+def _bring_back(tables: FrontierTables, why: int, tally: StateChanges) -> Judged:
     counts: Counter[int] = Counter()
-    for host, state, number in db.execute(
-        "SELECT host, state, count(*) FROM aside WHERE why = ? GROUP BY host, state", (why,)
+    for host, state, number in tables.execute(
+        f"SELECT host, state, count(*) FROM {tables.aside} WHERE why = ? GROUP BY host, state", (why,)
     ).fetchall():
         tally[host, state] -= number
         tally[host, State.UNASKED] += number
         counts[state] += number
-    db.execute(
-        f"INSERT INTO waiting SELECT id, host, rank, prefix, rest, depth, kind, {State.UNASKED:d}, hops, 0, source "
-        "FROM aside WHERE why = ?",
-        (why,),
+    renewed = tables.columns.replace("state", f"{State.UNASKED:d}").replace("attempts", "0")
+    tables.execute(
+        f"INSERT INTO {tables.waiting} ({tables.columns}) SELECT {renewed} FROM {tables.aside} WHERE why = ?", (why,)
     )
-    db.execute("DELETE FROM aside WHERE why = ?", (why,))
+    tables.execute(f"DELETE FROM {tables.aside} WHERE why = ?", (why,))
     return Judged(back=counts.total(), refused=counts[State.REFUSED], failed=counts[State.FAILED])
 
 
-def judge_scope(db: sqlite3.Connection, inside: Inside, tally: Counter[tuple[int, int]]) -> Judged:
-    """Another scope is in force: queued URLs outside of it are set aside, and URLs within it are queued again."""
-    back = _move(db, "aside", "waiting", f"{_COLUMNS}", f"why = {_SCOPE}", inside, tally)
-    left = _move(db, "waiting", "aside", f"{_COLUMNS}, {_SCOPE}", "true", lambda *url: not inside(*url), tally)
-    return Judged(left=left, back=back)
-
-
 def _move(
-    db: sqlite3.Connection,
-    source: str,
-    target: str,
-    columns: str,
-    which: str,
-    wanted: Inside,
-    tally: Counter[tuple[int, int]],
+    tables: FrontierTables, source: str, target: str, why: str, which: str, wanted: Inside, tally: StateChanges
 ) -> int:
     """Move the rows that are wanted from one table to the other; gives how many there were."""
-    sign = 1 if target == "waiting" else -1
+    sign = 1 if target == tables.waiting else -1
     last = moved = 0
-    while rows := db.execute(
-        f"SELECT {source}.id, {_URL}, depth, kind, host, state FROM {source} JOIN host ON host.id = {source}.host "
-        f"WHERE {source}.id > ? AND {which} ORDER BY {source}.id LIMIT {_CHUNK}",
+    while rows := tables.execute(
+        f"SELECT queue.id, {URL}, depth, kind, host, state FROM {source} AS queue "
+        f"JOIN {tables.host} AS host ON host.id = queue.host "
+        f"WHERE queue.id > ? AND {which} ORDER BY queue.id LIMIT {_CHUNK}",
         (last,),
     ).fetchall():
         last = rows[-1][0]
@@ -122,10 +112,13 @@ def _move(
         ]
         if not chosen:
             continue
-        ids = json.dumps([id_ for id_, _, _ in chosen])
-        there = "WHERE id IN (SELECT value FROM json_each(?))"
-        db.execute(f"INSERT INTO {target} SELECT {columns} FROM {source} {there}", (ids,))
-        db.execute(f"DELETE FROM {source} {there}", (ids,))
+        ids = tables.listed([id_ for id_, _, _ in chosen])
+        tables.execute(
+            f"INSERT INTO {target} ({tables.columns}{', why' * bool(why)}) "
+            f"SELECT {tables.columns}{why} FROM {source} WHERE id {tables.among}",
+            (ids,),
+        )
+        tables.execute(f"DELETE FROM {source} WHERE id {tables.among}", (ids,))
         for _, host, state in chosen:
             tally[host, state] += sign
         moved += len(chosen)
@@ -137,14 +130,9 @@ _VISITS_AT_ONCE = 500  # rows read at a time
 # What was found and not visited, because a limit ended the crawl, or scope or policy kept it out.
 _WAITING = f"""
 INSERT OR IGNORE INTO visit (url, said)
-SELECT {_URL}, json_array(depth, null, null, null, null, null, (SELECT url FROM source WHERE source.id = source_id))
+SELECT {URL}, json_array(depth, null, null, null, null, null, (SELECT url FROM source WHERE source.id = source_id))
 FROM (SELECT *, source AS source_id FROM {{table}}) AS found
 JOIN host ON host.id = found.host WHERE kind = 0 ORDER BY found.id
-"""
-_UNASKED = f"""
-SELECT count(*) FROM waiting JOIN host ON host.id = waiting.host JOIN visit
-ON visit.url = {_URL}
-WHERE kind = 0 AND visit.id <= ? AND json_extract(said, '$[1]') IS NOT NULL
 """
 _STATED = """
 UPDATE visit SET stated = json_extract(value, '$[0]') FROM json_each(?) WHERE url = json_extract(value, '$[1]')
@@ -182,26 +170,24 @@ def begin_refresh(db: sqlite3.Connection) -> int:
 
 
 class Visits:
-    """Reads what was committed.
+    """What is known of pages visited, as of the last commit.
 
     Args:
-        db: a connection that is not the one that writes.
+        tables: over a connection that is not the one that writes.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        self._db = db
-        self._path = path
+    def __init__(self, tables: FrontierTables) -> None:
+        self._tables = tables
 
     def any(self) -> bool:
         """Whether there is anything to ask for again."""
-        with explained(self._path):
-            return self._db.execute("SELECT 1 FROM visit LIMIT 1").fetchone() is not None
+        return bool(self._tables.rows(f"SELECT 1 FROM {self._tables.visit} LIMIT 1"))
 
     def of(self, url: str) -> Visit | None:
         """The last visit of a URL. Asked in a refresh only."""
-        with explained(self._path):
-            row = self._db.execute("SELECT said, stated FROM visit WHERE url = ?", (url,)).fetchone()
-        return replace(Visit(url, *json.loads(row[0])), stated=row[1]) if row else None
+        tables = self._tables
+        rows = tables.rows(f"SELECT said, stated FROM {tables.visit} WHERE {tables.same('url', '?')}", (url,))
+        return replace(Visit(url, *json.loads(rows[0][0])), stated=rows[0][1]) if rows else None
 
     def until(self, last: int) -> Iterator[Visit]:
         """The last visits of what has not been visited since the row `last` was the newest, longest ago first.
@@ -209,7 +195,7 @@ class Visits:
         Pages that are known and URLs that have given no page yet take turns, as long as there are both: so a limit
         leaves neither without its share.
         """
-        streams = deque((self._until(last, "IS NOT NULL"), self._until(last, "IS NULL")))
+        streams = deque((self._until(last, ""), self._until(last, "NOT ")))
         while streams:
             stream = streams.popleft()
             if (found := next(stream, None)) is not None:
@@ -218,20 +204,21 @@ class Visits:
 
     def unasked(self, last: int) -> int:
         """How many pages that are known wait still, of those that `until` gives."""
-        with explained(self._path):
-            row = self._db.execute(_UNASKED, (last,)).fetchone()
-        return int(row[0])
+        tables = self._tables
+        rows = tables.rows(
+            f"SELECT count(*) FROM {tables.waiting} AS queue JOIN {tables.host} AS host ON host.id = queue.host "
+            f"JOIN {tables.visit} AS visit ON {tables.same('visit.url', URL)} "
+            f"WHERE kind = 0 AND visit.id <= ? AND {tables.known}",
+            (last,),
+        )
+        return int(rows[0][0])
 
-    def _until(self, last: int, digest: str) -> Iterator[Visit]:
+    def _until(self, last: int, negation: str) -> Iterator[Visit]:
         at = 0
-        while True:
-            with explained(self._path):
-                rows = self._db.execute(
-                    f"SELECT id, url, said FROM visit WHERE id > ? AND id <= ? AND json_extract(said, '$[1]') {digest} "
-                    "ORDER BY id LIMIT ?",
-                    (at, last, _VISITS_AT_ONCE),
-                ).fetchall()
-            if not rows:
-                return
+        while rows := self._tables.rows(
+            f"SELECT id, url, said FROM {self._tables.visit} WHERE id > ? AND id <= ? "
+            f"AND {negation}({self._tables.known}) ORDER BY id LIMIT {_VISITS_AT_ONCE}",
+            (at, last),
+        ):
             yield from (Visit(url, *json.loads(said)) for _, url, said in rows)
             at = rows[-1][0]

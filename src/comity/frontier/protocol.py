@@ -5,12 +5,11 @@ committed stays so: the URLs met, what waits, the counts, the facts of the run, 
 all in one transaction with the lengths that the output has reached.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Protocol, Self
 
-from comity.frontier.database import HostCounts, Standing
-from comity.frontier.exchange import Parcel
 from comity.frontier.later import Inside, Judged
+from comity.frontier.tables import HostCounts, QueuedURL
 from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
 
 Write = Callable[[int, list[dict[str, Any]]], dict[str, Any]]
@@ -59,7 +58,7 @@ class DurableFrontier(Protocol):
 
 
 class FrontierView(Protocol):
-    """A frontier as it was committed last when the view was opened, for those who only read: see `database.View`."""
+    """A frontier as it was committed last when the view was opened, to be read only: see `tables.TablesView`."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
@@ -67,14 +66,5 @@ class FrontierView(Protocol):
     def busiest(self, most: int) -> list[HostCounts]: ...
     def host(self, name: str) -> HostCounts | None: ...
     def load_state(self, key: str) -> Any: ...
-    def stands(self, url: str, host: str) -> Standing | None: ...
+    def stands(self, url: str, host: str) -> QueuedURL | None: ...
     def waiting(self, host: str, most: int) -> list[Entry]: ...
-
-
-class Outbox(Protocol):
-    """What a shard has for others, and what it has taken of theirs: see `exchange.Neighbour`."""
-
-    def close(self) -> None: ...
-    def parcels(self, receivers: Collection[int], *, after: int, most: int) -> list[Parcel]: ...
-    def taken(self) -> Mapping[int, int]: ...
-    def sent(self) -> Mapping[int, int]: ...

@@ -10,7 +10,6 @@ crawl, where a statement for each row would have the two threads stop each other
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
@@ -20,6 +19,7 @@ from typing import Any, Self
 from comity.frontier import database, exchange, later
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
+from comity.frontier.tables import CommittedFrontier, FrontierTables, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_ROWS = 64  # of one statement: SQLite takes 999 values everywhere
@@ -35,11 +35,9 @@ _CLEAR = (
     "UPDATE host SET unasked = 0, queued = 0, done = 0, refused = 0, failed = 0",
 )
 
-_Tally = Counter[tuple[int, int]]  # (host, state): change
 
-
-class Frontier:
-    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (database.View).
+class Frontier(CommittedFrontier):
+    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (tables.View).
 
     `commit` may run in a thread of its own, one at a time; meanwhile what is asked is answered from the last commit.
 
@@ -63,6 +61,7 @@ class Frontier:
             stack.enter_context(closing(lock(path)))
             self._db = stack.enter_context(closing(open_for_writing(path)))
             self._reader = stack.enter_context(closing(open_for_reading(path)))
+            self._tables = FrontierTables(self._reader, path)
             key = self.load_state(_KEY)
             if key is None:
                 key = os.urandom(16).hex()
@@ -71,8 +70,8 @@ class Frontier:
             self._next_id: int = self.load_state(_NEXT_ID, 1)
             self.sent = exchange.numbers(self.load_state(exchange.SENT))
             self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
-            self.visits = later.Visits(self._reader, path)
-            self.totals = database.counts(self._db)
+            self.visits = later.Visits(self._tables)
+            self.totals = self.counts()
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -99,7 +98,7 @@ class Frontier:
             self._stale = True
             self._seen.tidy()
             with self._transaction():
-                tally: _Tally = Counter()
+                tally = StateChanges()
                 later.set_aside(self._db, batch)
                 self._settle(batch.settled, tally)
                 self._db.executemany(
@@ -118,12 +117,12 @@ class Frontier:
                 self._count(tally)
                 later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
-                state = self._exchange(batch) if batch.messages or batch.taken or batch.delivered else {}
+                state = self._exchange(batch) if batch.exchanges else {}
                 self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id} | state)
             self._stale = False
             if state:
                 self.sent, self.taken = state[exchange.SENT], state[exchange.TAKEN]
-            self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
+            self.totals = {state: self.totals[state] + tally.of(state) for state in State}
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
@@ -165,49 +164,26 @@ class Frontier:
         with explained(self._path):
             self._stale = True
             with self._transaction():
-                tally: _Tally = Counter()
-                by_policy = later.judge_policy(self._db, tally) if policy else later.Judged()
-                if usage:
-                    by_policy += later.judge_usage(self._db, tally)
-                by_scope = later.Judged() if inside is None else later.judge_scope(self._db, inside, tally)
+                tally = StateChanges()
+                judged = later.judge(FrontierTables(self._db, self._path), tally, inside, policy=policy, usage=usage)
                 self._count(tally)
-                self._save_state(save(by_policy, by_scope))
+                self._save_state(save(*judged))
             self._reload()
             self._stale = False
-
-    def hosts(self) -> Iterator[str]:
-        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
-        last = 0
-        while rows := self._rows(
-            "SELECT id, name FROM host WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000", (last,)
-        ):
-            yield from (name for _, name in rows)
-            last = rows[-1][0]
 
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
-        with explained(self._path):
-            return database.waiting(self._reader, host, most, but_not=but_not, below=database.LATER, kind=kind)
-
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        with explained(self._path):
-            return database.counts(self._reader)
+        return self._tables.queue(host, most, but_not=but_not, below=database.LATER, kind=kind)
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
         with explained(self._path):
             self._save_state({key: value})
 
-    def load_state(self, key: str, default: Any = None) -> Any:
-        """A fact kept with `remember`."""
-        rows = self._rows("SELECT value FROM run WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else default
-
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""
-        rows = self._rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
+        rows = self._tables.rows("SELECT key, value FROM run WHERE key >= ? AND key < ?", (start, f"{start}\U0010ffff"))
         return {key: json.loads(value) for key, value in rows}
 
     @contextmanager
@@ -225,9 +201,9 @@ class Frontier:
         self._host_ids.clear()
         self._next_id = self.load_state(_NEXT_ID, 1)
         self._seen.reload()
-        self.totals = database.counts(self._db)
+        self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
+    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
@@ -242,7 +218,7 @@ class Frontier:
             tally[host, states[id_]] += 1
         self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
 
-    def _take_up(self, found: list[Found], tally: _Tally) -> list[Found]:
+    def _take_up(self, found: list[Found], tally: StateChanges) -> list[Found]:
         """Those that are new; what of them waits goes into the queue."""
         fingerprints = self._seen.unknown([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
@@ -252,7 +228,7 @@ class Frontier:
         for each in new:
             host = self._host_ids.get(each.host) or self._host_id(each.host)
             tally[host, each.state] += 1
-            if each.state < State.DONE or each.by_policy:
+            if each.stays:
                 (others if each.by_policy else rows).append(
                     (
                         self._next_id,
@@ -278,7 +254,7 @@ class Frontier:
         fingerprints = self._seen.unknown([message.url for _, message in batch.messages if message.settles])
         urls = [each for each in batch.messages if each[1].settles]
         new = [urls[index] for index in fingerprints.values()]
-        made = exchange.send(self._db, [*(each for each in batch.messages if not each[1].settles), *new])
+        made = exchange.send(self._db, exchange.parcels_of(batch.messages, new))
         self._seen.add(fingerprints)
         exchange.forget(self._db, batch.delivered)
         return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}
@@ -297,9 +273,7 @@ class Frontier:
 
     def _sources(self, new: list[Found]) -> dict[str, int]:
         """The ids, new ones, of what named the URLs that are to be kept."""
-        named = dict.fromkeys(
-            each.found_on for each in new if each.found_on is not None and (each.state < State.DONE or each.by_policy)
-        )
+        named = dict.fromkeys(each.found_on for each in new if each.found_on is not None and each.stays)
         if not named:
             return {}
         (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM source").fetchone()
@@ -320,14 +294,11 @@ class Frontier:
         self._host_ids[name] = id_
         return id_
 
-    def _count(self, tally: _Tally) -> None:
-        hosts: dict[int, list[int]] = {}
-        for (host, state), change in tally.items():
-            hosts.setdefault(host, [0] * len(State))[state] += change
+    def _count(self, tally: StateChanges) -> None:
         self._db.executemany(
             "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
             "failed = failed + ? WHERE id = ?",
-            [(*changes, host) for host, changes in sorted(hosts.items())],
+            [(*changes, host) for host, changes in sorted(tally.by_host().items())],
         )
 
     def _save_state(self, state: Mapping[str, Any]) -> None:
@@ -335,11 +306,3 @@ class Frontier:
         self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
         if gone := [key for key, value in state.items() if value is None]:
             self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
-
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with explained(self._path):
-            return self._reader.execute(query, values).fetchall()
-
-
-def _change(tally: _Tally, state: State) -> int:
-    return sum(change for (_, of), change in tally.items() if of == state)

@@ -57,6 +57,11 @@ class Found:
     by_policy: bool = False
     found_on: str | None = None
 
+    @property
+    def stays(self) -> bool:
+        """Whether it is kept as a row, in the queue or aside, and not as a fingerprint alone."""
+        return self.state < State.DONE or self.by_policy
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -142,6 +147,11 @@ class Batch:
     messages: list[tuple[int, Message]] = field(default_factory=list)
     taken: dict[int, int] = field(default_factory=dict)
     delivered: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether other shards are concerned."""
+        return bool(self.messages or self.taken or self.delivered)
 
     def __bool__(self) -> bool:
         work = self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed

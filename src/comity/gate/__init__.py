@@ -1,4 +1,4 @@
-"""Floor 5: the order of things as a state machine. Sans-I/O: time and responses are handed in."""
+"""The order of a request's steps as a state machine. Sans-I/O: time and responses are handed in."""
 
 from comity.gate.machine import Gate
 from comity.gate.steps import CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait

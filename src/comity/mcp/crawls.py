@@ -39,7 +39,7 @@ class BeyondLimits(Unanswerable):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CrawlLimits:
     """How far a crawl may go without anybody being asked, and what this server keeps.
 
     Attributes:
@@ -57,7 +57,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Crawl:
+class CrawlTask:
     """One crawl.
 
     Attributes:
@@ -84,7 +84,7 @@ class Crawls:
     """The crawls of one server."""
 
     def __init__(
-        self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path, store: Store, sites: Sites
+        self, policy: Policy, settings: ClientSettings, limits: CrawlLimits, folder: Path, store: Store, sites: Sites
     ) -> None:
         self._policy = policy
         self._settings = settings
@@ -92,7 +92,7 @@ class Crawls:
         self._folder = folder
         self._store = store
         self._sites = sites
-        self._crawls: dict[str, Crawl] = {}
+        self._crawls: dict[str, CrawlTask] = {}
 
     def check_limits(self, arguments: Mapping[str, Any]) -> str | None:
         """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
@@ -110,7 +110,7 @@ class Crawls:
         hosts = sorted({urls.host(urls.normalise(url)) for url in arguments["urls"]})
         return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
 
-    async def start(self, arguments: Mapping[str, Any], *, agreed: bool = False) -> Crawl:
+    async def start(self, arguments: Mapping[str, Any], *, agreed: bool = False) -> CrawlTask:
         """Begin a crawl.
 
         Args:
@@ -149,13 +149,13 @@ class Crawls:
         crawler = Crawler(
             seeds, folder, policy=self._policy, settings=settings, client_settings=self._settings, sink="jsonl"
         )
-        crawl = Crawl(handle, folder, seeds, crawler, time.time())
+        crawl = CrawlTask(handle, folder, seeds, crawler, time.time())
         crawler.on_page = lambda page: self._arrived(crawl, page)
         self._crawls[handle] = crawl
         crawl.task = asyncio.ensure_future(self._run(crawl))
         return crawl
 
-    def find(self, handle: str) -> Crawl:
+    def find(self, handle: str) -> CrawlTask:
         """
         Raises:
             Unanswerable: there is no such crawl, or not any more.
@@ -170,12 +170,12 @@ class Crawls:
             )
         return crawl
 
-    def all(self) -> list[Crawl]:
+    def all(self) -> list[CrawlTask]:
         """The crawls whose handles live, the latest first."""
         self._forget_old()
         return list(reversed(self._crawls.values()))
 
-    async def cancel(self, crawl: Crawl) -> None:
+    async def cancel(self, crawl: CrawlTask) -> None:
         """Have a crawl end: what is under way is finished and written. One that has ended stays as it is."""
         if crawl.ended is not None or crawl.task is None:
             return
@@ -191,7 +191,7 @@ class Crawls:
         """End all of them."""
         await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
 
-    def status(self, crawl: Crawl, start: int = 0, limit: int = 50) -> dict[str, Any]:
+    def status(self, crawl: CrawlTask, start: int = 0, limit: int = 50) -> dict[str, Any]:
         """How a crawl stands, with some of its pages."""
         stats = crawl.crawler.stats.to_dict()
         end = min(start + limit, len(crawl.pages))
@@ -218,7 +218,7 @@ class Crawls:
             }
         )
 
-    def _arrived(self, crawl: Crawl, page: CrawledPage) -> None:
+    def _arrived(self, crawl: CrawlTask, page: CrawledPage) -> None:
         key = hash_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
         if len(crawl.pages) < _MOST_PAGES:
@@ -226,7 +226,7 @@ class Crawls:
                 {"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"}
             )
 
-    async def _run(self, crawl: Crawl) -> None:
+    async def _run(self, crawl: CrawlTask) -> None:
         sites, crawler = self._sites, crawl.crawler
         try:
             await sites.begin(crawl.seeds, crawler)

@@ -20,7 +20,7 @@ MAPS: Final = 16 * MIB
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Value]):
+class SizedCache(Generic[Value]):
     """Values by hash, the most lately used ones within a number of bytes."""
 
     def __init__(self, limit: int) -> None:
@@ -57,7 +57,7 @@ class Kept(Generic[Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageText:
     """A page as Markdown, clean already.
 
     Attributes:
@@ -86,10 +86,10 @@ class RobotsFile:
 class Store:
     """All that is kept. `crawled`: pages of crawls by the hash of their body, not made Markdown yet."""
 
-    pages: Kept[Page] = field(default_factory=lambda: Kept(PAGES))
-    crawled: Kept[CrawledPage] = field(default_factory=lambda: Kept(PAGES))
-    robots: Kept[RobotsFile] = field(default_factory=lambda: Kept(ROBOTS))
-    maps: Kept[list[dict[str, Any]]] = field(default_factory=lambda: Kept(MAPS))
+    pages: SizedCache[PageText] = field(default_factory=lambda: SizedCache(PAGES))
+    crawled: SizedCache[CrawledPage] = field(default_factory=lambda: SizedCache(PAGES))
+    robots: SizedCache[RobotsFile] = field(default_factory=lambda: SizedCache(ROBOTS))
+    maps: SizedCache[list[dict[str, Any]]] = field(default_factory=lambda: SizedCache(MAPS))
 
 
 def hash_of(data: bytes | str) -> str:

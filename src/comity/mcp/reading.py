@@ -11,7 +11,7 @@ from comity import ComityError, Decision, Response, UnwantedType, urls
 from comity.errors import UnsupportedContent
 from comity.mcp.answers import Unanswerable, answer, as_text, short, when
 from comity.mcp.budget import cut, tokens
-from comity.mcp.kept import Page, hash_of
+from comity.mcp.kept import PageText, hash_of
 from comity.mcp.service import Service
 from comity.mcp.untrusted import clean, clean_markdown
 from comity.retrieve import Retrieved, retrieve
@@ -143,7 +143,7 @@ def _robots(service: Service, decision: Decision) -> dict[str, Any] | None:
 # fetch
 
 
-def page_of(retrieved: Retrieved) -> Page:
+def page_of(retrieved: Retrieved) -> PageText:
     """A page as this server hands it out."""
     removed: Counter[str] = Counter()
     markdown, left = clean_markdown(
@@ -159,7 +159,7 @@ def page_of(retrieved: Retrieved) -> Page:
         "left_out": [f"{each.place}: {each.words} words" for each in retrieved.left_out[:10]],
         "hidden_text_left_in": [{"kind": each.kind, "begins": short(each.excerpt, 100)} for each in left[:5]],
     }
-    return Page(
+    return PageText(
         url=retrieved.url,
         title=short(clean(retrieved.title or "", removed), 300),
         markdown=markdown,
@@ -176,7 +176,7 @@ def page_of(retrieved: Retrieved) -> Page:
     )
 
 
-def _part(page: Page, key: str, start: int, most: int) -> dict[str, Any]:
+def _part(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
     """The page from a character on, as much of it as fits."""
     first = start == 0
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from comity import CrawledPage
 from comity.mcp.answers import Unanswerable, short, when
-from comity.mcp.crawls import Crawl
-from comity.mcp.kept import Page
+from comity.mcp.crawls import CrawlTask
+from comity.mcp.kept import PageText
 from comity.mcp.reading import page_of
 from comity.mcp.service import Service
 from comity.mcp.untrusted import NOTICE, clean
@@ -167,7 +167,7 @@ def _robots(service: Service, uri: str, key: str) -> dict[str, Any]:
     return {"uri": uri, "mimeType": "text/plain", "text": text, "_meta": meta}
 
 
-async def _made(service: Service, crawled: CrawledPage) -> Page:
+async def _made(service: Service, crawled: CrawledPage) -> PageText:
     def fetcher(url: str, headers: Mapping[str, str]) -> Any:
         said = {"Content-Type": crawled.content_type + f"; charset={crawled.encoding}"}
         return SimpleNamespace(url=crawled.url, status=crawled.status, headers=said, body=crawled.body)
@@ -177,7 +177,7 @@ async def _made(service: Service, crawled: CrawledPage) -> Page:
     return await asyncio.to_thread(page_of, retrieved)
 
 
-def _report(uri: str, crawl: Crawl) -> dict[str, Any]:
+def _report(uri: str, crawl: CrawlTask) -> dict[str, Any]:
     from comity.audit import report  # late: few ask for one
 
     target: Path = crawl.folder / "report.html"
@@ -186,7 +186,7 @@ def _report(uri: str, crawl: Crawl) -> dict[str, Any]:
     return {"uri": uri, "mimeType": "text/html", "text": text, "_meta": _untrusted(crawl.seeds[0])}
 
 
-def _ledger(uri: str, crawl: Crawl, start: int) -> dict[str, Any]:
+def _ledger(uri: str, crawl: CrawlTask, start: int) -> dict[str, Any]:
     """Whole records from an octet on, as many as go into one answer."""
     path = crawl.folder / "ledger.jsonl"
     if not path.exists():

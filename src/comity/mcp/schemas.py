@@ -101,7 +101,6 @@ _PREFERENCES: Final = {
     "description": "What the site states for search, ai-input and train-ai: allowed, disallowed or unknown.",
     "additionalProperties": {"enum": ["allowed", "disallowed", "unknown"]},
 }
-_ANYTHING: Final[Schema] = {}
 _LIST: Final[Schema] = {"type": "array"}
 
 _CRAWL: Final = _output(

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
-from comity.mcp.crawls import Crawls, Limits
+from comity.mcp.crawls import CrawlLimits, Crawls
 from comity.mcp.kept import RobotsFile, Store
 from comity.mcp.sites import LONGEST_WAIT, Sites
 
@@ -24,7 +24,9 @@ class Service:
         folder: where crawls are written; None for a folder that is removed at the end.
     """
 
-    def __init__(self, policy: Policy, settings: ClientSettings, limits: Limits, folder: Path | None = None) -> None:
+    def __init__(
+        self, policy: Policy, settings: ClientSettings, limits: CrawlLimits, folder: Path | None = None
+    ) -> None:
         self.policy = policy
         self._crawling = settings
         # A page is read by somebody who waits for it; the settings' own ten minutes are for programs.

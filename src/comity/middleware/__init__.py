@@ -1,1 +1,1 @@
-"""Floor 8: comity inside other libraries' clients: httpx, requests, aiohttp, Scrapy, Playwright."""
+"""comity inside other libraries' clients: httpx, requests, aiohttp, Scrapy, Playwright."""

@@ -1,4 +1,4 @@
-"""Floor 6: the I/O: address guard, one HTTP stack, the clients that drive the gate."""
+"""The I/O: address guard, one HTTP stack, the clients that drive the gate."""
 
 from typing import TYPE_CHECKING
 

@@ -9,7 +9,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from comity import urls
@@ -71,9 +70,7 @@ class Client:
         self._entered = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -192,7 +189,7 @@ class Client:
             return self._background
 
     def _run(self, call: Callable[P, Coroutine[Any, Any, T]], *given: P.args, **named: P.kwargs) -> T:
-        return self._open().run(call(*given, **named))
+        return (self._background or self._open()).run(call(*given, **named))
 
 
 _FORKED: list[tuple[Background, AsyncClient]] = []

@@ -1,4 +1,4 @@
-"""Floor 4: our settings and what the site says -> one Decision. Pure: no I/O, no clock (time is an argument)."""
+"""Our settings and what the site says -> one Decision. Pure: no I/O, no clock (time is an argument)."""
 
 from comity.policy.decision import Decision, RuleCited, Source, json_schema
 from comity.policy.origin_policy import OriginPolicy, decide

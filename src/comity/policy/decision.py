@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from comity import times
 from comity.errors import InvalidRecord
-from comity.fields import Misfit, typed
+from comity.fields import WrongType, typed
 from comity.policy.settings import Mode, Purpose
 from comity.usage.statements import PURPOSES, Preference, Usage
 
@@ -158,9 +158,9 @@ class Decision:
         """
         try:
             read: Decision = typed(_plain(values), cls)
-        except Misfit as misfit:
-            where = ", ".join(("decision", *misfit.path))
-            raise InvalidRecord(f"{where}: {misfit.said}") from None
+        except WrongType as wrong:
+            where = ", ".join(("decision", *wrong.path))
+            raise InvalidRecord(f"{where}: {wrong.said}") from None
         read._check()
         return read
 

@@ -1,7 +1,7 @@
-"""Policy: our side of the bargain, frozen and checked when it is made.
+"""Policy: the operator's settings, frozen and checked when they are made.
 
-It holds what the operator decided: who we are, whether robots.txt is respected, what its absence means, how fast we
-may go, which addresses may be reached. It never holds what a site said.
+They say who we are, whether robots.txt is respected, what its absence means, how fast we may go, which
+addresses may be reached. What a site says is not among them.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Floor 5: what an agent fetches: one URL, politely, as Markdown, with a score, warnings and evidence."""
+"""What an agent fetches: one URL, politely, as Markdown, with a score, warnings and evidence."""
 
 from comity.retrieve.content import LeftOut
 from comity.retrieve.evidence import Considered, Evidence, Manifest, Retrieved, json_schema

@@ -59,7 +59,7 @@ _SIDES: Final = ("left", "top", "right", "bottom", "text-indent", "margin-left",
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class HidingRules:
     """The simple selectors (`p`, `.x`, `#x`, `p.x`) of a page's style elements that hide what they select."""
 
     hiding: Mapping[str, Hiding]
@@ -115,7 +115,7 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
     return None
 
 
-def hiding_rules(sheets: Iterable[str]) -> Rules:
+def hiding_rules(sheets: Iterable[str]) -> HidingRules:
     """The rules that hide something, those inside `@media` and the like left out."""
     found: dict[str, Hiding] = {}
     room = MAX_SHEET
@@ -131,7 +131,7 @@ def hiding_rules(sheets: Iterable[str]) -> Rules:
             for selector in selectors[-MAX_STYLE:].rpartition(";")[2].split(","):
                 if selector.strip() and _SIMPLE.fullmatch(selector.strip()):
                     found[selector.strip()] = kind
-    return Rules(found, frozenset(name for selector in found for name in re.split(r"[.#]", selector) if name))
+    return HidingRules(found, frozenset(name for selector in found for name in re.split(r"[.#]", selector) if name))
 
 
 def colour(words: str) -> Colour | None:

@@ -184,7 +184,9 @@ def _unfolds(node: Node, controlled: set[str]) -> bool:
     return bool(_PANEL.search(attributes.get("class", "").lower()))
 
 
-def _hides(node: Node, rules: css.Rules, known: dict[tuple[str, str, str], Kind | None]) -> tuple[Kind | None, bool]:
+def _hides(
+    node: Node, rules: css.HidingRules, known: dict[tuple[str, str, str], Kind | None]
+) -> tuple[Kind | None, bool]:
     """How an element hides its text, and whether that text is kept."""
     attributes = node.attributes
     if "hidden" in attributes and attributes["hidden"].lower() != "until-found":

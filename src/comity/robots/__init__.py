@@ -1,4 +1,4 @@
-"""Floor 1: robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
+"""robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
 
 from typing import TYPE_CHECKING
 

@@ -31,7 +31,7 @@ POLICY: Final = "tdm-policy"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TdmRule:
     """One object of the file. `reservation` is None where the file gives neither 0 nor 1; `number` counts from 1."""
 
     number: int
@@ -46,10 +46,10 @@ class Rule:
 class Tdmrep:
     """The file as read: its usable rules in order, and what was wrong with the rest, one sentence each."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[TdmRule, ...] = ()
     problems: tuple[str, ...] = ()
 
-    def rule_for(self, url: str) -> Rule | None:
+    def rule_for(self, url: str) -> TdmRule | None:
         """The first rule in the file whose location covers the URL: TDMRep calls that the most specific one."""
         path = paths.target(url)
         return next((rule for rule in self.rules if rule.pattern.covers(path)), None)
@@ -67,7 +67,7 @@ def parse(body: bytes) -> Tdmrep:
         document = [document]  # one rule without its brackets: an error, but its meaning is in no doubt
     if not isinstance(document, list):
         return Tdmrep(problems=("The file is not a list of rules.",))
-    rules: list[Rule] = []
+    rules: list[TdmRule] = []
     problems: list[str] = []
     for number, entry in enumerate(document[:MAX_RULES], 1):
         rule = _rule(number, entry)
@@ -118,14 +118,14 @@ def _policy(reference: str, base: str | None, origin: Origin, line: int | None =
     return Licence(url, "tdmrep", origin, POLICY, line, note=note)
 
 
-def _rule(number: int, entry: Any) -> Rule | None:
+def _rule(number: int, entry: Any) -> TdmRule | None:
     if not isinstance(entry, dict):
         return None
     location = entry.get("location")
     if not isinstance(location, str) or not location:
         return None
     policy = entry.get(POLICY)
-    return Rule(
+    return TdmRule(
         number,
         location,
         paths.pattern(location),

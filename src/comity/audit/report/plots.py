@@ -13,7 +13,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 10.0, 26.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GridLine:
     """A level of the grid."""
 
     look: str
@@ -23,7 +23,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Bar:
     """A column or bar."""
 
     look: str
@@ -35,7 +35,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Label:
     """A label."""
 
     look: str
@@ -52,21 +52,21 @@ class Plot:
     height: float
     label: str
     width: float = WIDTH
-    lines: list[Line] = field(default_factory=list)
-    boxes: list[Box] = field(default_factory=list)
-    texts: list[Text] = field(default_factory=list)
+    lines: list[GridLine] = field(default_factory=list)
+    boxes: list[Bar] = field(default_factory=list)
+    texts: list[Label] = field(default_factory=list)
 
     def box(self, look: str, x: float, y: float, width: float, height: float, radius: float = 0.0) -> None:
-        self.boxes.append(Box(look, round(x, 1), round(y, 1), round(width, 1), round(height, 1), radius))
+        self.boxes.append(Bar(look, round(x, 1), round(y, 1), round(width, 1), round(height, 1), radius))
 
     def text(self, x: float, y: float, text: str, anchor: str, look: str = "tick") -> None:
-        self.texts.append(Text(look, round(x, 1), round(y, 1), anchor, text))
+        self.texts.append(Label(look, round(x, 1), round(y, 1), anchor, text))
 
     def grid(self, top: float, tall: float, above: float = 0.0) -> None:
         for i in range(5):
             value = top * i / 4
             y = round(_TOP + above + tall * (1 - i / 4), 1)
-            self.lines.append(Line("axis" if i == 0 else "grid", _LEFT, y, WIDTH - _RIGHT))
+            self.lines.append(GridLine("axis" if i == 0 else "grid", _LEFT, y, WIDTH - _RIGHT))
             if value == int(value):
                 self.text(_LEFT - 6, y + 3.5, _short(value), "end")
 

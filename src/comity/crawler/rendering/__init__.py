@@ -162,8 +162,8 @@ class Renderer:
         for _ in range(2):  # once more where the browser went down: another page may have done it
             try:
                 body, url, note = await self._attempt(response, parts)
-            except Trouble as trouble:
-                note = str(trouble)
+            except NotRendered as reason:
+                note = str(reason)
             if body is not None or self._browser.alive:
                 break
         if note is None and parts.cut_short:
@@ -171,7 +171,7 @@ class Renderer:
         return Rendered(body=body, url=url, targets=tuple(parts.targets), note=note, parts=parts.counts)
 
     async def _attempt(self, response: Response, parts: Parts) -> tuple[bytes, str, str | None]:
-        """Body, base URL and note of a page; raises Trouble where it cannot be had."""
+        """Body, base URL and note of a page; raises NotRendered where it cannot be had."""
         context: BrowserContext | None = None
         try:
             async with asyncio.timeout(None) as limit:
@@ -186,16 +186,16 @@ class Renderer:
                 limit.reschedule(asyncio.get_running_loop().time() + ANSWER)
                 body, url = await self._read(session, response.url)
                 return body, url, note
-        except (Trouble, RenderingFailed):
+        except (NotRendered, RenderingFailed):
             raise
         except TimeoutError:
             if parts.begun:
-                raise Trouble("its scripts did not finish") from None
+                raise NotRendered("its scripts did not finish") from None
             await self._browser.verify()
-            raise Trouble("the browser gives no answer") from None
+            raise NotRendered("the browser gives no answer") from None
         except Exception as error:  # Playwright's, some of which are of no kind
             await self._browser.verify()
-            raise Trouble(f"the browser could not load it: {_first_line(error)}") from error
+            raise NotRendered(f"the browser could not load it: {_first_line(error)}") from error
         finally:
             await parts.end()
             try:
@@ -230,16 +230,16 @@ class Renderer:
                     spent += now - before
                 before = now
                 if crashed.is_set() or not self._browser.alive:
-                    raise Trouble("its tab or the browser crashed, perhaps out of memory")
+                    raise NotRendered("its tab or the browser crashed, perhaps out of memory")
                 if parts.seen > MOST_SEEN:
-                    raise Trouble(f"it makes more than {MOST_SEEN} requests")
+                    raise NotRendered(f"it makes more than {MOST_SEEN} requests")
                 if going.done():
                     going.result()
                     if not parts.under_way and now - parts.active_at >= QUIET:
                         if loaded.is_set():
                             return None
                         if parts.held_back:  # the browser has stopped to read it
-                            raise Trouble("it navigated away before it had loaded")
+                            raise NotRendered("it navigated away before it had loaded")
                 if spent >= self._settings.render_seconds:
                     if not going.done():
                         raise TimeoutError
@@ -264,10 +264,10 @@ class Renderer:
                 with suppress(ComityError):
                     if urls.host(address := urls.normalise(address)) == urls.host(url):
                         return text.encode("utf-8", "replace"), address
-                raise Trouble(f"it was replaced by {address:.100}")
+                raise NotRendered(f"it was replaced by {address:.100}")
             case [int() | float()]:
-                raise Trouble(f"it has grown to more than {most} characters")
-        raise Trouble("it cannot be read")
+                raise NotRendered(f"it has grown to more than {most} characters")
+        raise NotRendered("it cannot be read")
 
     async def _leave(self, context: "BrowserContext") -> None:
         """Close a page's profile, and if that hangs the browser."""
@@ -286,7 +286,7 @@ class Renderer:
             self._buffer.part_refused(entry, decision)
 
 
-class Trouble(Exception):
+class NotRendered(Exception):
     """Why a page is kept as it was served."""
 
 

@@ -14,7 +14,7 @@ from comity.crawler.orders import Order, read_order
 from comity.crawler.shards import Place, part
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.stats import Stats
-from comity.crawler.waits import Heard
+from comity.crawler.waits import WaitJournal
 from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import StorageError
 from comity.frontier.postgresql.crawl import CrawlStore, Row
@@ -57,7 +57,7 @@ class StoredOrders:
                 yield order
 
 
-class HeardRows:
+class WaitJournalRows:
     """What was heard of a shard's hosts, kept in the database: whoever has the shard next may be another machine.
 
     The crawl's own thread does not wait for it; a line is there some milliseconds after it was added.
@@ -157,8 +157,8 @@ class LeasedShard(ShardCrawler):
     def _open_frontier(self) -> DurableFrontier:
         return PostgresFrontier(self._where, self.place.number, self.token, patience=self._leases.seconds)
 
-    def _open_heard(self) -> Heard:
-        return HeardRows(*self._heard_by, self.place.number, self.token)
+    def _open_journal(self) -> WaitJournal:
+        return WaitJournalRows(*self._heard_by, self.place.number, self.token)
 
     def _begin(self) -> None:
         self._client.may_send = self._may_send

@@ -26,7 +26,7 @@ from comity.crawler.shards import Manifest
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
-from comity.crawler.workers.rounds import LARGEST_GRANT, Asked, Look, Rounds
+from comity.crawler.workers.rounds import LARGEST_GRANT, RoundAnswer, RoundRequest, Rounds
 from comity.crawler.workers.shard import ShardEnd, all_at_rest
 from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
@@ -162,7 +162,7 @@ class Member:
                 return
             try:
                 await self._lending.round(self._leases.tokens)
-                look: Look = await self._in_thread(self._rounds.round, self._order, self._asking())
+                look: RoundAnswer = await self._in_thread(self._rounds.round, self._order, self._asking())
                 pause = TICK
                 self._in_reach(None)
             except (Unreachable, Displaced) as error:
@@ -190,9 +190,9 @@ class Member:
     def _now(self, crawler: LeasedShard) -> ShardNow:
         return crawler.now(os.getpid())
 
-    def _asking(self) -> Asked:
+    def _asking(self) -> RoundRequest:
         """What is to be asked and said, as of now."""
-        asked = Asked(take=not self._stopping, at_work=frozenset(self._running))
+        asked = RoundRequest(take=not self._stopping, at_work=frozenset(self._running))
         now = time.monotonic()
         for number, crawler in self._crawlers.items():
             if not crawler.has_begun or not crawler.is_ours:
@@ -216,7 +216,7 @@ class Member:
             asked.acknowledge = any(crawler.has_begun and crawler.unacknowledged for crawler in self._crawlers.values())
         return asked
 
-    def _heed(self, look: Look) -> None:
+    def _heed(self, look: RoundAnswer) -> None:
         """Act on what the store said."""
         for number, text in look.orders:
             self._order = number
@@ -253,7 +253,7 @@ class Member:
         if look.crawl.ended is None and (why := self._over(stands, look)) is not None:
             self._thread.submit(self._store.end, why)
 
-    def _even_out(self, look: Look) -> None:
+    def _even_out(self, look: RoundAnswer) -> None:
         """Let a shard go, where others have fewer than their share and none is free."""
         if self._leaving or any(row.holder is None for row in look.rows):
             return
@@ -275,7 +275,7 @@ class Member:
             if now.state in ("resting", "robots") or now.spare > 2 * self._few:
                 self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
 
-    def _over(self, stands: Mapping[int, ShardNow], look: Look) -> str | None:
+    def _over(self, stands: Mapping[int, ShardNow], look: RoundAnswer) -> str | None:
         """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
         spent = Spent()
         spent.pages = sum(now.kept for now in stands.values())

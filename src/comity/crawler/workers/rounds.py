@@ -15,7 +15,7 @@ LARGEST_GRANT: Final = 500  # pages
 
 
 @dataclass(slots=True)
-class Asked:
+class RoundRequest:
     """What is to be asked of the store in one round, and said to it.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Look:
+class RoundAnswer:
     """What the store said in one round.
 
     Attributes:
@@ -68,7 +68,7 @@ class Rounds:
         self._leases = leases
         self._folder = str(folder.absolute())
 
-    def round(self, order: int, asked: Asked) -> Look:
+    def round(self, order: int, asked: RoundRequest) -> RoundAnswer:
         """Say and ask. `order`: the last order that was read."""
         store, leases = self._store, self._leases
         members = store.here(leases.holder, self._folder)
@@ -77,7 +77,7 @@ class Rounds:
             store.give_back(shard, token, granted)
         for shard, token in asked.needy:
             store.grant(shard, token, LARGEST_GRANT)
-        look = Look(store.crawl(), store.rows(), members)
+        look = RoundAnswer(store.crawl(), store.rows(), members)
         look.orders = store.orders(order)
         if asked.after:
             look.parcels = store.parcels({receiver for _, receiver in asked.after}, asked.after, AT_ONCE * 4)
@@ -87,7 +87,7 @@ class Rounds:
             look.taken = self._take(look, asked.at_work)
         return look
 
-    def _take(self, look: Look, at_work: Collection[int]) -> tuple[int, int] | None:
+    def _take(self, look: RoundAnswer, at_work: Collection[int]) -> tuple[int, int] | None:
         """Have one more shard, where one is free and it is our turn."""
         share = -(-len(look.rows) // max(look.members, 1))
         held = len(self._leases.tokens)

@@ -133,7 +133,7 @@ class Pipe:
         threading.Thread(target=read, daemon=True).start()
 
 
-class Courier:
+class MessageExchange:
     """Brings what other shards have for those of this process, and tells these what was taken of theirs."""
 
     def __init__(self, folder: Path, count: int, crawlers: Mapping[int, ShardCrawler]) -> None:
@@ -227,7 +227,7 @@ class Worker:
             for number in job.shards
         }
         self._mail = asyncio.Event()
-        self._courier: Courier | None = None  # made once all shards have begun
+        self._exchange: MessageExchange | None = None  # made once all shards have begun
         self._asked = 0
         self._turns: dict[Key, asyncio.Future[float | None]] = {}  # of hosts of other shards
         self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
@@ -249,15 +249,15 @@ class Worker:
         running = [task for task, _ in begun]
         try:
             await self._first(running, asyncio.gather(*(event.wait() for _, event in begun)))
-            courier = self._courier = Courier(self._job.folder, self._job.manifest.shards, crawlers)
+            exchange = self._exchange = MessageExchange(self._job.folder, self._job.manifest.shards, crawlers)
             self._say("begun")
             listen(self._heard)
             try:
-                tending = asyncio.ensure_future(self._tend(courier))
+                tending = asyncio.ensure_future(self._tend(exchange))
                 await self._first([tending], asyncio.gather(*running))
                 tending.cancel()
             finally:
-                courier.close()
+                exchange.close()
         finally:
             for task in running:
                 task.cancel()
@@ -282,9 +282,9 @@ class Worker:
             wanted.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody else looks at it
             wanted.cancel()
 
-    async def _tend(self, courier: Courier) -> None:
+    async def _tend(self, exchange: MessageExchange) -> None:
         while True:
-            more = courier.carry()
+            more = exchange.carry()
             self._say("report", [crawler.now(os.getpid()) for crawler in self._crawlers.values()])
             self._mail.clear()
             if more:
@@ -330,8 +330,8 @@ class Worker:
 
     def _sent(self, number: int) -> None:
         """One of ours has something for others."""
-        if self._courier is not None:
-            self._courier.sent(number)
+        if self._exchange is not None:
+            self._exchange.sent(number)
         self._mail.set()
         self._say("mail", number)
 
@@ -345,8 +345,8 @@ class Worker:
             case ("give back", number):
                 self._say("gave", number, crawlers[number].give_back())
             case ("mail", number):
-                assert self._courier is not None
-                self._courier.sent(number)
+                assert self._exchange is not None
+                self._exchange.sent(number)
                 self._mail.set()
             case ("turn", key, shard, host, pace) if key not in self._lending and key not in self._lent:
                 self._lending[key] = asyncio.ensure_future(self._lend(key, shard, host, pace))

@@ -8,33 +8,30 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import chain
 from typing import Any, Final, Self
 
 from comity.errors import StorageError
 from comity.frontier import exchange
 from comity.frontier.database import LATER, rank, split
-from comity.frontier.later import Inside, Judged
+from comity.frontier.later import Inside, Judged, Visits, judge
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
-from comity.frontier.postgresql.view import counts, waiting
-from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State
+from comity.frontier.postgresql.view import ShardTables
+from comity.frontier.tables import POLICY, CommittedFrontier, StateChanges
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 _MOST_HOST_IDS: Final = 1 << 16
 _NEXT_ID: Final = "next_id"
 _NEXT_SOURCE: Final = "next_source"
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
-_COLUMNS: Final = "shard, id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
-
-_Tally = Counter[tuple[int, int]]  # (host, state): change
 
 
 class Displaced(StorageError):
     """The shard is another process's by now: nothing of the commit was kept."""
 
 
-class PostgresFrontier:
+class PostgresFrontier(CommittedFrontier):
     """One shard of a crawl, for who holds it. See `queue.Frontier`, whose every method it has.
 
     Args:
@@ -59,13 +56,14 @@ class PostgresFrontier:
             self._db = stack.enter_context(closing(connect(where)))
             self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
             self._reader = stack.enter_context(closing(connect(where)))
+            self._tables = ShardTables(self._reader, where, shard)
             with self._transaction():
                 key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
             self._seen = Fingerprints(self._db, shard, key)
             self._reload()
             self.sent = exchange.numbers(self.load_state(exchange.SENT))
             self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
-            self.visits = later.Visits(self._reader, where, shard)
+            self.visits = Visits(self._tables)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -92,7 +90,7 @@ class PostgresFrontier:
                 self._reload()
             self._stale = True
             with self._transaction():
-                tally: _Tally = Counter()
+                tally = StateChanges()
                 later.set_aside(self._db, self._shard, batch)
                 self._settle(batch.settled, tally)
                 self._put_off(batch)
@@ -101,7 +99,7 @@ class PostgresFrontier:
                     self._count(tally)
                     later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
                     exchanged: dict[str, dict[int, int]] = {}
-                    if batch.messages or batch.taken or batch.delivered:
+                    if batch.exchanges:
                         exchanged, more = self._exchange(batch)
                         met += more
                     refusals = [found.refusal for found in new if found.refusal is not None]
@@ -112,7 +110,7 @@ class PostgresFrontier:
             self._seen.committed(met)
             if exchanged:
                 self.sent, self.taken = exchanged[exchange.SENT], exchanged[exchange.TAKEN]
-            self.totals = {state: self.totals[state] + _change(tally, state) for state in State}
+            self.totals = {state: self.totals[state] + tally.of(state) for state in State}
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """As `queue.Frontier.begin_again`."""
@@ -140,35 +138,17 @@ class PostgresFrontier:
         with explained(self._where):
             self._stale = True
             with self._transaction():
-                tally: _Tally = Counter()
-                by_policy = later.judge_policy(self._db, self._shard, tally) if policy else Judged()
-                if usage:
-                    by_policy += later.judge_usage(self._db, self._shard, tally)
-                by_scope = Judged() if inside is None else later.judge_scope(self._db, self._shard, inside, tally)
+                tally = StateChanges()
+                tables = ShardTables(self._db, self._where, self._shard)
+                judged = judge(tables, tally, inside, policy=policy, usage=usage)
                 self._count(tally)
-                self._save_state(save(by_policy, by_scope))
+                self._save_state(save(*judged))
             self._reload()
             self._stale = False
 
-    def hosts(self) -> Iterator[str]:
-        """As `queue.Frontier.hosts`."""
-        last = 0
-        while rows := self._rows(
-            f"SELECT id, name FROM host_{self._shard} WHERE id > %s AND unasked + queued > 0 ORDER BY id LIMIT 1000",
-            (last,),
-        ):
-            yield from (name for _, name in rows)
-            last = rows[-1][0]
-
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """As `queue.Frontier.waiting`."""
-        with explained(self._where):
-            return waiting(self._reader, self._shard, host, most, but_not=but_not, below=LATER, kind=kind)
-
-    def counts(self) -> dict[State, int]:
-        """How many URLs are in each state."""
-        with explained(self._where):
-            return counts(self._reader, self._shard)
+        return self._tables.queue(host, most, but_not=but_not, below=LATER, kind=kind)
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
@@ -176,14 +156,9 @@ class PostgresFrontier:
             self._saved.pop(key, None)
             self._save_state({key: value})
 
-    def load_state(self, key: str, default: Any = None) -> Any:
-        """A fact kept with `save_state`."""
-        rows = self._rows(f"SELECT value FROM fact_{self._shard} WHERE key = %s", (key,))
-        return json.loads(rows[0][0]) if rows else default
-
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""
-        rows = self._rows(f"SELECT key, value FROM fact_{self._shard} WHERE starts_with(key, %s)", (start,))
+        rows = self._tables.rows(f"SELECT key, value FROM fact_{self._shard} WHERE starts_with(key, ?)", (start,))
         return {key: json.loads(value) for key, value in rows}
 
     @contextmanager
@@ -213,10 +188,11 @@ class PostgresFrontier:
         self._next_id: int = self.load_state(_NEXT_ID, 1)
         self._next_source: int = self.load_state(_NEXT_SOURCE, 1)
         # An index is made for the first refresh; a first crawl visits a URL once.
-        self._refreshes = self._rows("SELECT to_regclass(%s)", (f"{self._where.schema}.visited_{self._shard}",))[0][0]
-        self.totals = counts(self._reader, self._shard)
+        visited = f"{self._where.schema}.visited_{self._shard}"
+        self._refreshes = self._tables.rows("SELECT to_regclass(?)", (visited,))[0][0]
+        self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: _Tally) -> None:
+    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
@@ -243,7 +219,7 @@ class PostgresFrontier:
                 (2 * LATER, LATER, batch.resumed),
             )
 
-    def _take_up(self, found: list[Found], tally: _Tally) -> tuple[list[Found], list[int]]:
+    def _take_up(self, found: list[Found], tally: StateChanges) -> tuple[list[Found], list[int]]:
         """Those that are new, and their fingerprints; what of them waits goes into the queue."""
         fingerprints = self._seen.take_up([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
@@ -255,7 +231,7 @@ class PostgresFrontier:
         for each in new:
             host = ids[each.host]
             tally[host, each.state] += 1
-            if each.state < State.DONE or each.by_policy:
+            if each.stays:
                 prefix, rest = split(each)
                 source = r"\N" if each.found_on is None else sources[each.found_on]
                 row = (
@@ -265,8 +241,8 @@ class PostgresFrontier:
                 (refused if each.by_policy else rows).append(row)
                 number += 1
         self._next_id = number
-        self._copy(f"waiting_{shard} ({_COLUMNS})", rows)
-        self._copy(f"aside_{shard} ({_COLUMNS}, why)", [f"{row}\t{later.POLICY}" for row in refused])
+        self._copy(f"waiting_{shard} ({ShardTables.columns})", rows)
+        self._copy(f"aside_{shard} ({ShardTables.columns}, why)", [f"{row}\t{POLICY}" for row in refused])
         return new, list(fingerprints)
 
     def _learn_hosts(self, names: Iterable[str]) -> None:
@@ -292,9 +268,7 @@ class PostgresFrontier:
 
     def _sources(self, new: list[Found]) -> dict[str, int]:
         """The ids, new ones, of what named the URLs that are to be kept."""
-        named = dict.fromkeys(
-            each.found_on for each in new if each.found_on is not None and (each.state < State.DONE or each.by_policy)
-        )
+        named = dict.fromkeys(each.found_on for each in new if each.found_on is not None and each.stays)
         ids = {url: number for number, url in enumerate(named, self._next_source)}
         self._next_source += len(ids)
         self._copy(
@@ -308,16 +282,12 @@ class PostgresFrontier:
         urls = [each for each in batch.messages if each[1].settles]
         fingerprints = self._seen.take_up([message.url for _, message in urls])
         new = [urls[index] for index in fingerprints.values()]
-        by_shard: dict[int, list[Message]] = {}
-        for shard, message in chain((each for each in batch.messages if not each[1].settles), new):
-            by_shard.setdefault(shard, []).append(message)
-        made: dict[int, int] = {}
-        following = max(self.sent.values(), default=0) + 1
-        for number, (shard, messages) in enumerate(by_shard.items(), following):
-            made[shard] = number
+        texts = exchange.parcels_of(batch.messages, new)
+        made = {shard: number for number, shard in enumerate(texts, max(self.sent.values(), default=0) + 1)}
+        for shard, text in texts.items():
             self._db.execute(
                 "INSERT INTO parcel (sender, id, receiver, messages) VALUES (%s, %s, %s, %s)",
-                (self._shard, number, shard, exchange.written(messages)),
+                (self._shard, made[shard], shard, text),
             )
         for shard, number in batch.delivered.items():
             self._db.execute(
@@ -330,10 +300,8 @@ class PostgresFrontier:
             with self._db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
                 copy.write("\n".join(rows) + "\n")
 
-    def _count(self, tally: _Tally) -> None:
-        hosts: dict[int, list[int]] = {}
-        for (host, state), change in tally.items():
-            hosts.setdefault(host, [0] * len(State))[state] += change
+    def _count(self, tally: StateChanges) -> None:
+        hosts = tally.by_host()
         if not hosts:
             return
         changes = [list(column) for column in zip(*hosts.values(), strict=True)]
@@ -361,11 +329,6 @@ class PostgresFrontier:
                 self._saved.pop(key, None)
         return changed
 
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with explained(self._where):
-            rows: list[Any] = self._reader.execute(query, values).fetchall()
-            return rows
-
 
 def _text(value: str) -> str:
     """As COPY takes it."""
@@ -374,7 +337,3 @@ def _text(value: str) -> str:
     if not value.isprintable():
         value = value.replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
     return value
-
-
-def _change(tally: _Tally, state: State) -> int:
-    return sum(change for (_, of), change in tally.items() if of == state)

@@ -4,13 +4,27 @@ Whatever comes in, it raises nothing and holds no more than a few blocks. Where 
 before, and says where and why.
 """
 
+import codecs
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from comity.signals.sitemaps.charset import detect
+import webencodings
+
 from comity.signals.sitemaps.entries import Entry, Kind, Limits, Position
 from comity.signals.sitemaps.lines import LineEntries, looks_like_list
 from comity.signals.sitemaps.unpack import Stop, Unpacker
 from comity.signals.sitemaps.xml import XmlEntries
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LOOKS: Final = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_DECLARED: Final = re.compile(rb"""\s{0,99}<\?xml[^>]{0,80}?encoding\s{0,9}=\s{0,9}["']([A-Za-z0-9._:-]{1,40})["']""")
 
 
 class SitemapReader:
@@ -121,7 +135,7 @@ def read(chunks: bytes | Iterable[bytes], url: str = "", *, limits: Limits | Non
 
 
 def _form_of(head: bytes, limits: Limits) -> XmlEntries | LineEntries:
-    charset, mark = detect(head)
+    charset, mark = _charset(head)
     text = head[mark:].decode(charset, "replace")
     start = text.lstrip()[:20].lower()
     if start.startswith(("<!doctype html", "<html")):
@@ -131,3 +145,23 @@ def _form_of(head: bytes, limits: Limits) -> XmlEntries | LineEntries:
     if looks_like_list(text):
         return LineEntries(limits, charset, mark)
     raise Stop("neither XML nor a list of URLs" if start else "nothing in it")
+
+
+def _charset(head: bytes) -> tuple[str, int]:
+    """The name of Python's codec (`utf-8` where nothing else is said) and how many bytes of mark to skip.
+
+    The byte order mark decides, then how the first bytes look, then what the XML declares.
+    """
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            marks = 2 if head.startswith(mark, len(mark)) else 1  # two: joined by a careless program
+            return codec, len(mark) * marks
+    for look, codec in _LOOKS:
+        if head.startswith(look):
+            return codec, 0
+    declared = _DECLARED.match(head)
+    named = webencodings.lookup(declared[1].decode("ascii")) if declared else None
+    # Whoever could be read as far as the declaration does not write UTF-16, whatever he declares.
+    if named is None or named.name in ("utf-16le", "utf-16be", "x-user-defined"):
+        return "utf-8", 0
+    return named.codec_info.name, 0

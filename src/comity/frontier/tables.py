@@ -1,0 +1,235 @@
+"""The tables of a frontier as both stores have them, and the questions asked of them in SQL that both understand.
+
+SQLite has a file for each shard, PostgreSQL a partition of each table; what differs between their statements is said
+here in one place, so that a rule of the frontier is written once.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from comity.errors import InputError
+from comity.frontier.database import LATER, entry_of, explained, open_for_reading, split
+from comity.frontier.values import Entry, EntryKind, Found, State
+
+SCOPE, POLICY, USAGE = range(3)
+"""Why a row is set aside. Its state is that in which it waited (scope), or was counted when it was settled."""
+URL = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
+"""A queued URL, of a row joined with its host's."""
+
+
+class StateChanges(Counter[tuple[int, int]]):
+    """Changes of how many URLs of a host are in a state: by the host's id and the state."""
+
+    def of(self, state: State) -> int:
+        """Of all hosts together."""
+        return sum(change for (_, of), change in self.items() if of == state)
+
+    def by_host(self) -> dict[int, list[int]]:
+        """By the host's id, the change of each state."""
+        hosts: dict[int, list[int]] = {}
+        for (host, state), change in self.items():
+            hosts.setdefault(host, [0] * len(State))[state] += change
+        return hosts
+
+
+class FrontierTables:
+    """The tables of a SQLite file, over one connection. Statements have a question mark for each value."""
+
+    waiting, aside, host, source, visit, facts = "waiting", "aside", "host", "source", "visit", "run"
+    columns = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
+    known = "json_extract(said, '$[1]') IS NOT NULL"  # of a visit: there was a page
+    among = "IN (SELECT value FROM json_each(?))"  # of a column; the value is that of `listed`
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db: Any = db
+        self._path = path
+
+    def execute(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Carry out a statement in the transaction that is open; gives the cursor."""
+        return self._db.execute(query, values)
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Turns the store's errors into a StorageError that says what to do."""
+        return explained(self._path)
+
+    @staticmethod
+    def listed(ids: list[int]) -> Any:
+        """Ids as one value of a statement."""
+        return json.dumps(ids)
+
+    @staticmethod
+    def same(one: str, other: str) -> str:
+        """That two expressions are the same URL, as the index of visits has them."""
+        return f"{one} = {other}"
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of an answer.
+
+        Raises:
+            StorageError
+        """
+        with self.explained():
+            rows: list[Any] = self.execute(query, values).fetchall()
+            return rows
+
+    def queue(
+        self,
+        host: str,
+        most: int,
+        *,
+        but_not: Collection[int] = (),
+        below: int = 4 * LATER,
+        kind: EntryKind | None = None,
+    ) -> list[Entry]:
+        """The first URLs of a host's queue, of a kind or of all, without some ids and ranks of `below` and more."""
+        wanted = "" if kind is None else f"AND kind = {kind:d} "
+        # One row: at each row that SQLite hands over, threads fight for the interpreter.
+        ((rows,),) = self.rows(
+            "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops, "
+            "(SELECT url FROM source WHERE source.id = source_id))) FROM ("
+            "SELECT *, source AS source_id FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
+            f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
+            (host, below, json.dumps(list(but_not)), most),
+        )
+        return [entry_of(host, row) for row in sorted(json.loads(rows))]
+
+
+@dataclass(frozen=True, slots=True)
+class HostCounts:
+    """How many URLs of a host wait, and what became of the others."""
+
+    host: str
+    waiting: int
+    done: int
+    refused: int
+    failed: int
+
+
+_HOST_COUNTS = "name, unasked + queued, done, refused, failed"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedURL:
+    """How a URL waits in the frontier.
+
+    Attributes:
+        postponed: whether it waits for a robots.txt that could not be reached.
+        aside: of one that stands aside, what keeps it there; None of one that waits.
+    """
+
+    state: State
+    postponed: bool
+    aside: Literal["scope", "policy", "usage"] | None
+    depth: int
+    attempts: int
+    found_on: str | None
+
+
+class CommittedFrontier:
+    """What a frontier says of itself as of a commit: of the last one, or of that which a view has before it."""
+
+    _tables: FrontierTables
+
+    def counts(self) -> dict[State, int]:
+        """How many URLs are in each state."""
+        query = f"SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM {self._tables.host}"
+        (sums,) = self._tables.rows(query)
+        return dict(zip(State, (int(number or 0) for number in sums), strict=True))
+
+    def hosts(self) -> Iterator[str]:
+        """Hosts that have URLs waiting, in the order they were met; a few at a time are held in memory."""
+        last = 0
+        while rows := self._tables.rows(
+            f"SELECT id, name FROM {self._tables.host} WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT 1000",
+            (last,),
+        ):
+            yield from (name for _, name in rows)
+            last = rows[-1][0]
+
+    def load_state(self, key: str, default: Any = None) -> Any:
+        """A fact about the run, kept with `save_state` or by a commit."""
+        rows = self._tables.rows(f"SELECT value FROM {self._tables.facts} WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+
+class TablesView(CommittedFrontier):
+    """A frontier as it was committed last when the view was opened, within one transaction that reads.
+
+    Args:
+        db: the connection; it is closed with the view.
+        begin: the statement that begins the transaction.
+    """
+
+    def __init__(self, db: Any, tables: FrontierTables, begin: str) -> None:
+        self._db = db
+        self._tables = tables
+        try:
+            db.execute(begin)
+            self.counts()  # the first question settles which instant all answers are of
+        except BaseException:
+            db.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._tables.explained():
+            try:
+                self._db.execute("ROLLBACK")
+            finally:
+                self._db.close()
+
+    def busiest(self, most: int) -> list[HostCounts]:
+        """The hosts with most URLs waiting; those with none come last."""
+        rows = self._tables.rows(
+            f"SELECT {_HOST_COUNTS} FROM {self._tables.host} ORDER BY unasked + queued DESC, id LIMIT ?", (most,)
+        )
+        return [HostCounts(*row) for row in rows]
+
+    def host(self, name: str) -> HostCounts | None:
+        """One host, or None where the crawl has not met it."""
+        rows = self._tables.rows(f"SELECT {_HOST_COUNTS} FROM {self._tables.host} WHERE name = ?", (name,))
+        return HostCounts(*rows[0]) if rows else None
+
+    def stands(self, url: str, host: str) -> QueuedURL | None:
+        """How a URL waits, or stands aside; None where it does neither."""
+        prefix, rest = split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED))
+        tables = self._tables
+        for table, why in ((tables.waiting, "CAST(NULL AS smallint)"), (tables.aside, "why")):
+            rows = tables.rows(
+                f"SELECT state, rank, depth, attempts, {why}, (SELECT url FROM {tables.source} AS source "
+                f"WHERE source.id = queue.source) FROM {table} AS queue "
+                f"WHERE host = (SELECT id FROM {tables.host} WHERE name = ?) AND prefix = ? AND rest = ?",
+                (host, prefix, rest),
+            )
+            if rows:
+                state, rank, depth, attempts, aside, found_on = rows[0]
+                kept_by: Any = None if aside is None else {SCOPE: "scope", POLICY: "policy", USAGE: "usage"}[aside]
+                return QueuedURL(State(state), rank >= LATER, kept_by, depth, attempts, found_on)
+        return None
+
+    def waiting(self, host: str, most: int) -> list[Entry]:
+        """The next URLs of a host, in the order they will be fetched."""
+        return self._tables.queue(host, most)
+
+
+class View(TablesView):
+    """The frontier of a crawl folder.
+
+    Raises:
+        StorageError: there is none, or it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
+        with explained(path):
+            db = open_for_reading(path)
+            super().__init__(db, FrontierTables(db, path), "BEGIN")
