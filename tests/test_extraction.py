@@ -1,5 +1,6 @@
 """HTML to Markdown: what is kept, what is left out, what a hostile page costs."""
 
+import gc
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from comity.errors import ExtractionFailed
 from comity.retrieve import extraction
 from comity.retrieve.bounds import MAX_FORMATTING, MAX_OPEN, bounded
 from comity.retrieve.extraction import MAX_DEPTH, MAX_HTML, MAX_TAGS, read
+from comity.retrieve.tree import Node
 
 URL = "https://example.com/dir/page"
 
@@ -255,3 +257,13 @@ def test_what_looks_like_a_processing_instruction_is_nothing() -> None:
     for inside in ("<?xml-->", "<?xml:namespace prefix = o ns = 'x' />", "<?php echo 1; ?>", "<?xml"):
         page = read(f"<h1>A page</h1><p>Its first words {inside}> and its last ones.</p>", URL, content="all")
         assert "Its first words" in page.markdown
+
+
+def test_the_elements_of_a_page_are_gone_when_it_is_read_without_a_search_for_cycles() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        assert read("<main>" + "<div><p>Some words of a page that is read.</p></div>" * 50 + "</main>", URL).markdown
+        assert not [each for each in gc.get_objects() if isinstance(each, Node)]
+    finally:
+        gc.enable()

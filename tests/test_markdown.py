@@ -1,10 +1,13 @@
 """A tree as Markdown: nothing of the page is lost on the way, and nothing in its text becomes markup."""
 
+import re
+
 import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.retrieve import inline
 from comity.retrieve.extraction import read
 
 URL = "https://example.com/dir/page"
@@ -185,3 +188,18 @@ def test_any_text_keeps_its_letters_and_forges_nothing(text: str) -> None:
     assert _targets(written) == []
     bare = written.replace("\\", "")
     assert [char for char in bare if char.isalnum()] == [char for char in "x" + text if char.isalnum()]
+
+
+# Shortcuts
+
+
+@examples(200)
+@given(st.text("aZ1_ \t\n\x0c\xa0\u3000\\`*[](<&;~>#-|.é中", max_size=30))
+def test_text_that_needs_no_escaping_is_what_escaping_would_have_made_of_it(text: str) -> None:
+    assert inline.words_of(text) == inline.escaped(re.sub(r"\s+", " ", text))
+
+
+@examples(200)
+@given(st.text("a1 #>-+.)=|:\t", max_size=12))
+def test_the_beginning_of_a_line_is_escaped_alike_in_one_line_and_in_several(line: str) -> None:
+    assert inline.line_starts(line) == inline.line_starts(f"{line}\nx").removesuffix("\nx")

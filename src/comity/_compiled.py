@@ -40,6 +40,8 @@ MODULES: tuple[str, ...] = (
     "retrieve.blocks",
     "retrieve.bounds",
     "retrieve.features",
+    "retrieve.inline",
+    "retrieve.markdown",
     "retrieve.tree",
 )
 

@@ -52,8 +52,9 @@ class Forest:
             return []
         if not cython.compiled:
             return self._interpreted(rows, count)
-        found: list[float] = []
+        sums = array("d", bytes(8 * count))
         row: cython.const[cython.double][:] = rows
+        totals: cython.double[:] = sums
         roots: cython.const[cython.int][:] = self.roots
         features: cython.const[cython.int][:] = self.features
         values: cython.const[cython.double][:] = self.values
@@ -63,20 +64,18 @@ class Forest:
         tree: cython.Py_ssize_t
         node: cython.Py_ssize_t
         at: cython.Py_ssize_t
-        total: cython.double
-        for number in range(count):
-            at = number * width
-            total = 0.0
-            for tree in range(trees):
+        for tree in range(trees):  # one after the other: its nodes stay in the processor's cache for all rows
+            at = 0
+            for number in range(count):
                 node = roots[tree]
                 while features[node] >= 0:
                     if row[at + features[node]] <= values[node]:
                         node += 1
                     else:
                         node = others[node]
-                total += values[node]
-            found.append(1.0 / (1.0 + exp(-total)))
-        return found
+                totals[number] += values[node]
+                at += width
+        return [1.0 / (1.0 + exp(-total)) for total in sums]
 
     def _interpreted(self, rows: array[float], count: int) -> list[float]:
         features, values, others = self._lists

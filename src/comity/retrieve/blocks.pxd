@@ -1,11 +1,15 @@
 from comity.retrieve.tree cimport Node, Text
 
+cimport cython
+
+@cython.final
 cdef class Block:
     cdef public Node node
-    cdef public object names
-    cdef public object near
-    cdef public object landmarks
+    cdef public Py_ssize_t names
+    cdef public Py_ssize_t near
+    cdef public Py_ssize_t landmarks
     cdef public list pieces
+    cdef public list texts
     cdef public Py_ssize_t links
     cdef public str text
     cdef public Py_ssize_t words
@@ -19,4 +23,4 @@ cdef class _Cutter:
     cdef dict known
 
 cdef Py_ssize_t sentences_in(str text)
-cdef double share_of(str text, set known)
+cdef double share_of(str text, set known, unsigned long long firsts)

@@ -7,6 +7,7 @@ and what the classes and ids of the elements around it say.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 try:
@@ -14,28 +15,11 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
-from comity.retrieve.tree import SKIPPED, Node, Text, Tree
+from comity.retrieve.tree import Node, Text, Tree
 
-LANDMARKS: Final = [
-    "main",
-    "article",
-    "nav",
-    "aside",
-    "footer",
-    "header",
-    "form",
-    "table",
-    "ul",
-    "ol",
-    "dl",
-    "figure",
-    "dialog",
-    "section",
-    "blockquote",
-    "details",
-    "li",
-    "p",
-]
+LANDMARKS: Final = (
+    "main article nav aside footer header form table ul ol dl figure dialog section blockquote details li p".split()
+)
 LANDMARK_BITS: Final = {name: 1 << number for number, name in enumerate(LANDMARKS)}
 SURROUNDINGS: Final = sum(LANDMARK_BITS[name] for name in ("nav", "footer", "header", "aside", "dialog", "form"))
 """The landmarks that stand around content."""
@@ -88,6 +72,8 @@ _SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
 _TOKENS: dict[str, int] = {}
 _MOST_TOKENS: Final = 20_000
+_MOST_NAMES: Final = 500
+"""Characters of a class and an id that are read."""
 
 
 def _bits_of(token: str) -> int:
@@ -106,6 +92,7 @@ class Block:
 
     Attributes:
         node: the element it stands in.
+        texts: the pieces of text in it.
         text: its words, white space joined.
         words: how many.
         links: how many of its characters are inside of links.
@@ -115,7 +102,7 @@ class Block:
         kept: whether it is taken for content.
     """
 
-    __slots__ = ("chance", "kept", "landmarks", "links", "names", "near", "node", "pieces", "text", "words")
+    __slots__ = ("chance", "kept", "landmarks", "links", "names", "near", "node", "pieces", "text", "texts", "words")
 
     def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None:
         self.node = node
@@ -123,6 +110,7 @@ class Block:
         self.near = near
         self.landmarks = landmarks
         self.pieces: list[str] = []
+        self.texts: list[Text] = []
         self.links = 0
         self.text = ""
         self.words = 0
@@ -139,60 +127,165 @@ class _Cutter:
         self.without = without
         self.known: dict[str, int] = {}
 
-    def names(self, attributes: dict[str, str]) -> int:
-        words = f"{attributes.get('class', '')} {attributes.get('id', '')}"
-        known = self.known.get(words)
-        if known is None:
-            known = 0
-            for token in _TOKEN.findall(words[:500].lower()):
-                bits = _TOKENS.get(token)
-                known |= _bits_of(token) if bits is None else bits
-            self.known[words] = known
-        return known
 
-    def walk(self, node: Node, names: tuple[int, int, int, int], landmarks: int, link: bool) -> None:
-        child: Node
-        piece: Text
-        block: Block | None
-        for each in node.children:
-            if type(each) is Text:
-                piece = each
-                text = piece.text
-                block = self.open
-                if block is None:
-                    if text.isspace():
-                        continue
-                    near = names[0] | names[1] | names[2]
-                    block = self.open = Block(node, names[3] | near, near, landmarks)
-                    self.blocks.append(block)
-                piece.block = block
-                block.pieces.append(text)
-                if link:
-                    block.links += len(text.strip())
-                continue
-            child = each
-            name = child.name
-            if name in SKIPPED or child in self.without:
-                continue
-            attributes = child.attributes
-            marks = landmarks | LANDMARK_BITS.get(name, 0)
-            said = 0
-            if attributes:
-                role = attributes.get("role")
-                if role is not None:
-                    marks |= LANDMARK_BITS.get(_ROLES.get(role.strip().lower(), ""), 0)
-                if "class" in attributes or "id" in attributes:
-                    said = self.names(attributes)
-            if child.blocky or child.apart:
-                self.open = None
-                self.walk(child, (said, names[0], names[1], names[2] | names[3]), marks, link or name == "a")
-                self.open = None
-            elif name == "br":
-                if self.open is not None:
-                    self.open.pieces.append("\n")
-            else:
-                own = (names[0] | said, names[1], names[2], names[3]) if said else names
-                self.walk(child, own, marks, link or name == "a")
+@cython.cfunc
+def _names(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
+    classes: str | None = attributes.get("class")
+    identity: str | None = attributes.get("id")
+    if classes is None:
+        return _named(cutter, identity) if identity is not None else 0
+    if identity is None:
+        return _named(cutter, classes)
+    if len(classes) + len(identity) < _MOST_NAMES:
+        return _named(cutter, classes) | _named(cutter, identity)
+    return _named(cutter, f"{classes} {identity}")
+
+
+@cython.cfunc
+def _named(cutter: _Cutter, words: str) -> cython.Py_ssize_t:
+    known = cutter.known.get(words)
+    if known is None:
+        known = cutter.known[words] = _bits_in(words[:_MOST_NAMES].lower())
+    return known
+
+
+@cython.cfunc
+def _walk(
+    cutter: _Cutter,
+    node: Node,
+    own: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    second: cython.Py_ssize_t,
+    others: cython.Py_ssize_t,
+    landmarks: cython.Py_ssize_t,
+    link: cython.bint,
+) -> None:
+    """Take over what stands in an element; of it, of the two around it and of all others: what names say."""
+    said: cython.Py_ssize_t
+    marks: cython.Py_ssize_t
+    near: cython.Py_ssize_t
+    child: Node
+    piece: Text
+    block: Block | None
+    for each in node.children:
+        if type(each) is Text:
+            piece = each
+            text = piece.text
+            block = cutter.open
+            if block is None:
+                if _is_blank(text):
+                    continue
+                near = own | first | second
+                block = cutter.open = Block(node, others | near, near, landmarks)
+                cutter.blocks.append(block)
+            block.texts.append(piece)
+            block.pieces.append(text)
+            if link:
+                block.links += _stripped(text)
+            continue
+        child = each
+        name = child.name
+        if child.skipped or child in cutter.without:
+            continue
+        attributes = child.attributes
+        bits = LANDMARK_BITS.get(name)
+        marks = landmarks if bits is None else landmarks | bits
+        said = 0
+        if attributes:
+            role = attributes.get("role")
+            if role is not None:
+                marks |= LANDMARK_BITS.get(_ROLES.get(role.strip().lower(), ""), 0)
+            said = _names(cutter, attributes)
+        if child.blocky or child.apart:
+            cutter.open = None
+            _walk(cutter, child, said, own, first, second | others, marks, link or name == "a")
+            cutter.open = None
+        elif name == "br":
+            if cutter.open is not None:
+                cutter.open.pieces.append("\n")
+        else:
+            _walk(cutter, child, own | said, first, second, others, marks, link or name == "a")
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _bits_in(text: str) -> object:
+    """What a class or id in lower case says: the bits of all of its parts."""
+    if not cython.compiled:
+        return _bits_of_all(_TOKEN.findall(text))
+    found: list[str] = []
+    size: cython.Py_ssize_t = len(text)
+    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    while at < size:
+        if not "a" <= text[at] <= "z":
+            at += 1
+            continue
+        start = at
+        while at < size and at - start < 24 and "a" <= text[at] <= "z":
+            at += 1
+        if at - start > 1:
+            found.append(text[start:at])
+    return _bits_of_all(found)
+
+
+def _bits_of_all(tokens: list[str]) -> int:
+    known = 0
+    for token in tokens:
+        bits = _TOKENS.get(token)
+        known |= _bits_of(token) if bits is None else bits
+    return known
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _is_blank(text: str) -> cython.bint:
+    """Whether a text, which is not empty, is white space."""
+    if not cython.compiled:
+        return text.isspace()
+    char: cython.Py_UCS4
+    for char in text:
+        if not char.isspace():
+            break
+    else:
+        return True
+    return False
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _stripped(text: str) -> cython.Py_ssize_t:
+    """How many characters a text has without the white space around it."""
+    if not cython.compiled:
+        return len(text.strip())
+    start: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = len(text)
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return end - start
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _joined(text: str) -> str:
+    """A text with its white space joined: the text itself, where that is so already."""
+    if cython.compiled:
+        text = text.strip()
+        before: cython.Py_UCS4 = "x"
+        char: cython.Py_UCS4
+        for char in text:
+            if char.isspace() and (char != " " or before == " "):
+                break
+            before = char
+        else:
+            return text
+    return " ".join(text.split())
 
 
 @cython.cfunc
@@ -206,7 +299,7 @@ def _words(text: str) -> cython.Py_ssize_t:
     inside: cython.bint = False
     char: cython.Py_UCS4
     for char in text:
-        if char.isalnum() or char == "_":
+        if char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_":
             count += not inside
             inside = True
         else:
@@ -239,8 +332,8 @@ def sentences_in(text: str) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def share_of(text: str, known: set) -> cython.double:  # type: ignore[type-arg]
-    """Of a text's words, the share that are known."""
+def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double:  # type: ignore[type-arg]
+    """Of a text's words, the share that are known; `firsts`: a bit for each letter that known words begin with."""
     if not cython.compiled:
         words = _WORD.findall(text)
         return sum(word in known for word in words) / len(words) if words else 0.0
@@ -257,20 +350,40 @@ def share_of(text: str, known: set) -> cython.double:  # type: ignore[type-arg]
         while at < size and (text[at].isalnum() or text[at] == "_"):
             at += 1
         count += 1
-        found += text[start:at] in known
+        if (firsts >> (cython.cast(cython.int, text[start]) & 63)) & 1:
+            found += text[start:at] in known
     return found / count if count else 0.0
 
 
 def cut(tree: Tree, without: set[Node]) -> list[Block]:
     """The blocks of a page in its order, hidden and unread elements left out."""
     cutter = _Cutter(without)
-    cutter.walk(tree.first("body") or tree.root, (0, 0, 0, 0), 0, False)
+    top: Node = tree.first("body") or tree.root
+    _walk(cutter, top, 0, 0, 0, 0, 0, False)
     blocks = []
     block: Block
     for block in cutter.blocks:
-        block.text = " ".join("".join(block.pieces).split())
+        block.text = _joined("".join(block.pieces) if len(block.pieces) > 1 else block.pieces[0])
         block.pieces.clear()
         block.words = _words(block.text)
         if block.words:
             blocks.append(block)
     return blocks
+
+
+def tell(blocks: Sequence[Block]) -> None:
+    """Tell texts whether they are kept, and elements how many words stand in them, and how many of those are kept."""
+    block: Block
+    piece: Text
+    node: Node | None
+    for block in blocks:
+        if not block.kept:
+            for each in block.texts:
+                piece = each
+                piece.kept = False
+        node = block.node
+        while node is not None:
+            node.words += block.words
+            if block.kept:
+                node.kept_words += block.words
+            node = node.parent

@@ -1,6 +1,7 @@
+from collections.abc import Sequence
 from typing import Final
 
-from comity.retrieve.tree import Node, Tree
+from comity.retrieve.tree import Node, Text, Tree
 
 LANDMARKS: Final[list[str]]
 LANDMARK_BITS: Final[dict[str, int]]
@@ -17,8 +18,10 @@ class Block:
     near: int
     landmarks: int
     pieces: list[str]
+    texts: list[Text]
     chance: float
     kept: bool
     def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None: ...
 
 def cut(tree: Tree, without: set[Node]) -> list[Block]: ...
+def tell(blocks: Sequence[Block]) -> None: ...

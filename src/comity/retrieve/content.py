@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal
 
 from comity.retrieve._forest import Forest
-from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block
+from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
 from comity.retrieve.features import measure
 from comity.retrieve.tree import Node, Tree
 
@@ -98,13 +98,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
             _keep_main(blocks)
         _keep_headings(blocks)
         _drop_copies(blocks)
-    for block in blocks:
-        node: Node | None = block.node
-        while node is not None:
-            node.words += block.words
-            if block.kept:
-                node.kept_words += block.words
-            node = node.parent
+    tell(blocks)
     return sure
 
 

@@ -73,6 +73,7 @@ def read(html: str, url: str, *, content: Content = "main", convert: bool = True
         ExtractionFailed: the page is built to exhaust a parser.
     """
     deadline = time.thread_time() + seconds
+    tree: Tree | None = None
     try:
         tree = parse(html, url)
         base = _base(tree, url)
@@ -97,6 +98,9 @@ def read(html: str, url: str, *, content: Content = "main", convert: bool = True
         )
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
+    finally:
+        if tree is not None:
+            tree.take_apart()
 
 
 def _links(tree: Tree) -> Iterator[tuple[str, str, str]]:

@@ -31,6 +31,7 @@ class Facts:
 
     Attributes:
         title: the words of its title, lower case.
+        firsts: the characters that those begin with, as bits: of each the one of its code modulo 64.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -42,6 +43,9 @@ class Facts:
         title = tree.first("title")
         words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
         self.title = set(_WORD.findall(words.lower()))
+        self.firsts = 0
+        for word in self.title:
+            self.firsts |= 1 << (ord(word[0]) & 63)
         data = " ".join(
             node.text()[:_MOST_DATA]
             for node in tree.named.get("script", ())[:50]

@@ -63,22 +63,9 @@ class _Entry:
         within: whether it stands in the element that holds nearly all prose.
     """
 
-    __slots__ = (
-        *(
-            "_form",
-            "alike",
-            "blocks",
-            "branch",
-            "characters",
-            "depth",
-            "first",
-            "key",
-            "last",
-            "links",
-            "parent",
-            "prose",
-        ),
-        *("section", "steps", "within", "words"),
+    __slots__ = tuple(
+        "_form alike blocks branch characters depth first key last links parent prose"
+        " section steps within words".split()
     )
 
     def __init__(self, key: str, parent: _Entry | None, number: int) -> None:
@@ -199,6 +186,7 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     last_long = long[-1] if long else -1
     first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
     facts = Facts(tree)
+    firsts: cython.ulonglong = facts.firsts
     page = array(
         "d",
         [
@@ -323,7 +311,7 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         row[at + 54] = branch[3]
         row[at + 55] = branch[4]
         row[at + 56] = branch[5]
-        row[at + 57] = share_of(lower, facts.title)
+        row[at + 57] = share_of(lower, facts.title, firsts)
         row[at + 58] = earlier[number]
         at += _OF_BLOCK
         numbers[at : at + len(known)] = known

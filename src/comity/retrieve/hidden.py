@@ -76,6 +76,11 @@ _INSTRUCTS: Final = re.compile(
     r"|\binstead,? (?:say|answer|respond|reply|output|print)\b",
     re.IGNORECASE,
 )
+# One of these stands in whatever the expression above finds, and is found faster.
+_INSTRUCTING: Final = (
+    *"ignore disregard forget override language llm gpt claude gemini copilot system assistant you user".split(),
+    *("ai ", "instead"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
         found += [
             _found("instructing_comment", match[1], True)
             for match in _COMMENT.finditer(text)
-            if _INSTRUCTS.search(match[1][:10_000])
+            if _instructs(match[1][:10_000])
         ]
     return tuple(found[:MAX_FOUND])
 
@@ -119,7 +124,7 @@ def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
     found = [
         _found("instructing_comment", comment, False)
         for comment in tree.comments
-        if len(comment) > 7 and _INSTRUCTS.search(comment[:10_000])
+        if len(comment) > 7 and _instructs(comment[:10_000])
     ][:MAX_FOUND]
     removed: set[Node] = set()
     reported: set[Node] = set()
@@ -155,7 +160,7 @@ _LEAST_PANEL: Final = 80
 _PANEL: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
 )
-_REFERENCES: Final = ("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns")
+_REFERENCES: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
 
 
 def _controlled(tree: Tree) -> set[str]:
@@ -163,10 +168,10 @@ def _controlled(tree: Tree) -> set[str]:
     found: set[str] = set()
     for node in tree.all("a", "button", "li", "div", "span", "h2", "h3", "h4", "summary", "label", "input"):
         attributes = node.attributes
-        for name in _REFERENCES:
-            if name in attributes:
+        if not _REFERENCES.isdisjoint(attributes):
+            for name in _REFERENCES.intersection(attributes):
                 found.update(attributes[name].replace("#", " ").split()[:10])
-        if node.name == "a" and attributes.get("href", "")[:1] == "#" and "role" in attributes:
+        if "role" in attributes and node.name == "a" and attributes.get("href", "")[:1] == "#":
             found.add(attributes["href"][1:])
     return found
 
@@ -238,6 +243,15 @@ def _characters(text: str) -> Iterator[HiddenText]:
             around = text[max(0, first.start() - 40) : first.end() + EXCERPT - 40]
             length = sum(len(match[0]) for match in pattern.finditer(text))
             yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
+
+
+def _instructs(comment: str) -> bool:
+    """Whether a comment speaks to a language model."""
+    if comment.isascii():  # beyond ASCII, more letters are alike but for their case
+        lower = comment.lower()
+        if not any(each in lower for each in _INSTRUCTING):
+            return False
+    return _INSTRUCTS.search(comment) is not None
 
 
 def _found(kind: Kind, text: str, kept: bool) -> HiddenText:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
 BREAK: Final = "\x0c"  # a `br` within a run; text cannot hold it, for its white space is joined
 _SPACE: Final = re.compile(r"\s+")
 _MARKUP: Final = re.compile(
@@ -25,7 +30,7 @@ def escaped(text: str) -> str:
 
 def line_breaks(text: str) -> str:
     """A run of text with its white space joined and its breaks as lines of their own; empty lines make a paragraph."""
-    lines = [_SPACE.sub(" ", line).strip() for line in text.split(BREAK)]
+    lines = [_spaced(line).strip() for line in text.split(BREAK)]
     while lines and not lines[-1]:
         lines.pop()
     while lines and not lines[0]:
@@ -88,6 +93,9 @@ def fence_of(code: str) -> str:
 
 def line_starts(text: str) -> str:
     """Text of which no line begins with what would be markup there."""
+    if "\n" not in text:
+        match = _LINE_START.match(text)
+        return text if match is None else _marked(match) + text[match.end() :]
     return _LINE_START.sub(_marked, text)
 
 
@@ -98,7 +106,51 @@ def heading_end(text: str) -> str:
 
 def words_of(text: str) -> str:
     """Text with its white space joined, in which nothing is markup."""
-    return escaped(_SPACE.sub(" ", text))
+    text = _spaced(text)
+    return text if _is_plain(text) else escaped(text)
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _spaced(text: str) -> str:
+    """A text with each run of its white space as one space."""
+    if not cython.compiled:
+        return _SPACE.sub(" ", text)
+    core: str = text.strip()
+    size: cython.Py_ssize_t = len(text)
+    if size == 0:
+        return text
+    if len(core) == 0:
+        return " "
+    before: cython.Py_UCS4 = "x"
+    char: cython.Py_UCS4
+    for char in core:
+        if char.isspace() and (char != " " or before == " "):
+            core = _SPACE.sub(" ", core)
+            break
+        before = char
+    leading: cython.bint = text[0].isspace()
+    trailing: cython.bint = text[size - 1].isspace()
+    if leading:
+        return " " + core + " " if trailing else " " + core
+    return core + " " if trailing else core
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _is_plain(text: str) -> cython.bint:
+    """Whether nothing in a text could be markup; False says nothing."""
+    if not cython.compiled:
+        return False
+    char: cython.Py_UCS4
+    for char in text:
+        if char in "\\`*[]_<&~":
+            break
+    else:
+        return True
+    return False
 
 
 def indented(text: str, by: str) -> str:

@@ -25,7 +25,7 @@ from comity.retrieve.inline import (
     words_of,
     wrapped,
 )
-from comity.retrieve.tree import SKIPPED, Node, Text, Tree, is_block
+from comity.retrieve.tree import Node, Text, Tree, is_block
 
 _LONGEST_REFERENCE: Final = 8192
 _DEEPEST_INDENT: Final = 24
@@ -96,19 +96,23 @@ class Writer:
             "pre": self._code,
             "blockquote": self._quote,
             "table": self._table,
-            "hr": self._rule,
+            "hr": lambda _, out: out.append(("rule", "---")),
         }
 
     def container(self, node: Node, out: list[Block]) -> None:
         """The blocks of an element's content."""
         run: list[str] = []
-        for child in node.children:
-            if isinstance(child, Text):
-                if child.kept:
-                    run.append(self._words(child.text))
+        piece: Text
+        child: Node
+        for each in node.children:
+            if isinstance(each, Text):
+                piece = each
+                if piece.kept:
+                    run.append(words_of(piece.text))
                 elif run:
                     run.append(" ")
                 continue
+            child = each
             if self.is_left_out(child):
                 if run:
                     run.append(" ")
@@ -167,7 +171,7 @@ class Writer:
 
     def is_left_out(self, node: Node) -> bool:
         """Whether nothing of it is written."""
-        return node.name in SKIPPED or (node.words > 0 and node.kept_words == 0) or node in self._without
+        return node.skipped or (node.words > 0 and node.kept_words == 0) or node in self._without
 
     def _inner(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
@@ -175,10 +179,15 @@ class Writer:
         return "".join(run)
 
     def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
-        for child in node.children:
-            if isinstance(child, Text):
-                run.append(self._words(child.text) if child.kept else " ")
-            elif not self.is_left_out(child):
+        piece: Text
+        child: Node
+        for each in node.children:
+            if isinstance(each, Text):
+                piece = each
+                run.append(words_of(piece.text) if piece.kept else " ")
+                continue
+            child = each
+            if not self.is_left_out(child):
                 self._tick()
                 if is_block(child):  # only where a table or a heading stands inside of a run
                     run.append(" ")
@@ -186,9 +195,6 @@ class Writer:
                     run.append(" ")
                 else:
                     self.inline(child, run, inside)
-
-    def _words(self, text: str) -> str:
-        return words_of(text)
 
     def _tick(self) -> None:
         self._seen += 1
@@ -210,8 +216,7 @@ class Writer:
     def _heading(self, node: Node, out: list[Block]) -> None:
         text = self.text_of(node).strip()
         if text:
-            text = heading_end(text)
-            out.append(("heading", f"{'#' * _HEADINGS[node.name]} {text}"))
+            out.append(("heading", f"{'#' * _HEADINGS[node.name]} {heading_end(text)}"))
 
     def _headed(self, node: Node, target: str, out: list[Block]) -> None:
         """A link around a heading: the heading is the link."""
@@ -232,7 +237,7 @@ class Writer:
         self._indent += 1
         for child in node.children:
             if isinstance(child, Text):
-                blocks: list[Block] = [("text", self._words(child.text).strip())] if child.kept else []
+                blocks: list[Block] = [("text", words_of(child.text).strip())] if child.kept else []
             elif self.is_left_out(child):
                 continue
             else:
@@ -274,9 +279,6 @@ class Writer:
             return
         fence = fence_of(code)
         out.append(("code", f"{fence}{_language(node)}\n{code}\n{fence}"))
-
-    def _rule(self, node: Node, out: list[Block]) -> None:
-        out.append(("rule", "---"))
 
     def _table(self, node: Node, out: list[Block]) -> None:
         tables.write(self, node, out)
@@ -350,7 +352,7 @@ class Writer:
             ]
         for source in sources:
             if source and source.lstrip()[:5].lower() != "data:" and (target := self.reference(source)) is not None:
-                return f"![{self._words(attributes.get('alt', '')).strip()}]({target})"
+                return f"![{words_of(attributes.get('alt', '')).strip()}]({target})"
         return ""
 
     def _medium(self, node: Node) -> str:
@@ -361,7 +363,7 @@ class Writer:
         for source in sources:
             if source and (target := self.reference(source)) is not None:
                 label = node.attributes.get("title") or node.attributes.get("aria-label") or node.name
-                return f"[{self._words(label).strip()}]({target})"
+                return f"[{words_of(label).strip()}]({target})"
         return ""
 
     def _belongs(self, node: Node) -> bool:
@@ -387,9 +389,7 @@ def _language(pre: Node) -> str:
     """`python` for a `pre`, or the `code` in it, of class `language-python`, and for `highlight-python` around it."""
     inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
     around = pre.parent
-    for node in (pre, inner, around, around.parent if around is not None else None):
-        if node is None:
-            continue
+    for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
         for name in node.attributes.get("class", "").split():
             kind, _, language = name.partition("-")
             if kind in ("language", "lang", "highlight") and _LANGUAGE.fullmatch(language):

@@ -37,6 +37,8 @@ _AUTHORS: Final = tuple(
 _BYLINE: Final = re.compile(
     r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author[-_]?name|byline|username"
 )
+_OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
+_OF_DATES: Final = ("date", "publish", "posted", "time", "byline", "meta")
 _NOT_BYLINE: Final = re.compile(
     r"bio|box|about|avatar|image|img|card|desc|social|follow|related|list|more|footer|comment-author"
 )
@@ -197,24 +199,37 @@ def _names(values: Iterable[str]) -> str:
 def _marked(tree: Tree, hidden: set[Node]) -> Iterator[Node]:
     """Elements whose markup says that an author's name stands in them, the plainest first."""
     wanted: list[list[Node]] = [[], [], []]
+    may_name: dict[str, bool] = {}  # by class or id: the same come again and again
     for name in ("a", "span", "div", "p", "strong", "h3", "h4", "h5", "address", "cite", "li", "td", "dt", "section"):
         for node in tree.named.get(name, ()):
             attributes = node.attributes
             if not attributes or node in hidden:
                 continue
-            if "author" in attributes.get("rel", "").lower().split() or attributes.get("itemprop", "").lower() in (
-                "author",
-                "creator",
+            if ("rel" in attributes and "author" in attributes["rel"].lower().split()) or (
+                "itemprop" in attributes and attributes["itemprop"].lower() in ("author", "creator")
             ):
                 wanted[0].append(node)
-            else:
+            elif _says(attributes, _OF_AUTHORS, may_name):
                 said = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower()
-                if (
-                    "author" in said or "byline" in said or "user" in said or "poster" in said or "by-line" in said
-                ) and _BYLINE.search(said):
+                if _BYLINE.search(said):
                     wanted[2 if _NOT_BYLINE.search(said) else 1].append(node)
     for nodes in wanted:
         yield from nodes[:30]
+
+
+def _says(attributes: dict[str, str], parts: tuple[str, ...], known: dict[str, bool]) -> bool:
+    """Whether the class or the id of an element holds one of these parts; `known`: what was found of others."""
+    for name in ("class", "id"):
+        words = attributes.get(name)
+        if words is None:
+            continue
+        holds = known.get(words)
+        if holds is None:
+            lower = words.lower()
+            holds = known[words] = any(each in lower for each in parts)
+        if holds:
+            return True
+    return False
 
 
 def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidden: set[Node]) -> Field | None:
@@ -239,19 +254,10 @@ def _date(tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidd
     for node in tree.named.get("time", ())[:5]:
         if day := day_of(node.attributes.get("datetime", "") or node.text()[:100]):
             return Field(day, "markup")
+    may_tell: dict[str, bool] = {}
     for name in ("span", "div", "p", "td", "li", "abbr", "a"):
         for node in tree.named.get(name, ()):
-            said = (
-                f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}".lower() if node.attributes else ""
-            )
-            if (
-                "date" in said
-                or "publish" in said
-                or "posted" in said
-                or "time" in said
-                or "byline" in said
-                or "meta" in said
-            ) and node not in hidden:
+            if _says(node.attributes, _OF_DATES, may_tell) and node not in hidden:
                 text = " ".join(shown(node, hidden, 300).split())
                 if len(text) < 120 and (day := day_of(text)):
                     return Field(day, "markup")

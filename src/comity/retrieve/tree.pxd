@@ -1,13 +1,28 @@
+cimport cython
+
+@cython.final
 cdef class Text:
     cdef public str text
-    cdef public object block
+    cdef public bint kept
 
+@cython.final
+cdef class Sort:
+    cdef public str name
+    cdef public bint apart
+    cdef public bint element
+    cdef public bint skipped
+    cdef public bint textless
+    cdef public bint unread
+    cdef public list nodes
+
+@cython.final
 cdef class Node:
     cdef public str name
     cdef public dict attributes
     cdef public Node parent
     cdef public list children
     cdef public bint apart
+    cdef public bint skipped
     cdef public bint blocky
     cdef public Py_ssize_t words
     cdef public Py_ssize_t kept_words
@@ -18,8 +33,8 @@ cdef class Tree:
     cdef public list comments
     cdef public list styled
     cdef public bint truncated
+    cdef dict _sorts
     cdef list _texts
     cdef Py_ssize_t _count
     cdef Py_ssize_t _size
     cdef Py_ssize_t _size_without_scripts
-

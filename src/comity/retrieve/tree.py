@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
 from selectolax.lexbor import LexborHTMLParser
 
 from comity.retrieve import bounds
@@ -30,18 +35,33 @@ _LEAST_NOSCRIPT: Final = 400
 
 
 class Text:
-    """A piece of text, and the block that it belongs to; None for white space between blocks."""
+    """A piece of text; `kept`: whether it is content, as white space between blocks always is.
 
-    __slots__ = ("block", "text")
+    It refers to nothing but its text, so that Python's collector of cycles need not look at it.
+    """
+
+    __slots__ = ("kept", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.block: Any = None  # a Block, known above
+        self.kept = True
 
-    @property
-    def kept(self) -> bool:
-        """Whether it is content; white space within a run is, too."""
-        return self.block is None or self.block.kept
+
+class Sort:
+    """What the elements of one name have in common, and those of the page; also its texts and comments, whose names
+    begin with a hyphen.
+    """
+
+    __slots__ = ("apart", "element", "name", "nodes", "skipped", "textless", "unread")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.element = name[0] != "-"
+        self.apart = name in _BLOCKS or "-" in name
+        self.skipped = name in SKIPPED
+        self.unread = name in _UNREAD
+        self.textless = name in _NO_TEXT
+        self.nodes: list[Node] = []
 
 
 class Node:
@@ -49,18 +69,20 @@ class Node:
 
     Attributes:
         apart: whether it stands in lines of its own by its name.
+        skipped: whether its text is not the page's.
         blocky: whether a block-level element stands in it.
         words, kept_words: of the blocks in it, where it was decided what is kept.
     """
 
-    __slots__ = ("apart", "attributes", "blocky", "children", "kept_words", "name", "parent", "words")
+    __slots__ = ("apart", "attributes", "blocky", "children", "kept_words", "name", "parent", "skipped", "words")
 
-    def __init__(self, name: str, attributes: dict[str, str], parent: Node | None) -> None:
-        self.name = name
+    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None:
+        self.name = sort.name
         self.attributes = attributes
         self.parent = parent
         self.children: list[Node | Text] = []
-        self.apart = name in _BLOCKS or "-" in name
+        self.apart = sort.apart
+        self.skipped = sort.skipped
         self.blocky = False
         self.words = 0
         self.kept_words = 0
@@ -89,23 +111,27 @@ class Tree:
     """
 
     def __init__(self, html: str) -> None:
-        self.root = Node("html", {}, None)
-        self.named: dict[str, list[Node]] = {"html": [self.root]}
+        top = Sort("html")
+        self.root = Node(top, {}, None)
+        top.nodes.append(self.root)
+        self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
         self.styled: list[Node] = []
         self.truncated = False
+        self._sorts: dict[int, Sort] = {}
         self._texts: list[str] = []
         self._count = 0
         self._size = 0
         self._size_without_scripts = 0
-        top = LexborHTMLParser(html).root
-        if top is not None:
-            self.root.attributes = _attributes(top)
-            self._fill(top, self.root, 1, False)
+        source = LexborHTMLParser(html).root
+        if source is not None:
+            self.root.attributes = _attributes(source)
+            _fill(self, source, self.root, False, 1, False)
         if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
                 node.name = "div"
                 node.apart = True
+                node.skipped = False
 
     def all(self, *names: str) -> Iterator[Node]:
         """The elements of these names."""
@@ -136,54 +162,26 @@ class Tree:
         found = self.named.get(name)
         return found[0] if found else None
 
-    def _fill(self, source: Any, parent: Node, depth: int, noscript: bool) -> None:
-        children = parent.children
-        named = self.named
-        unread = parent.name in _NO_TEXT
-        node = source.child
-        while node is not None:
-            name = node.tag or "-unnamed"  # a processing instruction that is none has no name
-            if name == "-text":
-                text = node.text_content
-                if text:
-                    children.append(Text(text))
-                    if not unread:
-                        self._texts.append(text)
-                        if noscript:
-                            self._size_without_scripts += len(text)
-                        else:
-                            self._size += len(text)
-            elif name[0] != "-":
-                self._count += 1
-                if self._count > MAX_NODES:
-                    self.truncated = True
-                    return
-                attributes = node.attributes
-                element = Node(name, attributes, parent)
-                children.append(element)
-                if attributes:
-                    if None in attributes.values():
-                        element.attributes = {key: value or "" for key, value in attributes.items()}
-                    if "style" in attributes or "hidden" in attributes or "aria-hidden" in attributes:
-                        self.styled.append(element)
-                known = named.get(name)
-                if known is None:
-                    named[name] = [element]
-                else:
-                    known.append(element)
-                if element.apart and not parent.blocky:
-                    around: Node | None = parent
-                    while around is not None and not around.blocky:
-                        around.blocky = True
-                        around = around.parent
-                if name not in _UNREAD:
-                    if depth < MAX_DEPTH:
-                        self._fill(node, element, depth + 1, noscript or name == "noscript")
-                    elif node.child is not None:
-                        self.truncated = True
-            elif name == "-comment":
-                self.comments.append(node.comment_content or "")
-            node = node.next
+    def take_apart(self) -> None:
+        """Let go of all elements: they refer to each other, and Python's collector would have to find that out."""
+        stack = [self.root]
+        self.named = {}
+        self.styled = []
+        self._sorts = {}
+        while stack:
+            node = stack.pop()
+            children = node.children
+            node.children = []
+            stack.extend([child for child in children if type(child) is Node])
+
+    def _sort_of(self, source: Any, number: object) -> Sort:
+        """What a name means that the page has for the first time."""
+        name = source.tag or "-unnamed"  # a processing instruction that is none has no name
+        sort = Sort(name)
+        if sort.element:
+            sort.nodes = self.named.setdefault(name, sort.nodes)
+        self._sorts[number] = sort
+        return sort
 
 
 def parse(html: str, url: str) -> Tree:
@@ -198,8 +196,62 @@ def parse(html: str, url: str) -> Tree:
     return tree
 
 
+@cython.cfunc
+def _fill(
+    tree: Tree, source: Any, parent: Node, textless: cython.bint, depth: cython.int, noscript: cython.bint
+) -> None:
+    children = parent.children
+    sort: Sort | None
+    element: Node
+    piece: Text
+    node = source.child
+    while node is not None:
+        number = node.tag_id
+        sort = tree._sorts.get(number)
+        if sort is None:
+            sort = tree._sort_of(node, number)
+        if sort.element:
+            tree._count += 1
+            if tree._count > MAX_NODES:
+                tree.truncated = True
+                return
+            attributes = _attributes(node)
+            element = Node(sort, attributes, parent)
+            children.append(element)
+            sort.nodes.append(element)
+            if attributes and ("style" in attributes or "hidden" in attributes or "aria-hidden" in attributes):
+                tree.styled.append(element)
+            if sort.apart and not parent.blocky:
+                around: Node | None = parent
+                while around is not None and not around.blocky:
+                    around.blocky = True
+                    around = around.parent
+            if not sort.unread:
+                if depth < MAX_DEPTH:
+                    _fill(tree, node, element, sort.textless, depth + 1, noscript or sort.name == "noscript")
+                elif node.child is not None:
+                    tree.truncated = True
+        elif sort.name == "-text":
+            text: str = node.text_content
+            if text:
+                piece = Text(text)
+                children.append(piece)
+                if not textless:
+                    tree._texts.append(text)
+                    if noscript:
+                        tree._size_without_scripts += len(text)
+                    else:
+                        tree._size += len(text)
+        elif sort.name == "-comment":
+            tree.comments.append(node.comment_content or "")
+        node = node.next
+
+
+@cython.cfunc
 def _attributes(node: Any) -> dict[str, str]:
     attributes: dict[str, str] = node.attributes
-    if None in attributes.values():
-        return {name: value or "" for name, value in attributes.items()}
+    value: object
+    for value in attributes.values():
+        if value is None:
+            return {name: value or "" for name, value in attributes.items()}
     return attributes
