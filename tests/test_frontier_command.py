@@ -154,3 +154,15 @@ def test_a_finished_crawl_has_nothing_waiting(site: Site, tmp_path: Path) -> Non
     assert comity("crawl", site.url("/"), "-o", folder, "--delay", "0", *ALLOW).returncode == 0
     told = comity("frontier", folder).stdout
     assert told.startswith("0 waiting, 4 done, 0 refused, 0 failed\n"), "two pages and two guesses at a sitemap"
+
+
+def test_a_url_too_long_for_a_name_of_a_file_is_told_to_be_no_url(tmp_path: Path) -> None:
+    told = comity("why", str(tmp_path), "a" * 400)
+    assert told.returncode == 64
+    assert "is not absolute" in told.stderr
+
+
+def test_frontier_says_that_its_store_lacks_a_url() -> None:
+    told = comity("frontier", "--store")
+    assert told.returncode == 64
+    assert told.stderr == "comity: Option '--store' requires an argument. (try: comity frontier --help)\n"

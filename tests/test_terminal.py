@@ -1,7 +1,10 @@
 """Words of sites, files and URLs may not steer the terminal that shows them; nor may they be lost from JSON."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +39,23 @@ def test_what_is_shown_steers_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["plain", "käse 日本語 \u0627\u0644", "a\xa0b\u3000c", "\u200c\u200d", "e\u0301"])
 def test_words_of_any_script_stay_as_they_are(text: str) -> None:
     assert safe(text) == text
+
+
+@pytest.mark.parametrize("words", [("--help",), ("crawl", "--help"), ("lint", "-")])
+def test_who_stops_reading_the_output_makes_no_command_fail(words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "comity", *words],
+            input=b"Disalow: /x\n",
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=300,
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def bare(source: Path) -> Iterator[str]:

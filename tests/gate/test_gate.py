@@ -298,6 +298,15 @@ def test_an_order_about_a_host_holds_for_its_address_once_that_is_known() -> Non
     assert gate.throttles.orders == {"192.0.2.1": 30.0}
 
 
+def test_of_two_orders_about_hosts_that_turn_out_to_share_an_address_the_slower_one_holds() -> None:
+    gate = Gate(Policy(min_interval=1, pace_by="address"))
+    gate.throttles.order("a.example", 30.0)
+    gate.throttles.order("b.example", 2.0)
+    gate.resolved("a.example", "192.0.2.1")
+    gate.resolved("b.example", "192.0.2.1")
+    assert gate.throttles.orders == {"192.0.2.1": 30.0}
+
+
 def test_paces_survive_a_restart() -> None:
     gate = opened(Policy(min_interval=60))
     later = Gate(gate.policy)

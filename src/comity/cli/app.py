@@ -56,6 +56,10 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
         context.exit()
 
 
+class _NobodyReads(Exception):
+    """Standard output was closed: click would end the process with 1, as if something had gone wrong."""
+
+
 class _Commands(click.Group):
     """Those of crawls are imported when one of them is asked for: they have most of the options."""
 
@@ -76,6 +80,18 @@ class _Commands(click.Group):
             for name in (cmd_name,) if cmd_name in self.late else self.late:  # all, to suggest one for a misspelt name
                 self.add_command(getattr(import_module(self.late[name]), name))
         return super().get_command(ctx, cmd_name)
+
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        try:
+            return super().make_context(*given, **named)
+        except BrokenPipeError as error:
+            raise _NobodyReads from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _NobodyReads from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -350,8 +366,8 @@ def main() -> None:
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED
-    except BrokenPipeError:  # `comity ... | head`
-        sys.stderr.close()
+    except (BrokenPipeError, _NobodyReads):  # `comity ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered is wanted by nobody
         code = Exit.DONE
     except OSError as error:  # `comity ... > /dev/full`; what concerns a file of ours is a StorageError
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written either

@@ -25,6 +25,8 @@ class _FrontierGroup(click.Group):
             url = args[at + 1]
             del args[at : at + 2]
             args.insert(1 if args and args[0] in self.commands else 0, url)
+        elif "--store" in args:
+            raise click.UsageError("Option '--store' requires an argument.", context)
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = ["show", *args]
         return super().parse_args(context, args)

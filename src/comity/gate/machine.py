@@ -192,7 +192,7 @@ class Gate:
         self._addresses[host] = address
         if host != address and (seconds := self.throttles.orders.get(host, 0.0)):  # given before this was known
             self.throttles.order(host, 0.0)
-            self.throttles.order(address, seconds)
+            self.throttles.order(address, max(seconds, self.throttles.orders.get(address, 0.0)))
 
     def robots_arrived(self, result: RobotsResult, now: float) -> RobotsResult:
         """What came of a FetchRobots step. Gives back what is in force now."""
