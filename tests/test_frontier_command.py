@@ -166,3 +166,9 @@ def test_frontier_says_that_its_store_lacks_a_url() -> None:
     told = comity("frontier", "--store")
     assert told.returncode == 64
     assert told.stderr == "comity: Option '--store' requires an argument. (try: comity frontier --help)\n"
+
+
+def test_an_option_without_its_argument_leads_to_the_help_of_its_command() -> None:
+    told = comity("crawl", "--report")
+    assert told.returncode == 64
+    assert told.stderr == "comity: Option '--report' requires an argument. (try: comity crawl --help)\n"

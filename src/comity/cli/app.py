@@ -358,7 +358,9 @@ def main() -> None:
         code = Exit.USAGE
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
-        names: list[str] = []
+        names = []
+        if context is None:  # click does not say of which command an option lacks its argument
+            names = [word for word in sys.argv[1:2] if word in app.commands]
         while context is not None and context.parent is not None:
             names.insert(0, str(context.info_name))
             context = context.parent
