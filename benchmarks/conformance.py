@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-from comity.mcp.identity import EXTENSION
 from mcp.shared.exceptions import MCPError
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
+from comity.mcp.first import EXTENSION
 from comity.mcp.server import build
 from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks

@@ -7,11 +7,13 @@ by which a module may be imported late.
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import comity
 
 ROOT = Path(comity.__file__).parent
+REPOSITORY = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
     "fields": 0,
@@ -55,6 +57,9 @@ def name_of(path: Path) -> str:
 
 
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"}
+
+
+ALL = {"comity", *MODULES}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -113,3 +118,20 @@ def test_floors_0_to_4_do_no_io_and_read_no_clock() -> None:
     lower = {module: path for module, path in MODULES.items() if FLOORS[room(module)] <= 4}
     impure = {module: {name.split(".")[0] for name in imports(path)} & IMPURE for module, path in lower.items()}
     assert not {module: names for module, names in impure.items() if names}
+
+
+def test_programs_beside_the_package_import_what_is_there() -> None:
+    """Benchmarks, fuzzing and examples: most of them no test runs."""
+    beside = [each for name in ("benchmarks", "fuzz", "examples") for each in sorted((REPOSITORY / name).glob("*.py"))]
+    assert beside
+    lost = []
+    for path in beside:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            if module is None or module.partition(".")[0] != "comity":
+                continue
+            for alias in node.names:
+                is_module = f"{module}.{alias.name}" in MODULES
+                if not is_module and not (module in ALL and hasattr(import_module(module), alias.name)):
+                    lost.append(f"{path.name}:{node.lineno}: {alias.name} of {module}")
+    assert lost == []

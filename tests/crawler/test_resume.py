@@ -16,7 +16,7 @@ import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
 from comity.crawler import orders
-from comity.crawler.waits import HeardFile, Waits
+from comity.crawler.waits import WaitJournalFile, Waits
 from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)
@@ -355,7 +355,7 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
     tmp_path: Path, clock: FakeClock
 ) -> None:
     """A host that was long not asked is forgotten, and then no commit has its interval."""
-    session, heard = Session(QUICK, ClientSettings(), clock=clock), HeardFile(tmp_path / "waits")
+    session, heard = Session(QUICK, ClientSettings(), clock=clock), WaitJournalFile(tmp_path / "waits")
     throttles = session.driver.gate.throttles
 
     def asked(waits: Waits, host: str = "a.test") -> None:
@@ -393,5 +393,5 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
         committed |= after
     clock.now += 1
     later = Session(QUICK, ClientSettings(), clock=clock)
-    with Waits(HeardFile(tmp_path / "waits"), later, clock, lambda name, default: committed.get(name, default)):
+    with Waits(WaitJournalFile(tmp_path / "waits"), later, clock, lambda name, default: committed.get(name, default)):
         assert later.driver.ready_at("a.test") >= clock.now + 29
