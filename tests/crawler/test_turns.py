@@ -18,7 +18,7 @@ from comity.crawler import orders
 from comity.crawler.orders import Order
 from comity.crawler.shards import Place, part, shard_of
 from comity.crawler.workers.processes import Turns, WorkerProcess
-from comity.crawler.workers.shard import ShardCrawler
+from comity.crawler.workers.shard import ORDERS_REST, ShardCrawler
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.worker import Word
 from comity.net import ClientSettings, Session
@@ -45,7 +45,7 @@ def shard(folder: Path, policy: Policy = POLICY) -> ShardCrawler:
     assert place.elsewhere(THERE) is not None
     clock = FakeClock()
     crawler = ShardCrawler([], folder, place, policy=policy, settings={}, client_settings=ClientSettings(), clock=clock)
-    crawler._client = Session(policy, ClientSettings(), clock=clock)  # as in `run`
+    crawler._client = crawler._scheduler._client = Session(policy, ClientSettings(), clock=clock)  # as in `run`
     return crawler
 
 
@@ -187,6 +187,7 @@ def test_a_url_whose_robots_txt_needs_a_turn_that_is_not_given_is_put_off(tmp_pa
     returned = []
 
     async def use() -> None:
+        crawler._client.driver.gate.stopped |= {THERE} if seconds == math.inf else set()
         turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
         turn.set_result(seconds)
         crawler.borrow = lambda shard, host, pace: (turn, lambda *answer: returned.append(answer))
@@ -196,6 +197,29 @@ def test_a_url_whose_robots_txt_needs_a_turn_that_is_not_given_is_put_off(tmp_pa
 
     asyncio.run(use())
     assert returned == [(None, None)]
+
+
+def test_a_host_that_only_its_own_shard_still_takes_for_stopped_is_asked_for_again_soon(tmp_path: Path) -> None:
+    crawler = shard(tmp_path)
+
+    async def use() -> None:
+        turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        turn.set_result(math.inf)
+        crawler.borrow = lambda shard, host, pace: (turn, lambda *answer: None)
+        with pytest.raises(Postponed) as caught:
+            await crawler._borrow(THERE)
+        assert caught.value.seconds == ORDERS_REST
+
+    asyncio.run(use())
+
+
+def test_a_host_whose_robots_txt_leads_to_a_stopped_one_of_another_shard_goes_on_with_it(tmp_path: Path) -> None:
+    crawler = shard(tmp_path)
+    host = crawler._scheduler.hosts._add(HERE)
+    crawler._heed(Order(THERE, "stop"))
+    host.held_by, host.not_before = "stopped", math.inf
+    crawler._heed(Order(THERE, "go"))
+    assert host.not_before == 0.0
 
 
 @pytest.mark.parametrize("end", [ShardCrawler.end, ShardCrawler.stop])

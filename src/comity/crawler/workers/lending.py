@@ -36,7 +36,7 @@ class Lending:
         self._wake = wake
         self._to_do: deque[Callable[[], None]] = deque()  # for the store's thread
         self._wanted: dict[int, asyncio.Future[float | None]] = {}  # turns of other shards' hosts
-        self._lending: dict[int, asyncio.Task[None]] = {}  # turns of our hosts that are asked for
+        self._lending: dict[int, tuple[LeasedShard, asyncio.Task[None]]] = {}  # turns of our hosts that are asked for
         self._lent: dict[int, tuple[LeasedShard, str]] = {}
 
     def borrow(
@@ -86,27 +86,39 @@ class Lending:
         crawler = self._crawlers.get(turn.shard)
         if crawler is None or not crawler.has_begun:
             return
+        self._leave_out_earlier(turn.id, crawler)
         if turn.state == "returned" or not turn.alive:
             if turn.id in self._lent:
                 lender, host = self._lent.pop(turn.id)
                 lender.returned(host, turn.good, turn.retry_after)
             elif turn.id in self._lending:
-                self._lending.pop(turn.id).cancel()
+                self._lending.pop(turn.id)[1].cancel()
+            elif turn.state != "asked" and turn.seconds is None:  # lent by who had the shard before us
+                crawler.has_lent(turn.host, turn.pace)
+                crawler.returned(turn.host, turn.good, turn.retry_after)
             self._do(partial(self._store.forget_turn, turn.id))
         elif turn.state == "asked" and turn.id not in self._lending and turn.id not in self._lent:
-            self._lending[turn.id] = asyncio.ensure_future(self._lend(turn, crawler))
+            self._lending[turn.id] = crawler, asyncio.ensure_future(self._lend(turn, crawler))
         elif turn.state == "lent" and turn.seconds is None and turn.id not in self._lent:  # by who had it before us
             crawler.has_lent(turn.host, turn.pace)
             self._lent[turn.id] = crawler, turn.host
+
+    def _leave_out_earlier(self, id_: int, crawler: LeasedShard) -> None:
+        """Forget what an earlier lease of ours on the same shard did about a turn: its gate knows nothing of now."""
+        if id_ in self._lent and self._lent[id_][0] is not crawler:
+            del self._lent[id_]
+        if id_ in self._lending and self._lending[id_][0] is not crawler:
+            self._lending.pop(id_)[1].cancel()
 
     async def _lend(self, turn: Turn, crawler: LeasedShard) -> None:
         try:
             seconds = await crawler.lend(turn.host, turn.pace)
             if seconds is None:
                 self._lent[turn.id] = crawler, turn.host
-            self._do(partial(self._store.lend_turn, turn.id, seconds))
+            self._do(partial(self._store.lend_turn, turn.id, crawler.token, seconds))
         finally:
-            self._lending.pop(turn.id, None)
+            if turn.id in self._lending and self._lending[turn.id][0] is crawler:
+                del self._lending[turn.id]
 
     def _do(self, work: Callable[[], None]) -> None:
         self._to_do.append(work)

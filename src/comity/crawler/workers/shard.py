@@ -34,6 +34,7 @@ when it is over. The last argument is that of `lend`.
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 COMMIT_EVERY: Final = 0.5  # seconds for each shard of a process, which so commits as often as one crawl does
 LATEST_COMMIT: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
+ORDERS_REST: Final = 1.0  # seconds until who lends and who asks know of the same orders
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
 
@@ -295,6 +296,8 @@ class ShardCrawler(Crawler):
         try:
             seconds = await self._client.driver.wait_for(turn)
             if seconds is not None:
+                if seconds == math.inf and host not in self._client.driver.gate.stopped:
+                    seconds = ORDERS_REST
                 raise postponed(url, seconds)
         except BaseException:
             give_back(None, None)
@@ -385,13 +388,9 @@ class ShardCrawler(Crawler):
         if self.place.elsewhere(order.host) is None:
             super()._heed(order)
             return
-        gate = self._client.driver.gate
-        if order.order == "stop":  # a robots.txt of ours may redirect there
-            gate.stopped.add(order.host)
-        elif order.order == "go":
-            gate.stopped.discard(order.host)
-        if self._by_address is not None and order.order != "stop":  # it may turn out to be one of ours
-            gate.throttles.order(order.host, order.seconds or 0.0)
+        if order.order != "slow" or self._by_address is not None:
+            # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.
+            self._scheduler.order(order)
 
     async def _commit(self, *, final: bool = False) -> None:
         await super()._commit(final=final)

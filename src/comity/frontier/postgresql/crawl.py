@@ -379,10 +379,12 @@ class CrawlStore:
             ).fetchone()
         return int(row[0])
 
-    def lend_turn(self, id_: int, seconds: float | None) -> None:
-        """Answer: the turn is given, or is not for so many seconds."""
+    def lend_turn(self, id_: int, token: int, seconds: float | None) -> None:
+        """Answer: the turn is given, or not for so many seconds; nothing where `token` is not the lender's any more."""
         with self.open() as db:
-            db.execute("UPDATE turn SET state = 'lent', seconds = %s WHERE id = %s AND state = 'asked'", (seconds, id_))
+            fence = "EXISTS (SELECT 1 FROM fence WHERE fence.shard = turn.shard AND fence.token = %s FOR SHARE)"
+            statement = f"UPDATE turn SET state = 'lent', seconds = %s WHERE id = %s AND state = 'asked' AND {fence}"
+            db.execute(statement, (seconds, id_, token))
 
     def return_turn(self, id_: int, good: bool | None, retry_after: float | None) -> None:
         """The turn is over, or not wanted any more."""
