@@ -1,6 +1,7 @@
 """One process beside several: the same pages on many hosts, in pages a second and pages a second of processor time.
 
-Run by `make bench-workers`; needs nginx, and for `--real` ../shared/corpus. Small pages are those of
+Run by `make bench-workers`; needs nginx, for `--real` ../shared/corpus, and for `--store` PostgreSQL, whose server it
+starts: then the queue of every run lies there. Small pages are those of
 benchmarks/crawl.py, on many names, with links to other hosts; real ones those of benchmarks/broad.py, over TLS. Each
 crawl is a process of its own with its workers, in turn in the same run. On a busy machine believe the processor time:
 what a second of it yields with two workers, beside one, is what two free processors would gain.
@@ -18,12 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import broad
 import crawl
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 PORT = 8463
 AGENT = "Bench/1.0"
@@ -60,6 +64,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.crawl import tune
     from comity.crawler import Crawler, CrawlSettings
+    from comity.crawler.workers.joined import JoinedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
     from comity.policy import Policy
@@ -76,8 +81,19 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         traps=not about["real"],
         max_depth=0 if about["real"] else None,
     )
-    crawler: Crawler | ShardedCrawl
-    if shards == 1:
+    crawler: Crawler | ShardedCrawl | JoinedCrawl
+    if about["store"]:
+        crawler = JoinedCrawl(
+            about["urls"],
+            output,
+            f"{about['store']}_{time.time_ns()}",
+            workers=workers,
+            shards=shards,
+            policy=policy,
+            settings=settings,
+            client_settings=client,
+        )
+    elif shards == 1:
         crawler = Crawler(about["urls"], output, policy=policy, settings=settings, client_settings=client)
     else:
         crawler = ShardedCrawl(
@@ -140,6 +156,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200, help="of each host")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--real", action="store_true", help="the corpus' pages over TLS")
+    parser.add_argument("--store", action="store_true", help="the queue in PostgreSQL")
     parser.add_argument("--runs", default="1x1,1x4,2x4,2x8", help="workers x shards")
     parser.add_argument("--one", action="store_true")
     parser.add_argument("--workers", type=int)
@@ -151,7 +168,7 @@ def main() -> None:
         one(options.workers, options.shards, options.folder / "output", about)
         return
     runs = [tuple(map(int, each.split("x"))) for each in options.runs.split(",")]
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
         if options.real:
@@ -163,7 +180,16 @@ def main() -> None:
             urls, ca = small(folder, options.hosts, options.pages), None
             crawl.PORT = PORT
             server = crawl.nginx(folder, folder / "site")
-        (folder / "about.json").write_text(json.dumps({"urls": urls, "ca": ca, "real": options.real}))
+        about = {"urls": urls, "ca": ca, "real": options.real, "store": None}
+        if options.store:
+            from postgres import programs, serve
+
+            bin_ = programs()
+            assert bin_ is not None, "PostgreSQL is not installed"
+            about["store"] = stack.enter_context(serve(bin_, ("-c", "shared_buffers=256MB"), within=folder)).url(
+                "bench"
+            )
+        (folder / "about.json").write_text(json.dumps(about))
         try:
             rounds = [[measured(*each, folder) for each in runs] for _ in range(options.rounds)]
         finally:
