@@ -20,7 +20,7 @@ from comity.crawler.shards import manifest_of
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import Entry, EntryKind, Judged, View
+from comity.frontier import Entry, EntryKind, Judged, View, has_begun
 from comity.frontier.protocol import DurableFrontier
 from comity.policy import Decision, Policy
 from comity.policy.settings import policy_to_dict
@@ -106,6 +106,15 @@ def begun_settings(folder: Path) -> dict[str, Any]:
             if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
                 kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
     return known_settings(kept or {})
+
+
+def begun_refresh(folder: Path) -> int:
+    """The number of the last refresh that the crawl in a folder has begun; 0 where it has begun none."""
+    path = folder / "frontier.sqlite"
+    if not has_begun(path):
+        return 0
+    with View(path) as view:
+        return int((view.load_state("refresh") or {"number": 0})["number"])
 
 
 def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:

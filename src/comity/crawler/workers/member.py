@@ -27,7 +27,8 @@ from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
 from comity.crawler.workers.rounds import LARGEST_GRANT, RoundAnswer, RoundRequest, Rounds
-from comity.crawler.workers.shard import ShardEnd, all_at_rest
+from comity.crawler.workers.shard import ShardEnd
+from comity.crawler.workers.standing import all_at_rest
 from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
 from comity.frontier.postgresql.crawl import CrawlStore

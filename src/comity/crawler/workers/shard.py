@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
+from comity.crawler.checkpoint import begun_refresh
 from comity.crawler.crawler import PLACE, Crawler
 from comity.crawler.orders import Order, Orders
 from comity.crawler.placement import PlaceByAddress
@@ -20,7 +21,6 @@ from comity.crawler.shards import Place, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
 from comity.crawler.stats import Stats
 from comity.errors import Postponed
-from comity.frontier import View, has_begun
 from comity.frontier.exchange import Parcel
 from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
@@ -88,7 +88,7 @@ class ShardCrawler(Crawler):
             clock=clock,
             sink=sink,
             expander=expander,
-            refresh=refresh > _refreshed(own),
+            refresh=refresh > begun_refresh(own),
         )
         self._place = place
         self._rest = IDLE_REST
@@ -397,31 +397,3 @@ class ShardCrawler(Crawler):
         if self.on_sent is not None and self._frontier.sent != self._sent_before:
             self._sent_before = self._frontier.sent
             self.on_sent()
-
-
-def _refreshed(folder: Path) -> int:
-    """The number of the last refresh that a shard has begun."""
-    path = folder / "frontier.sqlite"
-    if not has_begun(path):
-        return 0
-    with View(path) as view:
-        return int((view.load_state("refresh") or {"number": 0})["number"])
-
-
-def all_at_rest(shards: Mapping[int, ShardNow], granted: Mapping[int, int] | None) -> bool:
-    """Whether no shard does anything, and none has sent what another has not taken.
-
-    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
-    somebody had sent before it said how it stood; and then these numbers would not agree.
-
-    Args:
-        granted: by shard the pages that it may keep, over all runs, where they are limited: what one says that does not
-            know them yet does not count.
-    """
-    if not all(now.rests and (granted is None or now.granted == granted[number]) for number, now in shards.items()):
-        return False
-    return all(
-        shards[receiver].taken.get(sender, 0) == number
-        for sender, now in shards.items()
-        for receiver, number in now.sent.items()
-    )

@@ -24,8 +24,7 @@ from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.grants import Grants, spent_by
 from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess, check_files
-from comity.crawler.workers.shard import all_at_rest
-from comity.crawler.workers.standing import leave_word, take_back
+from comity.crawler.workers.standing import all_at_rest, leave_word, take_back
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError

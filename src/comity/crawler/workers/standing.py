@@ -1,4 +1,4 @@
-"""How the shards of a crawl stand, in words, for `comity frontier`: while the crawl runs and after it.
+"""How the shards of a crawl stand, also in words, for `comity frontier`: while the crawl runs and after it.
 
 It is read from their databases, and from what the process that runs them leaves word of.
 """
@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,25 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
 
 STATUS: Final = "status.json"
 _ENDED: Final = "ended"  # see recrawl.ENDED
+
+
+def all_at_rest(shards: "Mapping[int, ShardNow]", granted: Mapping[int, int] | None) -> bool:
+    """Whether no shard does anything, and none has sent what another has not taken.
+
+    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
+    somebody had sent before it said how it stood; and then these numbers would not agree.
+
+    Args:
+        granted: by shard the pages that it may keep, over all runs, where they are limited: what one says that does not
+            know them yet does not count.
+    """
+    if not all(now.rests and (granted is None or now.granted == granted[number]) for number, now in shards.items()):
+        return False
+    return all(
+        shards[receiver].taken.get(sender, 0) == number
+        for sender, now in shards.items()
+        for receiver, number in now.sent.items()
+    )
 
 
 def leave_word(folder: Path, shards: "Iterable[ShardNow]") -> None:
