@@ -7,12 +7,21 @@ from typing import Any, Literal
 from comity.crawler import scope as scopes
 from comity.crawler.limits import Budget
 from comity.crawler.uses import terms
+from comity.errors import InvalidSetting
 from comity.fields import check, seconds, setting, size
+from comity.http import is_field_name
 
 
 def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names in lower case; a text may name several, with commas."""
-    return tuple(dict.fromkeys(name for text in names for each in text.split(",") if (name := each.strip().lower())))
+    found = tuple(dict.fromkeys(name for text in names for each in text.split(",") if (name := each.strip().lower())))
+    for name in found:
+        if not is_field_name(name):
+            raise InvalidSetting(
+                f"record_headers: {name!r} is no name of a response header",
+                hint="write names alone, such as etag; `headers` is what requests are sent with",
+            )
+    return found
 
 
 DuplicateSearch = Literal["off", "exact", "near"]
