@@ -39,15 +39,16 @@ class CrawlSettings:
         retries: times a URL is tried again after a failure that may pass (network, 429, 5xx).
         sitemaps: whether sitemaps are read: those that robots.txt names, else those in the well-known places.
         feeds: whether the RSS and Atom feeds are read that a seed page names.
-        scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any` (see Scope).
+        scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any`.
         include: patterns as in robots.txt, such as `/blog/*.html$`; if there are any, a URL must match one.
         exclude: patterns of URLs that are left out, such as `*?print=`; they add to those of an earlier run.
         max_bytes: bytes of bodies after which no new request is sent; None for no limit.
         max_seconds: seconds after which no new request is sent, the time between two runs not counted; None for no
             limit.
         max_pages_per_host: pages to keep per host at most; None for all.
-        max_bytes_per_host: as `max_bytes`, per host.
-        max_seconds_per_host: as `max_seconds`, per host.
+        max_bytes_per_host: bytes of bodies of one host after which it gets no new request; None for no limit.
+        max_seconds_per_host: seconds after the first request to a host after which it gets no new one; None for no
+            limit.
         follow_nofollow: whether links are followed that a page asks not to follow.
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).

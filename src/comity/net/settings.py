@@ -146,7 +146,7 @@ class ClientSettings:
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
-        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
+        cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
     """
 
     timeout: float = seconds(30.0)
