@@ -90,7 +90,7 @@ def test_fetch_writes_to_a_file(site: Site, tmp_path: Path) -> None:
     if Path("/dev/full").exists():
         answer = comity("fetch", site.url("/lamp.md"), "-o", "/dev/full", *QUICK)
         assert answer.returncode == 74
-        assert complaint(answer) == "no room left for /dev/full (free some space, then run it again)"
+        assert complaint(answer) == "comity: no room left for /dev/full (free some space, then run it again)"
 
 
 # covers: W12, W16
