@@ -231,7 +231,7 @@ class Scheduler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = self._buffer.settled().union(host.under_way)
+        taken = self._buffer.settled(host.name).union(host.under_way)
         most = max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1) if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
