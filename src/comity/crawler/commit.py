@@ -21,7 +21,7 @@ from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, EntryKind, Found, Message, State, Visit
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.protocol import DurableFrontier, Queued
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
@@ -330,6 +330,7 @@ class Commit:
     Attributes:
         pages: pages to be handed out once it is durable.
         hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
+        queued: what it added to the queue, by host; see `frontier.protocol.Queued`.
         told: channel and record of each failure and refusal.
         new, trapped: URLs among those found that were new; trapped.
         refusals: the records of those that a rule refused.
@@ -350,6 +351,7 @@ class Commit:
         self.batch = batch
         self.pages = pages
         self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.resumed)
+        self.queued: Queued = {}
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
         self.told = [(channel, record) for channel, record, _ in records if channel in ("failures", "refusals")]
@@ -389,5 +391,5 @@ class Commit:
             marker = ledger.commit(self._collected, by_rule, counts)
             return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._unsaved}
 
-        frontier.commit(self.batch, write)
+        self.queued = frontier.commit(self.batch, write)
         self.seconds = time.perf_counter() - begun
