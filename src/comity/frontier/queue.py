@@ -306,10 +306,13 @@ class Frontier(CommittedFrontier):
         return id_
 
     def _count(self, tally: StateChanges) -> None:
+        alike: dict[tuple[int, ...], list[int]] = {}  # of most hosts the same number of URLs was settled and found
+        for host, changes in sorted(tally.by_host().items()):
+            alike.setdefault(tuple(changes), []).append(host)
         self._db.executemany(
             "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
-            "failed = failed + ? WHERE id = ?",
-            [(*changes, host) for host, changes in sorted(tally.by_host().items())],
+            "failed = failed + ? WHERE id IN (SELECT value FROM json_each(?))",
+            [(*changes, json.dumps(hosts)) for changes, hosts in alike.items()],
         )
 
     def _save_state(self, state: Mapping[str, Any]) -> None:
