@@ -88,9 +88,9 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
     batches: list[int] = []
     commit = Frontier.commit
 
-    def noting(self: Frontier, batch: Batch, *args: Any) -> None:
+    def noting(self: Frontier, batch: Batch, *args: Any) -> Any:
         batches.append(len(batch.found))
-        commit(self, batch, *args)
+        return commit(self, batch, *args)
 
     monkeypatch.setattr(Frontier, "commit", noting)
     monkeypatch.setattr(pages, "LONGEST", 0.0)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler import scheduler
-from comity.frontier import Entry, EntryKind
+from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import ClientSettings
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
@@ -196,3 +197,50 @@ def test_of_a_host_with_an_interval_few_urls_are_in_memory(tmp_path: Path) -> No
 
         asyncio.run(run())
         assert 0 < max(held) <= scheduler.REFILL_PACED
+
+
+class Reads:
+    """What is asked of the frontier's queue while a crawl runs: of which host, and which ids are to be left out."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[str, set[int]]] = []
+        self.hosts: dict[int, str] = {}  # by the id of a URL
+        waiting = Frontier.waiting
+
+        def noted(
+            frontier: Frontier, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None
+        ) -> list[Entry]:
+            entries = waiting(frontier, host, but_not=but_not, most=most, kind=kind)
+            self.asked.append((host, set(but_not)))
+            self.hosts |= {entry.id: host for entry in entries}
+            return entries
+
+        monkeypatch.setattr(Frontier, "waiting", noted)
+
+
+def test_what_is_found_on_a_host_of_which_nothing_else_waits_is_not_read_from_the_frontier(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reads = Reads(monkeypatch)
+    with Site() as site:
+        for number in range(12):
+            site.link(f"/{number}", f"/{number + 1}")
+        site.link("/12")
+        asyncio.run(crawler(tmp_path, [site.url("/0")], LOOPBACK.with_changes(min_interval=0.5), {}, FakeClock()).run())
+        assert site.paths() == ["/robots.txt", *(f"/{number}" for number in range(13))]
+    assert len(reads.asked) < 4
+
+
+def test_only_urls_of_a_host_itself_are_left_out_when_its_queue_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reads = Reads(monkeypatch)
+    with Site() as site:
+        full_of_links(site)
+        names = {f"h{number}.com": "127.0.0.1" for number in range(3)}
+        seeds = [f"http://{name}:{site.port}/" for name in names]
+        policy = LOOPBACK.with_changes(min_interval=0.01)
+        asyncio.run(crawler(tmp_path, seeds, policy, names, FakeClock()).run())
+        assert len(site.seen) == 3 * 102
+    for host, but_not in reads.asked:
+        assert {reads.hosts[each] for each in but_not if each in reads.hosts} <= {host}

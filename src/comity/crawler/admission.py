@@ -203,6 +203,11 @@ class URLFilter:
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
 
+    def unmet(self, found: Iterable[str]) -> list[str]:
+        """Those that did not come up lately."""
+        recent = self._recent
+        return [url for url in found if url not in recent]
+
     def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
         """Take up the links of the page `found_on`."""
         recent = self._recent

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from comity import urls
 from comity.crawler import records, recrawl
 from comity.crawler.ledger import Collected, Ledger
 from comity.crawler.memory import Memory
@@ -20,7 +21,7 @@ from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, EntryKind, Found, Message, State, Visit
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.protocol import DurableFrontier, Queued
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
@@ -57,7 +58,8 @@ class CommitBuffer:
         self._batch = Batch()
         self._records: list[Written] = []
         self._fresh: list[CrawledPage] = []
-        self._on_their_way: set[int] = set()
+        self._settled: dict[str, set[int]] = {}  # by host, ids that wait in the frontier until the next commit
+        self._on_their_way: dict[str, set[int]] = {}  # the same of the commit under way
         self._unread: set[str] = set()
         self._unread_on_their_way: set[str] = set()
 
@@ -77,9 +79,9 @@ class CommitBuffer:
             wake()
             await asyncio.sleep(0.001)
 
-    def settled(self) -> set[int]:
-        """The entries that are settled but wait in the frontier until a commit is through."""
-        return self._on_their_way | {id_ for _, id_ in self._batch.settled} | set(self._batch.postponed)
+    def settled(self, host: str) -> set[int]:
+        """The entries of a host that are settled but wait in the frontier until a commit is through."""
+        return {*self._settled.get(host, ()), *self._on_their_way.get(host, ())}
 
     def unread(self, host: str) -> bool:
         """Whether sitemaps of a host were found, or read, that wait for a commit."""
@@ -111,7 +113,7 @@ class CommitBuffer:
 
     def done(self, entry: Entry) -> None:
         """Nothing more is to be done about a URL, and there is nothing to write."""
-        self._batch.settled.append((State.DONE, entry.id))
+        self._settle(entry, State.DONE)
 
     def page(
         self,
@@ -197,7 +199,7 @@ class CommitBuffer:
         if decision.verdict == "unknown_unreachable":
             self.trouble = self.trouble or decision.why
         self.refusal = self.refusal or decision.why
-        self._batch.settled.append((State.REFUSED, entry.id))
+        self._settle(entry, State.REFUSED)
         if decision.by_policy:
             self._batch.by_policy.append((State.REFUSED, entry.id))
 
@@ -206,7 +208,7 @@ class CommitBuffer:
         self._write("refusals", records.refusal_by_usage(entry, response, why, usage))
         self.stats.refused += 1
         self.refusal = self.refusal or why
-        self._batch.settled.append((State.REFUSED, entry.id))
+        self._settle(entry, State.REFUSED)
         self._batch.by_usage.append(entry.id)
         if self._refresh:  # the page that was kept before is out: should it be kept again, it is a new one
             self._batch.visits.append(Visit(entry.url, entry.depth, found_on=entry.found_on))
@@ -228,6 +230,7 @@ class CommitBuffer:
         self.trouble = self.trouble or why
         self.stats.postponed += 1
         self._batch.postponed.append(entry.id)
+        self._leave_out(entry)
 
     def resumed(self, host: str, number: int) -> None:
         """The postponed URLs of a host, this many, are queued again."""
@@ -257,7 +260,7 @@ class CommitBuffer:
         self.stats.failed += 1
         self.trouble = self.trouble or why
         self.lasting = self.lasting or not passing
-        self._batch.settled.append((State.FAILED, entry.id))
+        self._settle(entry, State.FAILED)
         if by_policy:
             self._batch.by_policy.append((State.FAILED, entry.id))
 
@@ -291,13 +294,13 @@ class CommitBuffer:
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
         self._unread, self._unread_on_their_way = set(), self._unread
-        self._on_their_way = {id_ for _, id_ in commit.batch.settled} | set(commit.batch.postponed)
+        self._settled, self._on_their_way = {}, self._settled
         return commit
 
     def committed(self, commit: "Commit") -> None:
         """A commit is durable: what it found out counts from now on."""
         self._memory.written(commit.octets)
-        self._on_their_way = set()
+        self._on_their_way = {}
         self._unread_on_their_way = set()
         self.stats.found += commit.new
         self.stats.refused += len(commit.refusals)
@@ -306,6 +309,13 @@ class CommitBuffer:
             self.refusal = self.refusal or record["why"]
         self._collector.committed(commit.seconds)
         self.stats.trapped += commit.trapped
+
+    def _settle(self, entry: Entry, state: State) -> None:
+        self._batch.settled.append((state, entry.id))
+        self._leave_out(entry)
+
+    def _leave_out(self, entry: Entry) -> None:
+        self._settled.setdefault(urls.host(entry.url), set()).add(entry.id)
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
         self._records.append((channel, record, answer))
@@ -320,6 +330,7 @@ class Commit:
     Attributes:
         pages: pages to be handed out once it is durable.
         hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
+        queued: what it added to the queue, by host; see `frontier.protocol.Queued`.
         told: channel and record of each failure and refusal.
         new, trapped: URLs among those found that were new; trapped.
         refusals: the records of those that a rule refused.
@@ -340,6 +351,7 @@ class Commit:
         self.batch = batch
         self.pages = pages
         self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.resumed)
+        self.queued: Queued = {}
         self.new = self.trapped = 0
         self.refusals: list[dict[str, Any]] = []
         self.told = [(channel, record) for channel, record, _ in records if channel in ("failures", "refusals")]
@@ -379,5 +391,5 @@ class Commit:
             marker = ledger.commit(self._collected, by_rule, counts)
             return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._unsaved}
 
-        frontier.commit(self.batch, write)
+        self.queued = frontier.commit(self.batch, write)
         self.seconds = time.perf_counter() - begun

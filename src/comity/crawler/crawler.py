@@ -463,7 +463,7 @@ class Crawler:
             for channel, record in commit.told:
                 self.on_record(channel, record)
         for name in commit.hosts:
-            self._scheduler.found(name)
+            self._scheduler.found(name, () if name in commit.batch.resumed else commit.queued.get(name, ()))
 
     def _ruling_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""

@@ -98,6 +98,11 @@ class Hosts:
         host.drained = False
         return host
 
+    def is_drained(self, name: str) -> bool:
+        """Whether a host is in memory, and all that waits of it too."""
+        host = self._hosts.get(name)
+        return host is not None and host.drained
+
     def fill(self, now: float) -> None:
         """Have hosts that wait in the frontier come up, where there is room: a few at a time."""
         if self._aside is not None and self._aside[0] <= now:

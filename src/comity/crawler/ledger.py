@@ -29,12 +29,11 @@ START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
 COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
 NOTHING: Mapping[str, int] = MappingProxyType({})
-DIGITS = 6  # of times in seconds
 _MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 LedgerRecord = dict[str, Any]
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def canonical(record: Mapping[str, Any]) -> bytes:
@@ -107,7 +106,7 @@ class Ledger:
                 "policy": policy_to_dict(policy),
                 "seeds": list(seeds),
                 "sink": sink,
-                **({} if within is None else {"clock_within": round(within, DIGITS)}),
+                **({} if within is None else {"clock_within": times.to_microseconds(within)}),
             }
         )
 
@@ -118,7 +117,7 @@ class Ledger:
         if interval is not None:
             last = self._answered.get(exchange.key, -math.inf)
             if -math.inf < last <= exchange.sent:
-                kept = round(exchange.sent - last, DIGITS)
+                kept = times.to_microseconds(exchange.sent - last)
             self._heard(exchange.key, exchange.end if exchange.head is None else exchange.head)
         if origin is not None:
             self._asked[origin] = exchange.status if exchange.error is None else None
@@ -183,9 +182,9 @@ class Ledger:
                 "status": result.status,
                 "content_type": result.headers.get("content-type"),
                 "life": None if math.isinf(life) else round(life, 3),
-                "unreachable_since": None if since is None else round(since, 3),
+                "unreachable_since": None if since is None else times.to_milliseconds(since),
                 "robots_sha256": result.sha256,
-                "robots_at": round(result.fetched_at, 3),
+                "robots_at": times.to_milliseconds(result.fetched_at),
                 "body_base64": body,
             }
         )
@@ -294,7 +293,7 @@ class Ledger:
         return self._wall(self._clock.monotonic())
 
     def _wall(self, monotonic: float) -> float:
-        return round(monotonic + self._offset, DIGITS)
+        return times.to_microseconds(monotonic + self._offset)
 
 
 def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:

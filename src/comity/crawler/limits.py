@@ -4,7 +4,7 @@ It counts what it is told and says whether there is room. Nothing under way is t
 used up; the number of pages is kept exactly. Time is an argument.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,15 +119,17 @@ class Quota:
 
     def room(self, host: str) -> int | None:
         """How many pages more may be kept of a host; None without a limit."""
-        rooms = [limit - spent.pages for limit, spent in self._limits(host)]
-        return max(min(rooms), 0) if rooms else None
+        limits = self._limits(host)
+        return max(min(limit - spent.pages for limit, spent in limits), 0) if limits else None
 
     def lists_left(self, host: str) -> int | None:
         """How many sitemaps and feeds more may be asked for: no more than pages may be kept; None without a limit."""
-        left = [limit - spent.lists for limit, spent in self._limits(host)]
-        return max(min(left), 0) if left else None
+        limits = self._limits(host)
+        return max(min(limit - spent.lists for limit, spent in limits), 0) if limits else None
 
-    def _limits(self, host: str) -> list[tuple[int, Spent]]:
+    def _limits(self, host: str) -> Sequence[tuple[int, Spent]]:
+        if self._total.pages is None and self._each.pages is None:
+            return ()
         limits = [] if self._total.pages is None else [(self._total.pages, self._all)]
         if self._each.pages is not None:
             limits.append((self._each.pages, self._of(host)))

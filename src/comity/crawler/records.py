@@ -160,7 +160,7 @@ def page(
         "found_on": found_on,
         "status": response.status,
         "fetched_at": times.written(response.fetched_at),
-        "elapsed": round(response.elapsed, 4),
+        "elapsed": round(response.elapsed * 1e4) / 1e4,
         "depth": depth,
         "content_type": response.content_type,
         "bytes": len(response.body),
@@ -339,5 +339,5 @@ def evidence(decision: Decision | None) -> dict[str, Any]:
         "line": rule.line if rule else None,
         "rule": rule.text if rule else None,
         "robots_sha256": source.sha256 if source else None,
-        "robots_at": round(source.fetched_at, 3) if source else None,
+        "robots_at": times.to_milliseconds(source.fetched_at) if source else None,
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from comity import times
 from comity.errors import StorageError
 from comity.frontier import Entry, EntryKind, Visit, has_begun
 from comity.frontier.protocol import DurableFrontier, KnownVisits
@@ -72,7 +73,7 @@ class Refresh:
 
 def visited(response: Response, *, depth: int, found_on: str | None = None) -> Visit:
     """What is to be known of a page that is kept, should it be asked for again."""
-    headers, fetched = response.headers, round(response.fetched_at, 3)
+    headers, fetched = response.headers, times.to_milliseconds(response.fetched_at)
     etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
     return Visit(response.url, depth, response.sha256, fetched, fetched, etag, modified, found_on)
 

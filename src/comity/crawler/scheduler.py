@@ -13,7 +13,7 @@ fails.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.fetcher import Fetcher
@@ -23,7 +23,7 @@ from comity.crawler.orders import Order
 from comity.crawler.recrawl import Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats, span
-from comity.frontier import Entry, EntryKind
+from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.protocol import DurableFrontier
 from comity.net import Clock, Session
 
@@ -195,11 +195,28 @@ class Scheduler:
         """Give every host of which URLs wait its turn."""
         self.hosts.begin(self._frontier.hosts, self._client.driver.ready_at)
 
-    def found(self, name: str) -> None:
-        """More of a host's URLs wait in the frontier."""
+    def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
+        """More of a host's URLs wait in the frontier.
+
+        Args:
+            queued: ids and URLs, where these are all that was added to the host's queue.
+        """
+        was_drained = self.hosts.is_drained(name)
         host = self.hosts.found(name)
-        if host is not None:
-            self.again(host)
+        if host is None:
+            return
+        if queued and was_drained and not host.queue:
+            self._take_over(host, queued)
+        self.again(host)
+
+    def _take_over(self, host: Host, queued: Sequence[tuple[int, Found]]) -> None:
+        """Of a host of which nothing else waits, what was just added need not be read from the frontier."""
+        if len(queued) > self._most_paced() or self._refresh is not None or self._quota.room(host.name) is not None:
+            return  # only the frontier can tell what of it has its turn, or there is too much
+        taken = self._buffer.settled(host.name).union(host.under_way)  # read since they were committed
+        entries = [found.queued(id_) for id_, found in queued if id_ not in taken]
+        host.queue.extend(sorted(entries, key=lambda entry: (entry.priority, entry.kind is EntryKind.PAGE, entry.id)))
+        host.drained = True
 
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
@@ -231,8 +248,8 @@ class Scheduler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = self._buffer.settled().union(host.under_way)
-        most = max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1) if self._is_paced(host) else REFILL
+        taken = self._buffer.settled(host.name).union(host.under_way)
+        most = self._most_paced() if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._buffer.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
@@ -251,6 +268,10 @@ class Scheduler:
             host.drained = host.drained and waiting is met
         host.queue.extend(waiting)
         return bool(waiting)
+
+    def _most_paced(self) -> int:
+        """URLs held in memory of a host with an interval."""
+        return max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1)
 
     def _takes_pace(self, host: Host) -> bool:
         """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""

@@ -3,9 +3,10 @@
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from comity.errors import StorageError
@@ -148,33 +149,44 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into a StorageError that says what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        text = str(error)
-        if "locked" in text:
-            raise StorageError(
-                f"{path.parent} is in use by another crawl", hint="wait for it, or choose another folder"
-            ) from error
-        if "full" in text:
-            raise no_room(path) from error
-        if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
-            raise StorageError(
-                f"no room left for {path}, or its disk is failing ({text})",
-                hint="fix that, then continue with --resume",
-            ) from error
-        if "unable to open" in text and (lack := no_descriptor(path)) is not None:
-            raise lack from error
-        if "readonly" in text or "unable to open" in text:
-            what = "written" if "readonly" in text else "opened"
-            raise StorageError(f"{path} cannot be {what}", hint="check the folder and its permissions") from error
-        raise StorageError(f"{path}: {text}") from error
+class explained:  # noqa: N801 - used as a function is
+    """Turn what SQLite says in the block into a StorageError that says what to do."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise _in_words(error, self._path) from error
+
+
+def _in_words(error: sqlite3.Error, path: Path) -> StorageError:
+    text = str(error)
+    if "locked" in text:
+        return StorageError(f"{path.parent} is in use by another crawl", hint="wait for it, or choose another folder")
+    if "full" in text:
+        return no_room(path)
+    if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
+        return StorageError(
+            f"no room left for {path}, or its disk is failing ({text})", hint="fix that, then continue with --resume"
+        )
+    if "unable to open" in text and (lack := no_descriptor(path)) is not None:
+        return lack
+    if "readonly" in text or "unable to open" in text:
+        what = "written" if "readonly" in text else "opened"
+        return StorageError(f"{path} cannot be {what}", hint="check the folder and its permissions")
+    return StorageError(f"{path}: {text}")
 
 
 LATER = 1 << 40  # beyond every rank; a postponed URL has twice as much added to its own
+_KINDS = tuple(EntryKind)
 _PREFIXES = ("", "https://", "http://")
 
 
@@ -195,7 +207,7 @@ def entry_of(host: str, row: Sequence[Any]) -> Entry:
     """An entry of the queue from rank, id, prefix, rest, depth, kind, attempts, hops and found_on."""
     rank, id_, prefix, rest, depth, kind, attempts, hops, found_on = row
     url = (_PREFIXES[prefix] + host if prefix else "") + rest
-    return Entry(id_, url, depth, EntryKind(kind), attempts, hops, _priority(rank), found_on)
+    return Entry(id_, url, depth, _KINDS[kind], attempts, hops, _priority(rank), found_on)
 
 
 def _priority(rank: int) -> int:

@@ -10,9 +10,11 @@ from typing import Any, Protocol, Self
 
 from comity.frontier.later import Inside, Judged
 from comity.frontier.tables import HostCounts, QueuedURL
-from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
+from comity.frontier.values import Batch, Entry, EntryKind, Found, State, Visit
 
 Write = Callable[[int, list[dict[str, Any]]], dict[str, Any]]
+Queued = dict[str, list[tuple[int, Found]]]
+"""By host, what a commit added to its queue, in the order found: ids, and what was found."""
 
 
 class KnownVisits(Protocol):
@@ -42,7 +44,7 @@ class DurableFrontier(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
-    def commit(self, batch: Batch, write: Write) -> None: ...
+    def commit(self, batch: Batch, write: Write) -> Queued: ...
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None: ...
     def judge_again(
         self, inside: Inside | None, *, policy: bool, usage: bool, save: Callable[[Judged, Judged], dict[str, Any]]

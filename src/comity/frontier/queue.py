@@ -81,13 +81,18 @@ class Frontier(CommittedFrontier):
         with explained(self._path):  # a full disk can refuse even this; the journal is replayed on resume
             self._open.close()
 
-    def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
+    def commit(
+        self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]
+    ) -> dict[str, list[tuple[int, Found]]]:
         """Apply a batch, all of it or, where an error is raised, nothing.
 
         Args:
             write: is given the number of URLs that turned out to be new and the refusals among them, makes all
                 output durable and returns what to save in the same transaction (None forgets one), the lengths of
                 the output files above all.
+
+        Returns:
+            What was added to the queue, by host, in the order found: ids, and what was found.
 
         Raises:
             StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
@@ -113,7 +118,7 @@ class Frontier(CommittedFrontier):
                     "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
                     [(2 * database.LATER, host, database.LATER) for host in batch.resumed],
                 )
-                new = self._take_up(batch.found, tally)
+                new, queued = self._take_up(batch.found, tally)
                 self._count(tally)
                 later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
@@ -123,6 +128,7 @@ class Frontier(CommittedFrontier):
             if state:
                 self.sent, self.taken = state[exchange.SENT], state[exchange.TAKEN]
             self.totals = {state: self.totals[state] + tally.of(state) for state in State}
+            return queued
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
@@ -218,17 +224,22 @@ class Frontier(CommittedFrontier):
             tally[host, states[id_]] += 1
         self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
 
-    def _take_up(self, found: list[Found], tally: StateChanges) -> list[Found]:
-        """Those that are new; what of them waits goes into the queue."""
+    def _take_up(
+        self, found: list[Found], tally: StateChanges
+    ) -> tuple[list[Found], dict[str, list[tuple[int, Found]]]]:
+        """Those that are new; what of them waits goes into the queue, and is given with its ids by host."""
         fingerprints = self._seen.unknown([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         rows: list[tuple[Any, ...]] = []
         others: list[tuple[Any, ...]] = []
+        queued: dict[str, list[tuple[int, Found]]] = {}
         sources = self._sources(new)
         for each in new:
             host = self._host_ids.get(each.host) or self._host_id(each.host)
             tally[host, each.state] += 1
             if each.stays:
+                if not each.by_policy:
+                    queued.setdefault(each.host, []).append((self._next_id, each))
                 (others if each.by_policy else rows).append(
                     (
                         self._next_id,
@@ -247,7 +258,7 @@ class Frontier(CommittedFrontier):
         if others:
             later.add_refused(self._db, others)
         self._seen.add(fingerprints)
-        return new
+        return new, queued
 
     def _exchange(self, batch: Batch) -> dict[str, dict[int, int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved."""
@@ -295,10 +306,13 @@ class Frontier(CommittedFrontier):
         return id_
 
     def _count(self, tally: StateChanges) -> None:
+        alike: dict[tuple[int, ...], list[int]] = {}  # of most hosts the same number of URLs was settled and found
+        for host, changes in sorted(tally.by_host().items()):
+            alike.setdefault(tuple(changes), []).append(host)
         self._db.executemany(
             "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "
-            "failed = failed + ? WHERE id = ?",
-            [(*changes, host) for host, changes in sorted(tally.by_host().items())],
+            "failed = failed + ? WHERE id IN (SELECT value FROM json_each(?))",
+            [(*changes, json.dumps(hosts)) for changes, hosts in alike.items()],
         )
 
     def _save_state(self, state: Mapping[str, Any]) -> None:

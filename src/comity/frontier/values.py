@@ -62,6 +62,10 @@ class Found:
         """Whether it is kept as a row, in the queue or aside, and not as a fingerprint alone."""
         return self.state < State.DONE or self.by_policy
 
+    def queued(self, id_: int) -> Entry:
+        """The entry of the queue that it becomes under an id."""
+        return Entry(id_, self.url, self.depth, self.kind, 0, self.hops, self.priority, self.found_on)
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:

@@ -78,7 +78,9 @@ class PostgresFrontier(CommittedFrontier):
         cut_off(self._db)
         cut_off(self._reader)
 
-    def commit(self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]) -> None:
+    def commit(
+        self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]
+    ) -> dict[str, list[tuple[int, Found]]]:
         """As `queue.Frontier.commit`.
 
         Raises:
@@ -94,7 +96,7 @@ class PostgresFrontier(CommittedFrontier):
                 later.set_aside(self._db, self._shard, batch)
                 self._settle(batch.settled, tally)
                 self._put_off(batch)
-                new, met = self._take_up(batch.found, tally)
+                new, met, queued = self._take_up(batch.found, tally)
                 with self._db.pipeline():  # the database works on it while the output is written
                     self._count(tally)
                     later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
@@ -111,6 +113,7 @@ class PostgresFrontier(CommittedFrontier):
             if exchanged:
                 self.sent, self.taken = exchanged[exchange.SENT], exchanged[exchange.TAKEN]
             self.totals = {state: self.totals[state] + tally.of(state) for state in State}
+            return queued
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """As `queue.Frontier.begin_again`."""
@@ -217,14 +220,17 @@ class PostgresFrontier(CommittedFrontier):
                 (2 * LATER, LATER, batch.resumed),
             )
 
-    def _take_up(self, found: list[Found], tally: StateChanges) -> tuple[list[Found], list[int]]:
-        """Those that are new, and their fingerprints; what of them waits goes into the queue."""
+    def _take_up(
+        self, found: list[Found], tally: StateChanges
+    ) -> tuple[list[Found], list[int], dict[str, list[tuple[int, Found]]]]:
+        """Those that are new, and their fingerprints; what of them waits goes into the queue, and is given by host."""
         fingerprints = self._seen.take_up([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         self._learn_hosts(each.host for each in new)
         sources = self._sources(new)
         rows: list[str] = []
         refused: list[str] = []
+        queued: dict[str, list[tuple[int, Found]]] = {}
         ids, number, shard = self._host_ids, self._next_id, self._shard
         for each in new:
             host = ids[each.host]
@@ -237,11 +243,13 @@ class PostgresFrontier(CommittedFrontier):
                     f"{each.state:d}\t{each.hops}\t0\t{source}"
                 )
                 (refused if each.by_policy else rows).append(row)
+                if not each.by_policy:
+                    queued.setdefault(each.host, []).append((number, each))
                 number += 1
         self._next_id = number
         self._copy(f"waiting_{shard} ({ShardTables.columns})", rows)
         self._copy(f"aside_{shard} ({ShardTables.columns}, why)", [f"{row}\t{POLICY}" for row in refused])
-        return new, list(fingerprints)
+        return new, list(fingerprints), queued
 
     def _learn_hosts(self, names: Iterable[str]) -> None:
         """Have the ids of hosts in memory; they are made in the order of the names."""
