@@ -113,7 +113,8 @@ def meet(folder: Path, port: int, hosts: int) -> None:
 
 def measured(folder: Path, port: int, requests: int, hosts: int) -> dict[str, float]:
     words = ["--crawl", str(folder), "--port", str(port), "--requests", str(requests), "--hosts", str(hosts)]
-    ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True, env=kept)
     figures: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
     return figures
 

@@ -319,3 +319,18 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
         crawl = crawl_of(site, names, tmp_path, clock)
         assert asyncio.run(crawl.run()).pages == 6 * len(names)
         assert sum(seen.path == "/p" for seen in site.seen) == len(names)
+
+
+def test_what_was_met_lately_has_the_same_places_however_much_is_met(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.crawler.admission.RECENT", 4)
+    pages = [f"/{number}" for number in range(12)]
+    with Site() as site:
+        for page in ("/", *pages):
+            site.link(page, *pages)
+        policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+        crawl = Crawler(site.url("/"), tmp_path, policy=policy, clock=clock)
+        asyncio.run(crawl.run())
+        assert sorted(path for path in site.paths() if path in pages) == sorted(pages), "each once all the same"
+    assert len(crawl._filter._recent) == 4

@@ -27,7 +27,8 @@ from postgres import Server
 from stores import Held, PostgresStore, SqliteStore, Store
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen, tables
+from comity.frontier.database import open_for_reading
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.queue import Displaced, PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
@@ -294,6 +295,52 @@ def test_a_full_database_says_so_and_goes_on_once_there_is_room(in_sqlite: Front
     frontier._db.execute("PRAGMA max_page_count = 1000000")
     frontier.commit(batch, nothing)
     assert frontier.counts()[State.QUEUED] == 1000
+
+
+def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
+    in_sqlite: Frontier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = 0
+
+    def counted(path: Path) -> sqlite3.Connection:
+        nonlocal work
+        work = 0
+        db = open_for_reading(path)
+        db.set_progress_handler(step, 20)
+        return db
+
+    def step() -> None:
+        nonlocal work
+        work += 1
+
+    monkeypatch.setattr(tables, "open_for_reading", counted)
+    costs = []
+    for hosts in (range(10), range(10, 3_000)):
+        in_sqlite.commit(Batch(found=[found("", f"h{number}.example") for number in hosts]), nothing)
+        with View(tmp_path / "frontier.sqlite") as view:
+            assert view.load_state("seeds", "none") == "none"
+            costs.append(work)
+            view.counts()
+            assert work > 10 * costs[-1] or hosts.stop == 10, "what looks at every host is told from what does not"
+    assert costs[1] <= costs[0] + 1
+
+
+def test_few_fingerprints_in_memory_are_objects_of_their_own(
+    in_sqlite: Frontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "MOST_NEWEST", 100)
+    monkeypatch.setattr(seen, "MOST_FRESH", 1_000)
+    most = in_memory = 0
+    for start in range(0, 3_000, 60):
+        batch = Batch(found=[found(f"{number}") for number in range(start, start + 60)])
+        in_sqlite.commit(batch, lambda new, _: {"new": new})
+        assert in_sqlite.load_state("new") == 60
+        in_sqlite.commit(batch, lambda new, _: {"new": new})
+        assert in_sqlite.load_state("new") == 0, "each is known, wherever it is kept"
+        most = max(most, len(in_sqlite._seen._newest))
+        in_memory = max(in_memory, len(in_sqlite._seen._fresh))
+    assert most < 100
+    assert 100 < in_memory < 1_100
 
 
 def test_others_may_look_while_the_crawl_writes(frontier: DurableFrontier, store: Store) -> None:

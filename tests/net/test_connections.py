@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import trustme
+from clocks import FakeClock
 from conftest import missing
 from raw import RawSite, answer
 from sites import HANGS
@@ -205,6 +206,14 @@ def test_a_shortage_of_file_descriptors_is_waited_for_and_no_hosts_fault() -> No
 def test_idle_connections_are_kept_while_there_is_room() -> None:
     with RawSite() as site, Client(QUICK, ONCE) as client:
         for _ in range(5):
+            client.get(site.url("/"))
+        assert site.accepted == 1
+
+
+def test_a_connection_is_kept_until_its_host_may_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("comity.net.connections.KEPT_IDLE", 0.0)  # it is kept for the sake of the interval alone
+    with RawSite() as site, Client(QUICK.with_changes(min_interval=100.0), ONCE, clock=FakeClock()) as client:
+        for _ in range(3):
             client.get(site.url("/"))
         assert site.accepted == 1
 

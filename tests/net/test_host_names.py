@@ -181,3 +181,65 @@ def test_an_answer_of_the_operators_name_server_holds_for_its_time_to_live(ttl: 
         transport.close()
 
     asyncio.run(use())
+
+
+def test_who_gives_up_or_waits_in_vain_takes_nothing_from_the_others(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOKUPS", 1)
+
+    async def use() -> None:
+        names = Names({}, ())
+        dead = asyncio.ensure_future(names.addresses("dead.example"))  # takes the only place
+        queued = [asyncio.ensure_future(names.addresses("well.example")) for _ in range(3)]
+        while not system.asked["dead.example"]:
+            await asyncio.sleep(0.01)
+        queued[0].cancel()
+        system.answers.set()
+        assert await asyncio.gather(*queued[1:]) == [("127.0.0.1",)] * 2
+        assert queued[0].cancelled()
+        with pytest.raises(socket.gaierror):
+            await dead
+        await names.close()
+
+    asyncio.run(use())
+
+
+def test_closing_ends_every_wait_for_a_name(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKUPS", 1)
+
+    async def use() -> None:
+        names = Names({}, ())
+        waiting = [asyncio.ensure_future(names.addresses(host)) for host in ("dead.example", "well.example") * 2]
+        while not system.asked["dead.example"]:
+            await asyncio.sleep(0.01)
+        await names.close()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+        assert {type(error) for error in ended} == {asyncio.CancelledError}
+
+    asyncio.run(use())
+
+
+def test_a_silent_name_server_holds_up_no_other_name_and_a_lookup_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKUPS", 1)
+    monkeypatch.setattr(module, "SLOW", 0.05)
+
+    class Silent(NameServer):
+        def datagram_received(self, data: bytes, peer: Any) -> None:
+            if b"dead" not in data:
+                super().datagram_received(data, peer)
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_datagram_endpoint(lambda: Silent(300), local_addr=("127.0.0.1", 0))
+        names = Names({}, (f"127.0.0.1:{transport.get_extra_info('sockname')[1]}",))
+        before = len(asyncio.all_tasks())
+        dead = [asyncio.ensure_future(names.addresses("dead.example")) for _ in range(20)]
+        assert await names.addresses("well.example") == ("127.0.0.1",), "the place of the other was given up"
+        assert len(asyncio.all_tasks()) <= before + len(dead) + 1, "one of the lookup that is under way"
+        await names.close()
+        ended = await asyncio.gather(*dead, return_exceptions=True)
+        assert {type(error) for error in ended} <= {asyncio.CancelledError, socket.gaierror}
+        transport.close()
+
+    asyncio.run(use())

@@ -190,7 +190,9 @@ class URLFilter:
         self._buffer = buffer
         self._ruling = ruling
         self._place = place
-        self._recent: set[str] = set()
+        # Each URL has one place, from which the next one of that place drives it out: what was met long ago leaves one
+        # by one, and memory does not rise and fall.
+        self._recent: list[str | None] = [None] * RECENT
         self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
@@ -210,9 +212,9 @@ class URLFilter:
 
     def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
         """Take up the links of the page `found_on`."""
-        recent = self._recent
+        recent, places = self._recent, len(self._recent)
         for url in found:
-            if url not in recent:
+            if recent[hash(url) % places] != url:
                 self.discover(url, depth=depth, found_on=found_on)
 
     def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
@@ -314,7 +316,7 @@ class URLFilter:
         if message.widens:
             self._scope = self._scope.moved(message.found_on or message.url, message.url)
         else:
-            self._recent.discard(message.url)  # it may have gone out from here, to find out where it belongs
+            self._recent[hash(message.url) % len(self._recent)] = None  # it may have gone out from here, to be placed
             self.discover(
                 message.url,
                 depth=message.depth,
@@ -370,9 +372,8 @@ class URLFilter:
 
     def _met(self, url: str) -> bool:
         """Whether a URL came up lately; spares the frontier most repeats."""
-        if url in self._recent:
+        place = hash(url) % len(self._recent)
+        if self._recent[place] == url:
             return True
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent.add(url)
+        self._recent[place] = url
         return False

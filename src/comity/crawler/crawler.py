@@ -472,7 +472,7 @@ class Crawler:
 
     def _waiting(self) -> int:
         """URLs that wait in the frontier, but not those that wait for a robots.txt."""
-        counts = self._frontier.counts()
+        counts = self._frontier.totals
         return counts[State.UNASKED] + counts[State.QUEUED] - self.stats.postponed
 
     def _load_state(self, name: str, default: Any = None) -> Any:

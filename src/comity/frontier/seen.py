@@ -1,9 +1,10 @@
 """Which URLs the crawl has met: a 64-bit fingerprint of each, in bounded memory.
 
-Fingerprints are keyed per crawl, so that nobody can make two URLs collide on purpose. The newest are a set in memory
-and blobs in the database; when there are many they become a sorted run, and runs of like size are merged, a slice
-with each commit. A run is a file of fingerprints in ascending order: written once, synced, never changed; of each the
-first fingerprint of every block is kept in memory, and a question reads one block.
+Fingerprints are keyed per crawl, so that nobody can make two URLs collide on purpose. The newest are in memory, the
+last few of them in a set and the others in a sorted array, and blobs in the database; when there are many they become
+a sorted run, and runs of like size are merged, a slice with each commit. A run is a file of fingerprints in ascending
+order: written once, synced, never changed; of each the first fingerprint of every block is kept in memory, and a
+question reads one block.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def _damaged(path: Path) -> StorageError:
     return StorageError(f"{path} is damaged", hint="another program changed it; start a new crawl in another folder")
 
 
-MOST_FRESH = 1 << 16  # fingerprints in memory: about 6 MB
+MOST_FRESH = 1 << 16  # fingerprints in memory: half a megabyte, sorted
+MOST_NEWEST = 1 << 12  # of them, in a set: each takes ten times as much there, and leaves holes when it goes
 LIKE = 4  # runs are merged with the next larger one when that is at most so many times as large as all of them
 PACE = 24  # fingerprints merged for each that is new: more than merging needs, so that few runs wait for it
 
@@ -154,7 +156,8 @@ class Seen:
         self._db = db
         self._folder = folder
         self._key = key
-        self._fresh: set[int] = set()
+        self._newest: set[int] = set()
+        self._fresh: array[int] = array("Q")  # in ascending order, without the newest
         self._runs: list[Run] = []  # the largest first
         self._merges: list[Merge] = []  # the smallest, begun last, goes on first
         self._owed = 0  # fingerprints that should have been merged by now
@@ -177,9 +180,10 @@ class Seen:
     def reload(self) -> None:
         """Take everything from the disk again: what was added and rolled back, or not finished, is forgotten."""
         self.close()
-        self._fresh = set()
+        fresh: set[int] = set()
         for (data,) in self._db.execute("SELECT fingerprints FROM fresh"):
-            self._fresh.update(array("Q", data))
+            fresh.update(array("Q", data))
+        self._newest, self._fresh = set(), array("Q", sorted(fresh))
         try:
             with explained_files(self._folder):
                 for id_, size in self._db.execute("SELECT id, size FROM sorted_run"):
@@ -200,14 +204,16 @@ class Seen:
         Raises:
             StorageError: a run cannot be read.
         """
-        key, fresh, blake2b = self._key, self._fresh, hashlib.blake2b
+        key, newest, fresh, blake2b = self._key, self._newest, self._fresh, hashlib.blake2b
         digests = b"".join(
             [blake2b(url.encode("utf-8", "surrogatepass"), digest_size=WIDTH, key=key).digest() for url in urls]
         )
         first: dict[int, int] = {}
         for index, fingerprint in enumerate(array("Q", digests)):
-            if fingerprint not in fresh:
-                first.setdefault(fingerprint, index)
+            if fingerprint not in newest:
+                place = bisect_left(fresh, fingerprint)
+                if place == len(fresh) or fresh[place] != fingerprint:
+                    first.setdefault(fingerprint, index)
         ascending = sorted(first)
         for run in self._runs:
             with explained_files(run.path):
@@ -219,11 +225,13 @@ class Seen:
         return first
 
     def add(self, fingerprints: Iterable[int]) -> None:
-        """Add fingerprints, in the transaction that is open."""
+        """Add fingerprints that are unknown, in the transaction that is open."""
         words = array("Q", fingerprints)
         if words:
             self._db.execute("INSERT INTO fresh (fingerprints) VALUES (?)", (words.tobytes(),))
-            self._fresh.update(words)
+            self._newest.update(words)
+            if len(self._newest) >= MOST_NEWEST:
+                self._fresh, self._newest = self._in_memory(), set()
             self._owed += len(words) * PACE
 
     def tidy(self) -> None:
@@ -235,7 +243,7 @@ class Seen:
             StorageError: there is no room.
         """
         with explained_files(self._folder):
-            if len(self._fresh) >= MOST_FRESH:
+            if len(self._fresh) + len(self._newest) >= MOST_FRESH:
                 self._spill()
             while self._begin_merge() or self._merges:
                 if self._owed <= 0:
@@ -246,9 +254,13 @@ class Seen:
 
     def _spill(self) -> None:
         id_ = self._new_id()
-        *_, size = write_run(self._path(id_), [array("Q", sorted(self._fresh))])
+        *_, size = write_run(self._path(id_), [self._in_memory()])
         self._replace([], id_, size, spilled=True)
-        self._fresh = set()
+        self._newest, self._fresh = set(), array("Q")
+
+    def _in_memory(self) -> array[int]:
+        """Those in memory, in ascending order."""
+        return _words.merged(self._fresh, array("Q", sorted(self._newest)))
 
     def _begin_merge(self) -> bool:
         """Have the smallest runs that are free become one, up to the first that is much larger than all of them."""

@@ -171,7 +171,8 @@ class TablesView(CommittedFrontier):
         self._tables = tables
         try:
             db.execute(begin)
-            self.counts()  # the first question settles which instant all answers are of
+            # The first question settles which instant all answers are of; a crawl may have met a million hosts.
+            self._tables.rows(f"SELECT 1 FROM {self._tables.host} LIMIT 1")
         except BaseException:
             db.close()
             raise

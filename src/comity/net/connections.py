@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from aiohttp.tracing import Trace
 
 LONGEST_LINE: Final = 100 * 1024  # octets of a status line or header: as curl has it; a policy can be of 20,000
-KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next request
+KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next request: at least, and
+LONGEST_IDLE: Final = 75.0  # at most, where the policy's interval is long: most servers close it by then
 OTHER_FILES: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
 BEGUN_AT_ONCE: Final = 8  # connections in one turn of the loop
 SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
@@ -114,6 +115,8 @@ class Connections(aiohttp.TCPConnector):
 
     Args:
         may_send: asked when a connection is there, right before a request goes out; where it says no, none does.
+        interval: seconds between two requests to a host. For twice as long a connection is kept, within bounds, or the
+            next request would need a new one.
     """
 
     def __init__(
@@ -122,6 +125,8 @@ class Connections(aiohttp.TCPConnector):
         guard: AddressGuard,
         names: AbstractResolver,
         may_send: Callable[[], bool] | None = None,
+        *,
+        interval: float = 0.0,
     ) -> None:
         self._may_send = may_send
         self._most = most_sockets()
@@ -131,7 +136,7 @@ class Connections(aiohttp.TCPConnector):
             use_dns_cache=False,
             socket_factory=self._socket,
             ssl=_tls(settings),
-            keepalive_timeout=KEPT_IDLE,
+            keepalive_timeout=min(max(2 * interval, KEPT_IDLE), LONGEST_IDLE),
         )
         self._guard = guard
         self._turns = Turns(BEGUN_AT_ONCE)

@@ -8,7 +8,7 @@ import asyncio
 import ipaddress
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,11 +35,35 @@ Found = tuple[tuple[str, ...], float]
 
 
 class _Lookup:
-    """One question under way. `begun` is set when it has left the queue."""
+    """One question under way, and who waits for it: until it has left the queue, and then until it is answered."""
 
-    def __init__(self, work: Callable[["_Lookup"], Awaitable[tuple[str, ...]]]) -> None:
-        self.begun = asyncio.Event()
-        self.task = asyncio.ensure_future(work(self))
+    def __init__(self, work: Callable[["_Lookup"], Coroutine[Any, Any, tuple[str, ...]]]) -> None:
+        self.begun = False
+        self._waiting: list[asyncio.Future[None]] = []
+        self.task = asyncio.get_running_loop().create_task(work(self))
+        self.task.add_done_callback(self._answered)
+
+    def begin(self) -> None:
+        """It leaves the queue."""
+        self.begun = True
+        self._wake()
+
+    async def news(self) -> None:
+        """Until it leaves the queue or is answered. Who is cancelled here takes nothing from the others."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def _answered(self, task: asyncio.Task[tuple[str, ...]]) -> None:
+        if not task.cancelled():
+            task.exception()  # nobody may be waiting any more: the failure is known all the same
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 class Names(AbstractResolver):
@@ -69,8 +93,9 @@ class Names(AbstractResolver):
         own = self._own.get(host.lower().rstrip(".")) if self._own else None
         if own is not None:
             return (own,)
-        with suppress(ValueError):
-            return (str(ipaddress.ip_address(host)),)
+        if host[-1:].isdigit() or ":" in host:  # no other can be an address
+            with suppress(ValueError):
+                return (str(ipaddress.ip_address(host)),)
         known = self._known.get(host)
         if known is not None and known[1] > asyncio.get_running_loop().time():
             if isinstance(known[0], OSError):
@@ -79,12 +104,13 @@ class Names(AbstractResolver):
         lookup = self._asked.get(host)
         if lookup is None:
             lookup = self._asked[host] = _Lookup(lambda lookup: self._looked_up(host, lookup))
-            lookup.task.add_done_callback(_looked_at)
-        if not lookup.begun.is_set():
+        if not lookup.begun:
             with paused():
-                await lookup.begun.wait()
+                await lookup.news()
+        while not lookup.task.done():
+            await lookup.news()
         try:
-            return await asyncio.shield(lookup.task)
+            return lookup.task.result()
         except OSError as error:
             raise _again(error) from None
 
@@ -106,7 +132,7 @@ class Names(AbstractResolver):
     async def close(self) -> None:
         for lookup in list(self._asked.values()):
             lookup.task.cancel()
-            lookup.begun.set()
+            lookup.begin()
         if self._dns is not None:
             self._dns.cancel()
 
@@ -116,14 +142,15 @@ class Names(AbstractResolver):
         try:
             if self._dns is None:
                 async with self._free:
-                    lookup.begun.set()
+                    lookup.begin()
                     kept, life = await _by_system(host)
             else:
                 kept, life = await self._asked_of(self._dns, host, lookup)
         except OSError as error:
             kept, life = error, MISSING_LIFE if _is_missing(error) else FAILED_LIFE
         finally:
-            lookup.begun.set()
+            if not lookup.begun:
+                lookup.begin()
             del self._asked[host]
         self._known.pop(host, None)
         self._known[host] = kept, loop.time() + life
@@ -135,15 +162,22 @@ class Names(AbstractResolver):
 
     async def _asked_of(self, dns: "DNSResolver", host: str, lookup: _Lookup) -> Found:
         """Ask a name server. It takes no thread, so what is not answered soon holds its place no longer."""
-        async with self._free:
-            lookup.begun.set()
-            answer = asyncio.ensure_future(_by_server(dns, host))
-            try:
-                await asyncio.wait((answer,), timeout=SLOW)
-            except BaseException:
-                answer.cancel()
-                raise
-        return await answer
+        await self._free.acquire()
+        held = True
+
+        def give_place_up() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._free.release()
+
+        timer = asyncio.get_running_loop().call_later(SLOW, give_place_up)
+        try:
+            lookup.begin()
+            return await _by_server(dns, host)
+        finally:
+            timer.cancel()
+            give_place_up()
 
 
 async def _by_system(host: str) -> Found:
@@ -244,9 +278,3 @@ def _is_missing(error: OSError) -> bool:
 def _again(error: OSError) -> OSError:
     """The error for one more caller: each adds to what it is given where it was."""
     return type(error)(*error.args)
-
-
-def _looked_at(task: asyncio.Future[tuple[str, ...]]) -> None:
-    """Nobody may be waiting any more: the failure is known all the same."""
-    if not task.cancelled():
-        task.exception()

@@ -102,7 +102,7 @@ class Session:
                 from comity.net.http_cache import HttpCache
 
                 self._cache = HttpCache(Path(self.settings.cache))
-            self._transport = Transport(self.settings, guard, self.policy.agent, may_send=self._holds)
+            self._transport = Transport(self.settings, guard, self.policy, may_send=self._holds)
             self.driver.address_of = self._transport.address_of
         return self._transport
 

@@ -140,8 +140,8 @@ class ClientSettings:
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all. An answer of another
             one is closed after its head, and a crawl leaves it out (`unwanted`).
-        connections: connections in use at the same time. Idle ones are kept for 30 s beside them, as long as all of
-            this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
+        connections: connections in use at the same time. Idle ones are kept for 30 to 75 s beside them, as long as all
+            of this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
         proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and

@@ -21,6 +21,7 @@ from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.names import Names
 from comity.net.settings import ClientSettings
 from comity.net.turns import Turns
+from comity.policy import Policy
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
@@ -230,7 +231,12 @@ class Transport:
     """
 
     def __init__(
-        self, settings: ClientSettings, guard: AddressGuard, agent: str, *, may_send: Callable[[], bool] | None = None
+        self,
+        settings: ClientSettings,
+        guard: AddressGuard,
+        policy: Policy,
+        *,
+        may_send: Callable[[], bool] | None = None,
     ) -> None:
         self._settings = settings
         self._guard = guard
@@ -242,9 +248,9 @@ class Transport:
             total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=Connections(settings, guard, self._names, may_send),
+            connector=Connections(settings, guard, self._names, may_send, interval=policy.min_interval),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
+            headers={"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=timeout,
             auto_decompress=False,
             max_line_size=LONGEST_LINE,

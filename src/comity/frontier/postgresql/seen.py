@@ -4,8 +4,8 @@ import hashlib
 from array import array
 from typing import Any, Final
 
-MOST_KNOWN: Final = 1 << 17
-"""Fingerprints held in memory, to spare the database most of what was met before."""
+PLACES: Final = 1 << 17
+"""Fingerprints held in memory, to spare the database most of what was met before: a megabyte."""
 
 
 class Fingerprints:
@@ -19,7 +19,7 @@ class Fingerprints:
         self._db = db
         self._shard = shard
         self._key = key
-        self._known: set[int] = set()
+        self.forget()
 
     def take_up(self, urls: list[str]) -> dict[int, int]:
         """Add those not met before, in the transaction that is open: each with the index of the first URL that has it,
@@ -27,12 +27,12 @@ class Fingerprints:
         first: dict[int, int] = {}
         if not urls:
             return first
-        key, known, blake2b = self._key, self._known, hashlib.blake2b
+        key, known, last, blake2b = self._key, self._known, PLACES - 1, hashlib.blake2b
         digests = b"".join(
             [blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for url in urls]
         )
         for index, fingerprint in enumerate(array("q", digests)):
-            if fingerprint not in known:
+            if known[fingerprint & last] != fingerprint:
                 first.setdefault(fingerprint, index)
         if not first:
             return first
@@ -48,10 +48,12 @@ class Fingerprints:
 
     def committed(self, fingerprints: list[int]) -> None:
         """These were added, and that is durable."""
-        if len(self._known) + len(fingerprints) > MOST_KNOWN:
-            self._known.clear()
-        self._known.update(fingerprints)
+        for fingerprint in fingerprints:
+            self._known[fingerprint & PLACES - 1] = fingerprint
 
     def forget(self) -> None:
         """Hold nothing in memory: the set is another one now."""
-        self._known.clear()
+        # Each fingerprint has one place, from which the next one of that place drives it out. An empty place holds what
+        # belongs to another: 0, and the first one 1.
+        self._known = array("q", bytes(8 * PLACES))
+        self._known[0] = 1
