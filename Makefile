@@ -152,6 +152,8 @@ $(VENV)/installed: $(BIN)/python $(BUILD_INPUTS)
 
 $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test
+	@# pytest compiles each test module, and Hypothesis, when first imported: once here, not in each of its processes.
+	@$(BIN)/pytest --collect-only -q -p no:xdist >/dev/null || true # what is wrong with it is said when the tests run
 	@touch $@
 
 $(VENV)/linted: $(VENV)/installed
