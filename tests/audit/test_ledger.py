@@ -19,6 +19,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from commands import comity, complaint, process
+from examples import cases
 from killing import finished, killed
 from sites import HANGS, Site
 
@@ -622,7 +623,7 @@ def test_damaged_files_give_findings_and_never_a_traceback(crawled: Path, tmp_pa
     pick = random.Random(name)
     whole = (crawled / f"{name}.jsonl").read_bytes()
     junk = [b"\0", b"\xff\xfe", b"[]\n", b'{"n":1e999}\n', b"null\n", b"[" * 5000, b'"', b"}", b"\n\n", b"9" * 5000]
-    for round_ in range(40):
+    for round_ in range(cases(40)):
         folder = Path(shutil.copytree(crawled, tmp_path / str(round_)))
         place = pick.randrange(len(whole))
         length = pick.choice([0, 0, 1, 5, 500])
@@ -998,7 +999,7 @@ def test_a_damaged_output_gives_findings_and_never_a_traceback(site: Site, tmp_p
         if not path.name.endswith((".gz", ".zst", "1.parquet", "crawl.sqlite")) or not path.stat().st_size:
             continue
         whole = path.read_bytes()
-        for _ in range(12):
+        for _ in range(cases(12)):
             place = pick.randrange(len(whole))
             path.write_bytes(whole[:place] + pick.choice([b"", b"\0", b"\xff" * 50]) + whole[place + 20 :])
             assert isinstance(prove(tmp_path / "crawl"), Proof)
