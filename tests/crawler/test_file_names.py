@@ -50,6 +50,12 @@ def test_a_name_is_safe_on_every_file_system(url: str, content_type: str) -> Non
     assert not any("~" in part for part in parts[:-1]), "so no folder is ever named as a file is"
 
 
+def test_a_long_host_and_a_long_last_part_leave_less_for_the_folders() -> None:
+    name = name_of(f"http://{'h' * 80}/{'a' * 40}/{'b' * 40}/{'c' * 60}", "text/html")
+    assert name.startswith(f"{'h' * 64}/{'c' * 48}~")
+    assert len(name_of(f"http://example.com/{'a' * 40}/{'b' * 40}/{'c' * 60}", "text/html").split("/")) == 4
+
+
 @given(URLS, URLS, TYPES)
 def test_two_urls_never_share_a_name_even_where_case_is_ignored(one: str, other: str, content_type: str) -> None:
     names = {name_of(one, content_type).lower(), name_of(other, content_type).lower()}

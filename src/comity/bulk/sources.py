@@ -9,6 +9,7 @@ import glob
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final
 from comity import urls
 from comity._extras import need
 from comity.errors import InputError, InvalidURL
+from comity.frontier.database import open_finished
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
 EXTRA: Final = "bulk"
@@ -198,7 +200,7 @@ def _cached(path: Path) -> list[dict[str, Any]]:
     """What a crawl's or a client's cache holds."""
     from datetime import UTC
 
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+    with closing(open_finished(path)) as database:
         found = []
         for origin, record, body in database.execute("SELECT origin, record, body FROM robots"):
             kept = json.loads(record)

@@ -22,7 +22,8 @@ from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
 from comity.cli.terminal import say, tell
 from comity.configuration import Configuration
-from comity.errors import ComityError, InputError, InvalidSetting, StorageError
+from comity.errors import ComityError, InputError, InvalidSetting
+from comity.frontier.durable import writing_to
 from comity.robots import diff, parse
 
 ROWS: Final = 1_000_000
@@ -91,7 +92,7 @@ def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Pat
     folder = output.with_name(output.name + ".parts")
     if keep_parts and output.exists():
         raise InputError(f"{output} is there already", hint="remove it, or choose another name by -o")
-    try:
+    with writing_to(output):
         folder.mkdir(parents=True, exist_ok=True)
         note = folder / "audit.json"
         if note.exists() and json.loads(note.read_text("utf-8")) != identity:
@@ -107,8 +108,6 @@ def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Pat
         for each in [*names, note]:
             each.unlink()
         folder.rmdir()
-    except OSError as error:
-        raise StorageError(f"{output} cannot be written: {error.strerror}") from error
 
 
 def _counted(judged: Iterable[spread.Judged]) -> summary.Counts:
@@ -217,7 +216,5 @@ def _time(text: str) -> float:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing_to(path):
         path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error

@@ -95,7 +95,7 @@ from comity.cli.options import (
 @click.option(
     "--lease",
     metavar="TIME",
-    help="With --store: after so long, a process that is not heard of has lost its part of a new crawl.  [15s]",
+    help="With --store: time without contact after which a process loses its shards (new crawls only).  [15s]",
 )
 @ENGINE
 @WATCHING
@@ -131,7 +131,7 @@ def crawl(
     if options["store"] is not None and options["source"] is not None:
         raise click.UsageError("--source is not possible with --store")
     if options["join"] and (resume or refresh):
-        raise click.UsageError("--join excludes --resume and --refresh: who works on a crawl already is joined")
+        raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
     configuration, others = parted(**options)
     if urls is not None:
         from comity.cli.given import urls_in

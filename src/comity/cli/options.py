@@ -132,7 +132,7 @@ LIMITS: Final = together(
     option_for("concurrency"),
     option_for("min_interval", "--delay"),
     option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
-    option_for("record_headers", "--headers", metavar="NAMES", multiple=True),
+    option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
     option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
 )

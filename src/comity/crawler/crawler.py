@@ -1,7 +1,7 @@
 """The crawl: takes URLs from the frontier host by host, fetches them through the client, writes what came.
 
-It keeps the order of things: robots.txt before a URL enters the queue, the gate again before each fetch, output and
-frontier committed together. What may be fetched and when is decided below, in the gate.
+It keeps the order of things: robots.txt, where it is known, before a URL enters the queue, the gate before each fetch,
+output and frontier committed together. What may be fetched and when is decided below, in the gate.
 """
 
 import asyncio

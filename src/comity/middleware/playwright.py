@@ -23,7 +23,7 @@ from comity.gate import FetchRobots
 from comity.http import REDIRECTS
 from comity.middleware._wire import without_empty_query
 from comity.net import blocking_driver, driver
-from comity.net.driver import MAX_WAIT
+from comity.net.settings import MAX_WAIT
 from comity.policy import RobotsResult
 
 MOST_KEPT = 16

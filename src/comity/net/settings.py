@@ -10,8 +10,10 @@ from typing import Any, Final
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import check, seconds, setting, size
+from comity.http import is_field_name
 
 MIB = 1024 * 1024
+MAX_WAIT: Final = 600.0  # seconds
 CONCEALED: Final = "***"
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
@@ -40,13 +42,7 @@ def concealed(name: str, value: Any) -> Any:
 def checked_headers(field: str, headers: Mapping[str, str]) -> None:
     """Raises InvalidSetting for a header that cannot be sent as it is."""
     for name, value in headers.items():
-        good = (
-            name
-            and value.isprintable()
-            and name.isascii()
-            and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)
-        )
-        if not good:
+        if not (is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
         if name.lower() in OURS:
             why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
@@ -150,7 +146,7 @@ class ClientSettings:
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
-        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
+        cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
     """
 
     timeout: float = seconds(30.0)
@@ -158,7 +154,7 @@ class ClientSettings:
     read_timeout: float | None = seconds(None)
     head_timeout: float | None = seconds(None)
     robots_timeout: float | None = seconds(None)
-    max_wait: float | None = seconds(600.0)
+    max_wait: float | None = seconds(MAX_WAIT)
     max_retries: int = setting(2, least=0)
     jitter: bool = True
     max_body: int = size(20 * MIB)

@@ -8,10 +8,8 @@ from comity.robots.robots import Robots, parse
 from comity.robots.values import Group, Line, Match, Record, Rule
 
 if TYPE_CHECKING:
-    from comity.robots.building import GroupText, build
-    from comity.robots.comparing import Comparison, compare
-    from comity.robots.differences import Change, Diff, diff
-    from comity.robots.editing import add_rule, remove_rule
+    from comity.robots.authoring import GroupText, add_rule, build, remove_rule
+    from comity.robots.differences import Change, Comparison, Diff, compare, diff
 
 __all__ = [
     "DIALECTS",
@@ -38,9 +36,7 @@ __all__ = [
 __getattr__ = late(  # few programs write or compare files
     __name__,
     {
-        "comity.robots.differences": "Change Diff diff",
-        "comity.robots.comparing": "Comparison compare",
-        "comity.robots.building": "GroupText build",
-        "comity.robots.editing": "add_rule remove_rule",
+        "comity.robots.differences": "Change Comparison Diff compare diff",
+        "comity.robots.authoring": "GroupText add_rule build remove_rule",
     },
 )

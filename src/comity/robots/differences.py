@@ -1,9 +1,9 @@
-"""What a change of a robots.txt means: which agents gained or lost which paths, and what else is said to them now. Text
-that means the same is no change.
+"""What differs: between two robots.txt files by meaning, and between the dialects about one URL.
 
-A verdict can only differ where a rule came, went or changed its place. Each such rule's pattern stands for the paths it
-matches; of these some are tried that no other pattern matches by accident. For files without wildcards this finds every
-change; with wildcards, every change that a pattern's own paths show.
+A change of a file is which agents gained or lost which paths, and what else is said to them now; text that means the
+same is no change. A verdict can only differ where a rule came, went or changed its place. Each such rule's pattern
+stands for the paths it matches; of these some are tried that no other pattern matches by accident. For files without
+wildcards this finds every change; with wildcards, every change that a pattern's own paths show.
 """
 
 from array import array
@@ -16,11 +16,12 @@ from comity.robots import kinds
 from comity.robots._making import matcher_of
 from comity.robots._match import Matcher
 from comity.robots.agents import Chooser, token
+from comity.robots.dialects import DIALECTS
 from comity.robots.octets import LineNumbers
 from comity.robots.rates import RequestRate, VisitTime
 from comity.robots.robots import Robots, parse
 from comity.robots.rules import position_of, ranked
-from comity.robots.values import Rule
+from comity.robots.values import Match, Rule
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
 _PACE = ("crawl-delay", "request-rate", "visit-time")
@@ -302,3 +303,36 @@ def _stated(robots: Robots) -> list[tuple[tuple[str, ...], list[str], set[object
                 meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
                 meanings |= {(name, where, *each[:2]) for each in read(text) if each.value != "unknown"}
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A URL as every dialect sees it.
+
+    Attributes:
+        matches: dialect's name -> its explanation.
+    """
+
+    matches: dict[str, Match]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all give the same verdict."""
+        return len({match.allowed for match in self.matches.values()}) == 1
+
+    @property
+    def why(self) -> str:
+        """One sentence a verdict: who holds it and by which line."""
+        parts = []
+        for allowed in (True, False):
+            reasons: dict[str, list[str]] = {}
+            for name, match in self.matches.items():
+                if match.allowed is allowed:
+                    reasons.setdefault(match.why, []).append(name)
+            parts += [f"{', '.join(names)}: {why}" for why, names in reasons.items()]
+        return "; ".join(parts)
+
+
+def compare(robots: Robots, url: str, agent: str) -> Comparison:
+    """Ask every named dialect about one URL."""
+    return Comparison({name: parse(robots.body, name).explain(url, agent) for name in DIALECTS})

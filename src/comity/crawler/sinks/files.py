@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LONGEST = 180  # characters of the whole name; Windows allows 260 with the folder before it
 _LONGEST_PART = 48
 _LONGEST_HOST = 64
-_FOLDERS = 90  # characters of all folders below the host's
+_FOLDERS = 90  # characters of all folders below the host's, where host and file leave as many
 _HASH = 24  # hex digits: 96 bits
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|clock|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
@@ -62,18 +62,18 @@ def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
     """
     parts = urlsplit(url)
     *folders, last = parts.path.split("/")[1:] or [""]
+    hashed = f"{refresh} {url}" if refresh else url
+    digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    file = f"{_safe(last or 'index', _LONGEST_PART)}~{digest}{_extension(content_type)}"
     names = [_safe(parts.netloc.rpartition("@")[2], _LONGEST_HOST)]
-    room = _FOLDERS
+    room = min(_FOLDERS, LONGEST - len(names[0]) - 1 - len(file))
     for folder in folders:
         name = _safe(folder, _LONGEST_PART)
         if len(name) + 1 > room:
             break
         room -= len(name) + 1
         names.append(name)
-    stem = _safe(last or "index", _LONGEST_PART)
-    hashed = f"{refresh} {url}" if refresh else url
-    digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    return "/".join((*names, f"{stem}~{digest}{_extension(content_type)}"))
+    return "/".join((*names, file))
 
 
 def _safe(text: str, longest: int) -> str:

@@ -1,4 +1,4 @@
-"""A crawl as those see it who only read its queue or give an order about a host: in a folder, or in PostgreSQL."""
+"""What commands beside a crawl do with it: read its queue, give an order about a host. In a folder or in PostgreSQL."""
 
 import json
 import time
