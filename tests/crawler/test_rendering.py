@@ -471,6 +471,7 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     assert gone(browser)
 
 
+@pytest.mark.long
 def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path: Path) -> None:
     stats, pages = crawl(shop, tmp_path, settings=CrawlSettings(render=True, sitemaps=False, max_pages=2))
     assert stats.pages == len(pages) == 2
