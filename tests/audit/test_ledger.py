@@ -1213,8 +1213,8 @@ def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    exchanges = [exchange for exchange in told(wait, timeout=0.3) if exchange.origin is None]
-    exchanges += [exchange for exchange in told(give_up, timeout=HANGS) if exchange.origin is None]
+    waited, given_up = told(wait, timeout=0.3, robots_timeout=HANGS), told(give_up, timeout=HANGS)
+    exchanges = [exchange for exchange in waited + given_up if exchange.origin is None]
     assert [exchange.status for exchange in exchanges] == [None, None]
     assert [exchange.head for exchange in exchanges] == [None, None]
     assert "within 0.3 s" in str(exchanges[0].error)

@@ -38,7 +38,9 @@ def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
     else:
         found = sorted(Path(each) for each in glob.glob(given, recursive=True))  # noqa: PTH207 (a pattern with its folder)
     if not found:
-        raise InputError(f"{given}: no such file, and no files of these kinds: {', '.join(kinds)}")
+        if path.is_dir():
+            raise InputError(f"{given} holds no file of these kinds: {', '.join(filter(None, kinds))}")
+        raise InputError(f"{given}: no such file")
     return found
 
 
@@ -170,7 +172,7 @@ def robots(given: str) -> Any:
             elif ".warc" in each.name:
                 rows += _archived(each)
             else:
-                name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.parent.name
+                name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.resolve().parent.name
                 rows.append(_row(f"https://{name}", 200, each.read_bytes(), None))
         except (OSError, sqlite3.Error, ValueError, pa.ArrowException) as error:
             raise InputError(f"{each} cannot be read: {error}") from error

@@ -78,7 +78,10 @@ def crawl(
     if demo and (seeds or resume or refresh):
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
-    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    try:
+        sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    except OSError as error:
+        raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     policy, concurrency = configuration.policy, configuration.crawl.concurrency
     settings: CrawlSettings | dict[str, Any] = configuration.crawl
     client_settings = configuration.client

@@ -42,6 +42,7 @@ from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
 from comity.frontier.protocol import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
+from comity.net.names import dns_library
 from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
@@ -190,6 +191,8 @@ class Crawler:
             from comity.crawler.rendering.browser import Browser
 
             Browser(self.settings.render_browser)
+        if self._client_settings.nameservers:
+            dns_library()
         if not (self.folder / "frontier.sqlite").exists():
             check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)

@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
@@ -88,9 +89,15 @@ def _addresses(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _certificates(file: str) -> str:
+def _path(text: str) -> str:
+    """A path in which `~` is the user's own folder, as a shell has it; comity.toml and variables pass no shell."""
+    return str(Path(text).expanduser())
+
+
+def _certificates(given: str) -> str:
     import ssl
 
+    file = _path(given)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except ssl.SSLError:
@@ -175,7 +182,7 @@ class ClientSettings:
     )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = ()
-    cache: str | None = None
+    cache: str | None = setting(None, normal=_path)
     cache_pages: bool = False
 
     def __post_init__(self) -> None:
