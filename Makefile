@@ -18,8 +18,9 @@ crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.
 
 # Tests start the command as a process of its own: without bytecode kept, each start would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Twice as many at a time as there are processors: much of a test is waiting for servers and processes.
-PYTEST = $(BIN)/pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal
+# Three times as many at a time as there are processors: much of a test is waiting for servers and processes.
+AT_ONCE = $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 3))
+PYTEST = $(BIN)/pytest -n $(AT_ONCE) --dist worksteal
 
 BOTH_FORMS = $(shell grep -rl both_forms tests --include='test_*.py')
 
@@ -151,6 +152,8 @@ $(VENV)/installed: $(BIN)/python $(BUILD_INPUTS)
 
 $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test
+	@# pytest compiles each test module, and Hypothesis, when first imported: once here, not in each of its processes.
+	@$(BIN)/pytest --collect-only -q -p no:xdist >/dev/null || true # what is wrong with it is said when the tests run
 	@touch $@
 
 $(VENV)/linted: $(VENV)/installed

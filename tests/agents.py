@@ -1,4 +1,7 @@
-"""Clients of the tool server, as agents have them: the SDK's own, in this process, over HTTP and over a pipe."""
+"""Clients of the tool server, as agents have them: the SDK's own, in this process, over HTTP and over a pipe.
+
+The SDK is imported by the tests that need it: each process that takes part in a run collects this module.
+"""
 
 import json
 import sys
@@ -7,18 +10,20 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+import pytest
 from sites import HANGS
 
 from comity import ClientSettings, Policy
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
-from comity.mcp.server import build
 from comity.mcp.service import Service
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.shared.exceptions import MCPError
 
 LOOPBACK = "127.0.0.1/32"
 META = "io.modelcontextprotocol/"
@@ -30,15 +35,34 @@ def service(folder: Path | None = None, limits: CrawlLimits | None = None, **pol
     return Service(Policy(**chosen), ClientSettings(jitter=False, timeout=HANGS), limits or CrawlLimits(), folder)
 
 
+def client_of(server: Any, **options: Any) -> "Client":
+    """The SDK's client, not yet connected."""
+    from mcp import Client
+
+    return Client(server, **options)
+
+
+def refused(match: str | None = None) -> "pytest.RaisesExc[MCPError]":
+    """Expects that the server answers with an error of the protocol."""
+    from mcp.shared.exceptions import MCPError
+
+    return pytest.raises(MCPError, match=match)
+
+
 @asynccontextmanager
-async def agent(served: Service, **client: Any) -> AsyncIterator[Client]:
+async def agent(served: Service, **options: Any) -> "AsyncIterator[Client]":
     """A client of a server in this process."""
-    async with served, Client(build(served), **client) as connected:
+    from comity.mcp.server import build
+
+    async with served, client_of(build(served), **options) as connected:
         yield connected
 
 
 def over_a_pipe(*words: str) -> Any:
     """The transport to a process of `comity mcp`."""
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     command = ["-m", "comity", "mcp", "--allow-address", LOOPBACK, "-A", "MyBot/1.0", *words]
     return stdio_client(StdioServerParameters(command=sys.executable, args=command, env={"COMITY_MIN_INTERVAL": "0"}))
 

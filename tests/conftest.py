@@ -32,9 +32,22 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
 
 
+@pytest.hookimpl(trylast=True)  # once it is settled which tests run
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is slow by nature begins first, so that the rest runs beside it."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """What lasts long begins first, so that the rest runs beside it. pytest-xdist gives each process one stretch of the
+    list to begin with: each stretch has its share of what lasts long.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("waits")]
+    rest = [item for item in items if not (item.get_closest_marker("long") or item.get_closest_marker("waits"))]
+    dealt: list[pytest.Item] = []
+    for worker in range(workers):
+        stretch = (len(items) - len(dealt)) // (workers - worker)
+        first = long[worker::workers]
+        more = max(0, stretch - len(first))
+        dealt += first + rest[:more]
+        del rest[:more]
+    items[:] = dealt
 
 
 def missing(what: str, how: str) -> None:

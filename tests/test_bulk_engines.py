@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,23 @@ from comity.bulk import engines  # noqa: E402
 
 AGENTS = ["GPTBot", "MyBot"]
 URLS = ["https://a.example/x/1", None, "https://b.example/", "no URL", "https://a.example/y"] * 20
-ROBOTS = pa.table(
-    {
-        "origin": ["https://a.example", "https://b.example"],
-        "status": [200, 404],
-        "body": pa.array([b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nDisallow: /\n", b""], pa.binary()),
-    }
-)
-WANTED = bulk.verdicts(URLS, ROBOTS, AGENTS, wide=True)
+
+
+@cache
+def robots() -> pa.Table:
+    """Made by the tests and not while they are collected: Arrow imports pandas to make a table."""
+    return pa.table(
+        {
+            "origin": ["https://a.example", "https://b.example"],
+            "status": [200, 404],
+            "body": pa.array([b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nDisallow: /\n", b""], pa.binary()),
+        }
+    )
+
+
+@cache
+def wanted_by_url() -> dict[str | None, dict[str, Any]]:
+    return {row["url"]: row for row in bulk.verdicts(URLS, robots(), AGENTS, wide=True).to_pylist()}
 
 
 def of(name: str) -> Any:
@@ -34,9 +44,8 @@ def of(name: str) -> Any:
 
 def same(table: Any) -> None:
     assert sorted(map(str, table["url"].to_pylist())) == sorted(map(str, URLS))
-    by_url = {row["url"]: row for row in WANTED.to_pylist()}
     for row in table.to_pylist():
-        wanted = by_url[row["url"]]
+        wanted = wanted_by_url()[row["url"]]
         for agent in AGENTS:
             for name in ("verdict", "may_fetch", "line", "rule", "usage_search", "reason"):
                 assert row[f"{agent}.{name}"] == wanted[f"{agent}.{name}"]
@@ -45,8 +54,8 @@ def same(table: Any) -> None:
 def test_polars_eager_and_lazy() -> None:
     pl = of("polars")
     frame = pl.DataFrame({"n": range(len(URLS)), "url": URLS})
-    same(engines.polars(frame, ROBOTS, AGENTS).to_arrow())
-    lazy = engines.polars(frame.lazy(), ROBOTS, AGENTS).filter(pl.col("MyBot.may_fetch"))
+    same(engines.polars(frame, robots(), AGENTS).to_arrow())
+    lazy = engines.polars(frame.lazy(), robots(), AGENTS).filter(pl.col("MyBot.may_fetch"))
     assert lazy.collect()["url"].unique().sort().to_list() == ["https://a.example/y", "https://b.example/"]
 
 
@@ -54,12 +63,12 @@ def test_duckdb_as_a_function_and_as_a_table() -> None:
     duckdb = of("duckdb")
     connection = duckdb.connect()
     connection.register("pages", pa.table({"url": URLS}))
-    engines.duckdb(connection, ROBOTS, AGENTS)
+    engines.duckdb(connection, robots(), AGENTS)
     found = connection.sql("SELECT DISTINCT url FROM pages WHERE may_fetch(url, 'MyBot') ORDER BY url").fetchall()
     assert found == [("https://a.example/y",), ("https://b.example/",)]
     verdict = "SELECT may_fetch_verdict('https://a.example/y', 'GPTBot'), may_fetch_verdict(NULL, 'GPTBot')"
     assert connection.sql(verdict).fetchall() == [("disallowed_explicit", None)]
-    judged = engines.duckdb_table(connection.sql("SELECT * FROM pages"), ROBOTS, AGENTS)
+    judged = engines.duckdb_table(connection.sql("SELECT * FROM pages"), robots(), AGENTS)
     connection.register("judged", judged)
     same(connection.sql("SELECT * FROM judged").to_arrow_table())
 
@@ -67,7 +76,7 @@ def test_duckdb_as_a_function_and_as_a_table() -> None:
 def test_pandas_keeps_its_index() -> None:
     pd = of("pandas")
     frame = pd.DataFrame({"url": URLS}, index=range(1000, 1000 + len(URLS)))
-    found = engines.pandas(frame, ROBOTS, AGENTS)
+    found = engines.pandas(frame, robots(), AGENTS)
     assert list(found.index) == list(frame.index)
     same(pa.Table.from_pandas(found, preserve_index=False))
 
@@ -75,20 +84,20 @@ def test_pandas_keeps_its_index() -> None:
 def test_dask_partition_by_partition() -> None:
     dd, pd = of("dask.dataframe"), of("pandas")
     frame = dd.from_pandas(pd.DataFrame({"url": URLS}), npartitions=3)
-    found = engines.dask(frame, ROBOTS, AGENTS).compute(scheduler="synchronous")
+    found = engines.dask(frame, robots(), AGENTS).compute(scheduler="synchronous")
     same(pa.Table.from_pandas(found, preserve_index=False))
 
 
 def test_daft() -> None:
     daft = of("daft")
-    same(engines.daft(daft.from_pydict({"url": URLS}), ROBOTS, AGENTS).to_arrow())
+    same(engines.daft(daft.from_pydict({"url": URLS}), robots(), AGENTS).to_arrow())
 
 
 @pytest.mark.long
 def test_ray_data_in_worker_processes(tmp_path: Path) -> None:
     ray = of("ray")
     of("ray.data")
-    pq.write_table(ROBOTS, tmp_path / "robots.parquet")
+    pq.write_table(robots(), tmp_path / "robots.parquet")
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         dataset = ray.data.from_arrow(pa.table({"url": URLS}))
@@ -116,5 +125,5 @@ def spark_session() -> Iterator[Any]:
 @pytest.mark.long
 def test_spark_by_map_in_arrow(spark_session: Any) -> None:
     frame = spark_session.createDataFrame([(url,) for url in URLS], "url string")
-    rows = engines.spark(frame, ROBOTS, AGENTS).collect()
+    rows = engines.spark(frame, robots(), AGENTS).collect()
     same(pa.Table.from_pylist([row.asDict() for row in rows]))

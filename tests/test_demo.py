@@ -45,6 +45,7 @@ async def _crawl(folder: Path) -> tuple[Crawler, list[tuple[float, str, str]]]:
 
 
 # covers: Y1, F15, W2, W4, L6
+@pytest.mark.waits
 def test_a_crawl_of_the_demo_is_polite_by_the_servers_own_log(tmp_path: Path) -> None:
     crawler, log = asyncio.run(_crawl(tmp_path))
     by_host = defaultdict(list)
@@ -75,6 +76,7 @@ def test_a_crawl_of_the_demo_is_polite_by_the_servers_own_log(tmp_path: Path) ->
 
 
 @pytest.mark.both_forms
+@pytest.mark.waits
 def test_the_command_crawls_the_demo(tmp_path: Path) -> None:
     answer = process("crawl", "--demo", "-o", str(tmp_path / "out"), "--delay", "0.05", "--json")
     assert answer.returncode == 2, answer.stderr

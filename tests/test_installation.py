@@ -12,11 +12,10 @@ ROOT = Path(__file__).parents[1]
 ONE = ("robots._pattern",)  # a module that compiles in seconds
 
 
-def build(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build the package from a copy of the sources, without installing it, with but one module that is compiled: all
-    are when `.ci/newcomer` installs the package.
-    """
-    copy = tmp_path / "tree"
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources with but one module that is compiled: all are when `.ci/newcomer` installs the package."""
+    copy = tmp_path_factory.mktemp("sources") / "tree"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
     for name in ("setup.py", "pyproject.toml"):  # as they are now, committed or not
         (copy / name).write_bytes((ROOT / name).read_bytes())
@@ -24,10 +23,18 @@ def build(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str
     text, replaced = re.subn(r"(?s)(^MODULES[^=]*= )\(.*?\n\)", rf"\g<1>{ONE!r}", listed.read_text(), flags=re.M)
     assert replaced == 1
     listed.write_text(text)
+    return copy
+
+
+def build(tree: Path, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Build the package without installing it. Of another build in the same tree only the C code is taken."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
     return subprocess.run(
-        [sys.executable, "setup.py", "--quiet", "build", "--build-lib", str(tmp_path / "built")],
-        cwd=copy,
+        [
+            *(sys.executable, "setup.py", "--quiet", "build"),
+            *("--build-lib", str(tmp_path / "built"), "--build-temp", str(tmp_path / "objects")),
+        ],
+        cwd=tree,
         env={**clean, **environment},
         capture_output=True,
         text=True,
@@ -64,7 +71,7 @@ def version(tmp_path: Path) -> str:
     ).stdout.strip()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _needs_build_tools() -> None:
     pytest.importorskip("Cython", reason="Cython is not here: pip install Cython")
     pytest.importorskip("setuptools", reason="setuptools is not here: pip install setuptools")
@@ -72,14 +79,14 @@ def _needs_build_tools() -> None:
         pytest.skip("the sources are not a git checkout")
 
 
-def test_without_a_compiler_the_interpreted_modules_are_installed_and_work(tmp_path: Path) -> None:
-    built = build(tmp_path, CC="/bin/false")
+def test_without_a_compiler_the_interpreted_modules_are_installed_and_work(tree: Path, tmp_path: Path) -> None:
+    built = build(tree, tmp_path, CC="/bin/false")
     assert built.returncode == 0, built.stderr
     assert version(tmp_path) == "interpreted"
 
 
-def test_with_a_compiler_the_compiled_modules_are_installed(tmp_path: Path) -> None:
-    built = build(tmp_path, COMITY_REQUIRE_EXTENSIONS="1")
+def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path: Path) -> None:
+    built = build(tree, tmp_path, COMITY_REQUIRE_EXTENSIONS="1")
     if built.returncode and not os.environ.get("COMITY_REQUIRE_EXTENSIONS"):
         pytest.skip("no C compiler here: apt-get install gcc python3-dev")
     assert built.returncode == 0, built.stderr
@@ -88,16 +95,16 @@ def test_with_a_compiler_the_compiled_modules_are_installed(tmp_path: Path) -> N
     assert b".debug_info" not in module.read_bytes()  # a quarter of the build
 
 
-def test_a_demanded_compiler_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    assert build(tmp_path, CC="/bin/false", COMITY_REQUIRE_EXTENSIONS="1").returncode != 0
+def test_a_demanded_compiler_that_is_missing_is_an_error(tree: Path, tmp_path: Path) -> None:
+    assert build(tree, tmp_path, CC="/bin/false", COMITY_REQUIRE_EXTENSIONS="1").returncode != 0
 
 
-def test_extensions_may_be_forbidden(tmp_path: Path) -> None:
-    assert build(tmp_path, COMITY_NO_EXTENSIONS="1").returncode == 0
+def test_extensions_may_be_forbidden(tree: Path, tmp_path: Path) -> None:
+    assert build(tree, tmp_path, COMITY_NO_EXTENSIONS="1").returncode == 0
     assert version(tmp_path) == "interpreted"
 
 
-def test_forbidding_and_demanding_contradict_each_other(tmp_path: Path) -> None:
-    built = build(tmp_path, COMITY_NO_EXTENSIONS="1", COMITY_REQUIRE_EXTENSIONS="1")
+def test_forbidding_and_demanding_contradict_each_other(tree: Path, tmp_path: Path) -> None:
+    built = build(tree, tmp_path, COMITY_NO_EXTENSIONS="1", COMITY_REQUIRE_EXTENSIONS="1")
     assert built.returncode != 0
     assert "contradict" in built.stderr

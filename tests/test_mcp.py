@@ -3,22 +3,21 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from agents import agent, over_a_pipe, over_http, posted, service
+from agents import agent, client_of, over_a_pipe, over_http, posted, refused, service
 from commands import comity, complaint
-from jsonschema import Draft202012Validator
-from mcp import Client
-from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, ElicitResult
 from sites import HANGS, Site
 
 from comity.mcp import first
 from comity.mcp.budget import tokens
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.schemas import TOOLS
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 NAMES = ["check", "fetch", "map", "usage", "robots", "crawl_start", "crawl_status", "crawl_cancel"]
 PAGE = (
@@ -35,8 +34,11 @@ def run(coroutine: Any) -> Any:
     return asyncio.run(bounded())
 
 
-async def told(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+async def told(client: "Client", name: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers: it fits the schema, and the text says the same."""
+    from jsonschema import Draft202012Validator
+    from mcp_types import CallToolResult
+
     result = await client.call_tool(name, arguments)
     assert isinstance(result, CallToolResult)
     values = result.structured_content
@@ -49,7 +51,7 @@ async def told(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return values
 
 
-async def ended(client: Client, handle: str) -> dict[str, Any]:
+async def ended(client: "Client", handle: str) -> dict[str, Any]:
     while (values := await told(client, "crawl_status", handle=handle))["state"] == "running":
         await asyncio.sleep(0.01)
     return values
@@ -63,7 +65,7 @@ def test_an_agent_is_served_over_a_pipe_by_both_protocols(site: Site, mode: str,
     site.set("/lamp", PAGE)
 
     async def session() -> None:
-        async with Client(over_a_pipe(), mode=mode) as client:
+        async with client_of(over_a_pipe(), mode=mode) as client:
             assert client.protocol_version == version
             assert client.server_info is not None
             assert client.server_info.name == "comity"
@@ -79,7 +81,7 @@ def test_an_agent_is_served_over_http_by_both_protocols(site: Site, mode: str) -
     site.set("/lamp", PAGE)
 
     async def session(url: str) -> None:
-        async with Client(url, mode=mode) as client:
+        async with client_of(url, mode=mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
             assert (await told(client, "check", url=site.url("/lamp")))["may_fetch"] is True
 
@@ -151,6 +153,8 @@ def test_without_the_sdk_the_command_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_every_tool_says_what_it_takes_gives_and_does() -> None:
+    from jsonschema import Draft202012Validator
+
     assert [tool["name"] for tool in TOOLS] == NAMES
     for tool in TOOLS:
         assert tool["title"]
@@ -213,7 +217,7 @@ def test_wrong_arguments_are_an_error_that_a_model_can_read(site: Site) -> None:
                 site.set("/robots.txt", "User-agent: *\nDisallow:\n")
                 values = await told(client, name, **arguments)
                 assert word in json.dumps(values), values
-            with pytest.raises(MCPError, match="Unknown tool"):
+            with refused("Unknown tool"):
                 await client.call_tool("rm", {})
 
     run(session())
@@ -319,7 +323,7 @@ def test_addresses_that_are_not_public_are_not_asked_on_any_hop(site: Site) -> N
                 for url in (inside.url("/secret"), site.url("/moved"), "http://169.254.169.254/latest/meta-data/"):
                     values = await told(client, "fetch", url=url, strategy="disabled")
                     assert values["error"]["kind"] == "address_blocked", values
-                    with pytest.raises(MCPError):
+                    with refused():
                         await client.get_prompt("fetch_by_hand", {"url": url})
 
         run(session())
@@ -408,7 +412,7 @@ def test_uris_lead_to_nothing_but_what_is_kept(site: Site, tmp_path: Path) -> No
                 "comity://robots/../../etc/passwd",
                 "file:///etc/passwd",
             ):
-                with pytest.raises(MCPError, match="not found"):
+                with refused("not found"):
                     await client.read_resource(uri)
 
     run(session())
@@ -419,11 +423,11 @@ def test_one_pace_holds_over_all_clients_and_the_prompt_by_hand(site: Site) -> N
         site.set(path, PAGE)
 
     async def one(url: str, path: str) -> None:
-        async with Client(url) as client:
+        async with client_of(url) as client:
             await told(client, "fetch", url=site.url(path), strategy="disabled")
 
     async def session(url: str) -> None:
-        async with Client(url) as client:
+        async with client_of(url) as client:
             await asyncio.gather(one(url, "/a"), one(url, "/b"))
             await client.get_prompt("fetch_by_hand", {"url": site.url("/c")})
             await told(client, "fetch", url=site.url("/a"), strategy="disabled")
@@ -542,6 +546,8 @@ def test_handles_end_some_time_after_their_crawls(site: Site) -> None:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("reply", ["accept", "accept, but no", "decline", None])
 def test_beyond_the_limits_a_person_is_asked(site: Site, mode: str, reply: str | None) -> None:
+    from mcp_types import ElicitResult
+
     start = linked(site, 4)
     asked: list[str] = []
 

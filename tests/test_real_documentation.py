@@ -7,6 +7,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from commands import process
 from sites import HANGS
 
@@ -38,6 +39,7 @@ http {{
 """
 
 
+@pytest.mark.waits
 def test_the_whole_documentation_is_crawled_politely(nginx: str, html_documentation: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

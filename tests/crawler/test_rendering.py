@@ -127,12 +127,15 @@ def shop(site: Site) -> Site:
     return site
 
 
-def test_a_site_whose_links_exist_only_after_scripts_ran_is_crawled_entirely(shop: Site, tmp_path: Path) -> None:
+def test_a_site_whose_links_exist_only_after_scripts_ran_is_crawled_entirely_and_politely(
+    shop: Site, tmp_path: Path
+) -> None:
     stats, pages = crawl(shop, tmp_path / "without", settings=CrawlSettings(sitemaps=False))
     assert set(pages) == {"/"}
     assert pages["/"]["rendered"] is None
     shop.seen.clear()
-    stats, pages = crawl(shop, tmp_path / "with")
+    policy = POLICY.with_changes(min_interval=0.15, robots_fetch_counts=True)
+    stats, pages = crawl(shop, tmp_path / "with", policy=policy)
     assert set(pages) == {"/", "/a", "/b", "/c"}
     assert pages["/a"]["title"] == "Page a"
     assert '<a href="/c">' in pages["/a"]["body"]
@@ -145,25 +148,15 @@ def test_a_site_whose_links_exist_only_after_scripts_ran_is_crawled_entirely(sho
     assert asked[0] == "/robots.txt"
     assert sorted(asked[1:]) == sorted(["/", "/a", "/b", "/c", "/app.js", *(f"/api/{n}" for n in ("home", *"abc"))])
     assert {seen.headers["User-Agent"] for seen in shop.seen} == {"MyBot/1.0"}
-
-
-def test_what_a_page_needs_and_may_not_have_is_never_asked_for_and_written_down_once(
-    shop: Site, tmp_path: Path
-) -> None:
-    stats, pages = crawl(shop, tmp_path)
-    assert not [path for path in shop.paths() if path.startswith("/private")]
-    refused = {row["url"]: row for row in rows(tmp_path, "refusals")}
+    # requests for a page keep the pace of their host
+    assert len(shop.seen) == 10
+    assert min(shop.intervals()) >= 0.15
+    # what a page needs and may not have is never asked for, and written down once
+    refused = {row["url"]: row for row in rows(tmp_path / "with", "refusals")}
     assert set(refused) == {shop.url("/private/t.js"), shop.url("/private/x")}
     assert refused[shop.url("/private/t.js")]["needed_by"] in {page["url"] for page in pages.values()}
     assert stats.refused == 2
     assert pages["/"]["render_parts"]["refused"] == 1
-
-
-def test_requests_for_a_page_keep_the_pace_of_their_host(shop: Site, tmp_path: Path) -> None:
-    policy = POLICY.with_changes(min_interval=0.15, robots_fetch_counts=True)
-    crawl(shop, tmp_path, policy=policy)
-    assert len(shop.seen) == 10
-    assert min(shop.intervals()) >= 0.15
 
 
 ESCAPES = """
@@ -398,6 +391,7 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, 
     assert gone(browser)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     site: Site, tmp_path: Path, browser: str, caplog: pytest.LogCaptureFixture
@@ -435,12 +429,13 @@ def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     assert os.environ["TMPDIR"] == browser
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     "signals",
     [
-        pytest.param([signal.SIGINT], id="interrupted", marks=pytest.mark.long),
-        pytest.param([signal.SIGINT, signal.SIGINT], id="interrupted twice", marks=pytest.mark.long),
+        pytest.param([signal.SIGINT], id="interrupted"),
+        pytest.param([signal.SIGINT, signal.SIGINT], id="interrupted twice"),
         pytest.param([signal.SIGKILL], id="killed"),
     ],
 )
@@ -476,6 +471,7 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
     assert gone(browser)
 
 
+@pytest.mark.long
 def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path: Path) -> None:
     stats, pages = crawl(shop, tmp_path, settings=CrawlSettings(render=True, sitemaps=False, max_pages=2))
     assert stats.pages == len(pages) == 2

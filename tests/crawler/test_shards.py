@@ -166,6 +166,7 @@ def test_a_limit_on_pages_is_exact_over_all_shards_and_the_crawl_goes_on_from_th
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_are_started_again_and_nothing_is_lost(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"

@@ -407,6 +407,7 @@ class Wire:
         await asyncio.gather(flow(reader, forth), flow(back, writer))
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lost", ["cut", "silent"])
 def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
     server: Server, sites: list[Site], tmp_path: Path, lost: str

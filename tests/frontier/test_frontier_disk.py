@@ -81,6 +81,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     finish(tmp_path / "crawl")
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_in_postgresql(postgres: Server, tmp_path: Path) -> None:
     rng = random.Random(1)
     store = PostgresStore(postgres)

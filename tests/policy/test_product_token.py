@@ -194,22 +194,20 @@ SCRAPY_SETTINGS = """
 import json, sys
 from scrapy.settings import Settings
 from comity.middleware.scrapy import _policy
-policy = _policy(Settings(json.loads(sys.argv[1])))
-print(json.dumps([policy.agent, policy.product]))
+policies = [_policy(Settings(given)) for given in json.loads(sys.argv[1])]
+print(json.dumps([[policy.agent, policy.product] for policy in policies]))
 """
 
 
-@pytest.mark.parametrize(
-    ("given", "policy"),
-    [
+def test_scrapys_own_settings_name_us() -> None:
+    need("scrapy")
+    cases = [
         ({"USER_AGENT": LIKE_A_BROWSER}, [LIKE_A_BROWSER, "MyBot"]),
         ({"USER_AGENT": NAMELESS + " MyBot", "ROBOTSTXT_USER_AGENT": "MyBot"}, [NAMELESS + " MyBot", "MyBot"]),
         ({"USER_AGENT": NAMELESS, "ROBOTSTXT_USER_AGENT": "MyBot/1.0"}, ["MyBot/1.0", "MyBot"]),
-    ],
-)
-def test_scrapys_own_settings_name_us(given: dict[str, str], policy: list[str]) -> None:
-    need("scrapy")
+    ]
+    given, policies = map(list, zip(*cases, strict=True))
     answer = subprocess.run(
         [sys.executable, "-c", SCRAPY_SETTINGS, json.dumps(given)], capture_output=True, text=True, check=True
     )
-    assert json.loads(answer.stdout) == policy
+    assert json.loads(answer.stdout) == policies
