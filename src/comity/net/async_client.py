@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Self
 from urllib.parse import urlencode
 
@@ -20,6 +21,8 @@ from comity.policy import Decision, Policy, RobotsResult
 
 Progress = Callable[[int, int], None]
 """Told how many URLs are done, and how many there are."""
+Answered = Callable[[int, str | None], None]
+"""Told the status of an answer, and its Retry-After as sent, when the answer's head is there."""
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
@@ -140,6 +143,17 @@ class AsyncClient:
                     return
             url, headers = self._next_hop(response, location, passed, headers)
             passed = (*passed, response.head_only())
+
+    @asynccontextmanager
+    async def _turn(self, url: str) -> AsyncIterator[Answered]:
+        """The turn of a GET or another request that somebody else sends inside the block, a browser for example, so
+        that both keep one pace. What it gives is to be called when the answer's head is there.
+
+        Raises:
+            InvalidURL, RobotsDisallowed, Postponed
+        """
+        async with self._session.turn(url) as go:
+            yield partial(self._session.driver.headers_received, go)
 
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None

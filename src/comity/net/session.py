@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -137,6 +137,15 @@ class Session:
             self._cache.clear()
 
     # Requests
+
+    def turn(self, url: str) -> AbstractAsyncContextManager[Go]:
+        """The turn of a request that somebody else sends; see `AsyncDriver.turn`.
+
+        Raises:
+            RuntimeError: it is closed.
+        """
+        self.open()
+        return self.driver.turn(url, self._fetch_robots)
 
     async def fetch(
         self,
