@@ -152,8 +152,10 @@ class AsyncClient:
         Raises:
             InvalidURL, RobotsDisallowed, Postponed
         """
-        async with self._session.turn(url) as go:
-            yield partial(self._session.driver.headers_received, go)
+        self._session.open()
+        driver = self._session.driver
+        async with driver.turn(url, self._session.fetch_robots) as go:
+            yield partial(driver.headers_received, go)
 
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -118,7 +118,7 @@ class Session:
             Postponed
         """
         self.open()
-        return self.driver.known(url) or await self.driver.decision(url, self._fetch_robots)
+        return self.driver.known(url) or await self.driver.decision(url, self.fetch_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a normalised URL, if no I/O is needed to know."""
@@ -137,15 +137,6 @@ class Session:
             self._cache.clear()
 
     # Requests
-
-    def turn(self, url: str) -> AbstractAsyncContextManager[Go]:
-        """The turn of a request that somebody else sends; see `AsyncDriver.turn`.
-
-        Raises:
-            RuntimeError: it is closed.
-        """
-        self.open()
-        return self.driver.turn(url, self._fetch_robots)
 
     async def fetch(
         self,
@@ -186,7 +177,7 @@ class Session:
         gone = 0
         while True:
             tries -= 1
-            go = await self.driver.permission(url, self._fetch_robots)
+            go = await self.driver.permission(url, self.fetch_robots)
             sent, record = self.clock.monotonic(), self._record(go, method, url)
             digest = None if record is None else hashlib.sha256()
             body: bytes | None = None
@@ -233,7 +224,7 @@ class Session:
         gone = 0
         while True:
             self.open()
-            go = await self.driver.permission(url, self._fetch_robots)
+            go = await self.driver.permission(url, self.fetch_robots)
             record = self._record(go, "GET", url)
             try:
                 with within(self.settings.timeout, url):
@@ -321,7 +312,7 @@ class Session:
 
     # robots.txt
 
-    async def _fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
+    async def fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
         """For the driver: what a site, or the cache, has for a robots.txt. It goes around the gate's rules (no
         recursion), never around the address guard.
         """
