@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 import comity
 from comity import urls
-from comity.http import REDIRECTS
+from comity.http import REDIRECTS, next_hop
 from comity.middleware._wire import without_empty_query
 
 MOST_KEPT = 16
@@ -51,12 +51,12 @@ class _Redirects:
         self.arrived = request.method in ("GET", "HEAD")
         self.document = request.is_navigation_request()
         self._shown = request.resource_type in SHOWN
-        self._hops = 0
+        self._passed: list[str] = []
 
     @property
     def moved(self) -> bool:
         """Whether the browser has to be told that the document is elsewhere."""
-        return self.document and (self.url != self._start or (self._hops > 0 and not self.arrived))
+        return self.document and (self.url != self._start or (bool(self._passed) and not self.arrived))
 
     def leads_on(self, answer: async_api.APIResponse | sync_api.APIResponse) -> bool:
         """Whether `url` is to be asked now, after this answer.
@@ -67,10 +67,11 @@ class _Redirects:
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return False
-        target = urls.join(self.url, location)
-        self._hops += 1
-        if target is None or self._hops > MOST_REDIRECTS:
-            raise comity.TooManyRedirects(f"{self.url} redirects to {location!r}: not followed", url=self.url)
+        # A URL may lead back to itself once it has set a cookie, which the browser keeps.
+        target, why = next_hop(self.url, location, self._passed, MOST_REDIRECTS, again=True)
+        if target is None:
+            raise comity.TooManyRedirects(f"{self.url} {why}: not followed", url=self.url)
+        self._passed.append(self.url)
         if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
             raise comity.FetchError(
                 f"{self.url} redirects a request with a body to {target}, which is not supported", url=self.url

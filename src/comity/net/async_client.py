@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
+from comity.http import next_hop
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
@@ -256,19 +257,13 @@ class AsyncClient:
     ) -> tuple[str, Mapping[str, str]]:
         """Where a redirect leads; what is meant for one origin stays there."""
         url = response.url
-        target = urls.join(url, location)
+        before = [hop.url for hop in passed]
+        target, why = next_hop(url, location, before, self.settings.max_redirects, setting="max_redirects")
         if target is None:
-            where = f"to {location!r:.200}, which is no URL that can be fetched"
-        elif target == url or any(hop.url == target for hop in passed):
-            where = f"to {target}, where it has been already"
-        elif len(passed) >= self.settings.max_redirects:
-            limit = self.settings.max_redirects
-            where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
-        else:
-            if headers and urls.origin(target) != urls.origin(url):
-                headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
-            return target, headers
-        raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
+            raise TooManyRedirects(f"{url} {why}: not followed", url=url)
+        if headers and urls.origin(target) != urls.origin(url):
+            headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
+        return target, headers
 
 
 def _host(url: str) -> str:
