@@ -51,11 +51,14 @@ def comity(
     return subprocess.CompletedProcess(["comity", *words], code, _said(out), _said(error))
 
 
-def process(*words: str, cwd: Path | None = None, said: str | None = None) -> subprocess.CompletedProcess[str]:
+def process(
+    *words: str, cwd: Path | None = None, said: str | None = None, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own.
 
     Args:
         said: its standard input.
+        variables: of its environment, beside those that are always there.
     """
     return subprocess.run(
         [sys.executable, "-m", "comity", *words],
@@ -63,7 +66,7 @@ def process(*words: str, cwd: Path | None = None, said: str | None = None) -> su
         text=True,
         check=False,
         timeout=HANGS,
-        env=_plain(),
+        env=_plain() | (variables or {}),
         cwd=cwd,
         input=said,
     )

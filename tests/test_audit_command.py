@@ -4,6 +4,7 @@ import json
 import socket
 import sqlite3
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -55,11 +56,14 @@ def test_urls_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
 
 
 def test_robots_files_are_read_from_a_cache_and_from_warc_files(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "cache.sqlite") as database:
+    folder = tmp_path / "q#1?a=%20"  # signs that mean something in SQLite's URIs
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "cache.sqlite")) as database, database:
         database.execute("CREATE TABLE robots (origin TEXT, record TEXT, body BLOB)")
         record = json.dumps({"status": 200, "fetched_at": 86_400.0})
         database.execute("INSERT INTO robots VALUES ('https://a.example', ?, ?)", (record, BODY))
-    table = sources.robots(str(tmp_path / "cache.sqlite"))
+    table = sources.robots(str(folder / "cache.sqlite"))
+    assert [each.name for each in tmp_path.iterdir()] == [folder.name]
     assert table.to_pylist() == [
         {"origin": "https://a.example", "status": 200, "body": BODY, "fetched_at": datetime(1970, 1, 2, tzinfo=UTC)}
     ]

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -485,3 +487,59 @@ def test_a_crawl_that_must_wait_for_too_long_ends_and_says_how_to_go_on(site: Si
     assert "127.0.0.1 is to be left alone for another over a thousand years" in complaint(answer)
     assert complaint(answer).endswith("--resume")
     assert site.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_crawl_killed_in_its_first_moment_is_begun_anew(site: Site, tmp_path: Path, workers: str) -> None:
+    site.link("/", "/a")
+    site.set("/a", "a")
+    folder = tmp_path / "out"
+    words = ("crawl", "-o", str(folder), "--workers", workers, "--delay", "0", "-q", "--json", *ALLOW)
+    if workers == "1":
+        folder.mkdir()
+        (folder / "frontier.sqlite").touch()
+        again = comity(*words, site.url("/"))
+    else:
+        comity(*words, site.url("/"))
+        for part in folder.glob("shard-*"):
+            shutil.rmtree(part)
+            part.mkdir()
+            (part / "frontier.sqlite").touch()
+        again = comity(*words, "--resume")
+    assert again.returncode == 0, again
+    assert json.loads(again.stdout)["pages"] == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no shell that closes a stream")
+@pytest.mark.parametrize("words", ["settings >&-", "lint - <&-", "check http://127.0.0.1/ --robots /dev/null >&- 2>&-"])
+def test_a_standard_stream_that_is_closed_is_one_that_nobody_reads(words: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m comity {words}"
+    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANGS, check=False)
+    assert answer.returncode == 0, answer
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_letter_that_the_locale_lacks_is_written_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /日\n", "utf-8")
+    answer = process(
+        *("explain", "http://a.example/%E6%97%A5", "--robots", str(tmp_path / "robots.txt")),
+        variables={"PYTHONIOENCODING": "latin-1"},
+    )
+    assert answer.returncode == 2, answer
+    assert "'Disallow: /\\u65e5'" in answer.stdout
+
+
+def test_standard_input_is_read_once(tmp_path: Path) -> None:
+    for words in (("diff", "-", "-"), ("lint", "-", "-")):
+        answer = comity(*words)
+        assert answer.returncode == 64
+        assert complaint(answer) == "comity: standard input ('-') can be read only once (name the other file)"
+
+
+def test_the_demo_site_says_why_it_cannot_be_served() -> None:
+    for word in ("abc", "99999"):
+        command = [sys.executable, "-m", "comity.demo", word]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+        assert answer.returncode != 0
+        assert word in answer.stderr
+        assert "Traceback" not in answer.stderr

@@ -87,6 +87,10 @@ def test_fetch_writes_to_a_file(site: Site, tmp_path: Path) -> None:
     answer = comity("fetch", site.url("/lamp.md"), "-o", str(tmp_path / "no" / "such"), *QUICK)
     assert answer.returncode == 73
     assert "cannot be written" in complaint(answer)
+    if Path("/dev/full").exists():
+        answer = comity("fetch", site.url("/lamp.md"), "-o", "/dev/full", *QUICK)
+        assert answer.returncode == 74
+        assert complaint(answer) == "comity: no room left for /dev/full (free some space, then run it again)"
 
 
 # covers: W12, W16

@@ -1,5 +1,6 @@
 """Settings from where people keep them: arguments, then COMITY_* variables, then comity.toml, then a preset, then the
-defaults. This is the one place that reads environment and files; what a setting means is written where it is defined.
+defaults. This is the one place that reads settings from environment and files; what a setting means is written
+where it is defined.
 """
 
 import dataclasses

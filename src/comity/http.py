@@ -71,3 +71,8 @@ def retry_after(value: str | None, wall: float) -> float | None:
         return float(value[:9])
     date = http_date(value)
     return None if date is None else max(date - wall, 0.0)
+
+
+def is_field_name(name: str) -> bool:
+    """Whether a header can have this name (RFC 9110, 5.1: a token)."""
+    return name != "" and name.isascii() and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)

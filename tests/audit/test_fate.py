@@ -239,9 +239,15 @@ def test_a_condition_that_is_none_is_named(text: str) -> None:
 
 def test_headers_are_kept_by_choice(site: Site, tmp_path: Path) -> None:
     site.set("/", "<p>x", headers={"ETag": '"1"'})
-    crawl(site, tmp_path, "--headers", "etag,content-language")
+    crawl(site, tmp_path, "--record-headers", "etag,content-language")
     (page,) = lines(tmp_path, "pages")
     assert page["headers"] == {"etag": '"1"', "content-language": None}
+
+
+@pytest.mark.parametrize("name", ["Authorization: Bearer x", "a b", "étag"])
+def test_what_is_no_name_of_a_header_cannot_be_recorded(name: str) -> None:
+    with pytest.raises(InvalidSetting, match="is no name of a response header"):
+        CrawlSettings(record_headers=(name,))
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -165,7 +165,7 @@ def test_a_record_reads_the_same_from_every_format(form: str, site: Site, tmp_pa
     site.set("/", '<title>x</title><meta name="robots" content="noindex"><a href="/plain.txt">p</a><a href="/no">n</a>')
     site.set("/plain.txt", "plain")
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\nContent-Usage: train-ai=n\n")
-    words = ("-q", "--delay", "0", "--purpose", "train-ai", "--headers", "etag", *ALLOW)
+    words = ("-q", "--delay", "0", "--purpose", "train-ai", "--record-headers", "etag", *ALLOW)
     assert comity("crawl", site.url("/"), "-o", str(tmp_path), "--format", form, *words).returncode == 0
     pages = [json.loads(line) for line in comity("pages", str(tmp_path)).stdout.splitlines()]
     told = comity("why", str(tmp_path), *(site.url(path) for path in ("/", "/plain.txt", "/no")), "--json")

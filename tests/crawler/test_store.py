@@ -296,9 +296,9 @@ def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
 
 
 def test_a_lease_ends_for_its_holder_before_it_ends_for_others(server: Server) -> None:
-    store = PostgresStore(server, lease=2.0)
+    store = PostgresStore(server, lease=4.0)
     with closing(database.connect(store.where)) as db:
-        mine, theirs = Leases(store.where, "mine", 2.0), Leases(store.where, "theirs", 2.0)
+        mine, theirs = Leases(store.where, "mine", 4.0), Leases(store.where, "theirs", 4.0)
         token = mine.take(db, 0)
         assert token is not None
         assert mine.holds(0, token)

@@ -254,8 +254,8 @@ def test_a_stream_that_falls_silent_ends(run: Run) -> None:
         return parts
 
     for own in (
-        ClientSettings(timeout=0.5, max_retries=0),
-        ClientSettings(timeout=60.0, connect_timeout=5.0, read_timeout=0.5, max_retries=0),
+        ClientSettings(timeout=2.0, robots_timeout=HANGS, max_retries=0),
+        ClientSettings(timeout=60.0, connect_timeout=5.0, read_timeout=2.0, max_retries=0),
     ):
         with RawSite(talk=talk) as site:
             assert b"".join(run(use(site, own))) == b"abc"
@@ -269,11 +269,11 @@ def test_a_stream_may_take_longer_than_the_time_out_as_long_as_it_goes_on(run: R
             writer.write(site.answer_to(head))
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")
         for _ in range(12):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
             writer.write(b"x")
 
     async def use(site: RawSite) -> bytes:
-        own = ClientSettings(timeout=1.0, max_retries=0)
+        own = ClientSettings(timeout=2.0, robots_timeout=HANGS, max_retries=0)
         async with AsyncClient(QUICK, own) as client, client.stream(site.url("/slow")) as response:
             return b"".join([part async for part in response.chunks()])
 

@@ -298,7 +298,7 @@ def test_who_waits_for_another_request_does_so_within_the_limit() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), True, "600"])
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), True, "soon"])
 def test_a_limit_is_a_number_of_seconds(seconds: Any) -> None:
     with pytest.raises(comity.InvalidSetting, match="max_wait"):
         Driver(POLICY, seconds)

@@ -154,7 +154,9 @@ def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: Queu
             again = "a refresh asks again: such a failure may pass"
         return Fate(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
-        return Fate(url, "unknown", f"it does not wait, and parts that may tell of it are missing: {'; '.join(absent)}")
+        return Fate(
+            url, "unknown", f"it is not in the queue, and output that may tell of it is missing: {'; '.join(absent)}"
+        )
     return _anew(known, url)
 
 

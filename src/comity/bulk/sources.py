@@ -9,6 +9,7 @@ import glob
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final
 from comity import urls
 from comity._extras import need
 from comity.errors import InputError, InvalidURL
+from comity.frontier.database import open_finished
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
 EXTRA: Final = "bulk"
@@ -36,7 +38,9 @@ def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
     else:
         found = sorted(Path(each) for each in glob.glob(given, recursive=True))  # noqa: PTH207 (a pattern with its folder)
     if not found:
-        raise InputError(f"{given}: no such file, and no files of these kinds: {', '.join(kinds)}")
+        if path.is_dir():
+            raise InputError(f"{given} holds no file of these kinds: {', '.join(filter(None, kinds))}")
+        raise InputError(f"{given}: no such file")
     return found
 
 
@@ -168,7 +172,7 @@ def robots(given: str) -> Any:
             elif ".warc" in each.name:
                 rows += _archived(each)
             else:
-                name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.parent.name
+                name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.resolve().parent.name
                 rows.append(_row(f"https://{name}", 200, each.read_bytes(), None))
         except (OSError, sqlite3.Error, ValueError, pa.ArrowException) as error:
             raise InputError(f"{each} cannot be read: {error}") from error
@@ -198,7 +202,7 @@ def _cached(path: Path) -> list[dict[str, Any]]:
     """What a crawl's or a client's cache holds."""
     from datetime import UTC
 
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+    with closing(open_finished(path)) as database:
         found = []
         for origin, record, body in database.execute("SELECT origin, record, body FROM robots"):
             kept = json.loads(record)

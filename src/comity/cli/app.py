@@ -4,8 +4,11 @@ traceback.
 
 import errno
 import gc
+import io
 import os
 import sys
+import warnings
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +24,7 @@ from comity.cli.options import (
     ENGINE,
     FILE,
     JSON,
+    PATH,
     PRESET,
     PURPOSE,
     SERVING,
@@ -35,7 +39,7 @@ _judging = together(
     click.option(
         "--robots",
         metavar="FILE",
-        type=click.Path(path_type=Path, allow_dash=True),
+        type=FILE,
         help="Use this robots.txt instead of fetching the site's ('-' reads standard input).",
     ),
     PRESET,
@@ -168,7 +172,11 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     help="What to convert: the main content, or all visible text.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.  [standard output]"
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=PATH,
+    help="Where to write it.  [standard output]",
 )
 @AGENT
 @PRESET
@@ -290,7 +298,7 @@ def mcp(
 @click.argument("urls", metavar="[URLS]", required=False)
 @click.option("--robots", metavar="ROBOTS", help="robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
 @click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="The Parquet file to write.")
+@click.option("-o", "--output", metavar="FILE", type=PATH, help="The Parquet file to write.")
 @click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
 @click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
 @JSON
@@ -298,7 +306,7 @@ def mcp(
 @click.option("--changes", is_flag=True, help="What each agent gained or lost between captures.")
 @click.option("--parts", is_flag=True, help="Write a folder of several files, and do not join them.")
 @ENGINE
-@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML.")
+@click.option("--report", metavar="FILE", type=PATH, help="Write a report as HTML.")
 @PRESET
 @DIALECT
 @CONFIG
@@ -344,11 +352,29 @@ def audit(
     )
 
 
+def _take_streams() -> None:
+    """See that there are three standard streams, and that standard output takes any text, whatever the locale."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _warned(message: Warning | str, *_: object, **__: object) -> None:
+    complain(str(message).removeprefix("comity: "))
+
+
 def main() -> None:
     """Entry point of the `comity` command."""
+    _take_streams()
     gc.set_threshold(50_000)  # what is imported stays: looking it through for garbage, again and again, takes long
     try:
-        code = app(standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            code = app(standalone_mode=False)
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
         complain(str(error))
@@ -373,6 +399,9 @@ def main() -> None:
         code = Exit.DONE
     except OSError as error:  # `comity ... > /dev/full`; what concerns a file of ours is a StorageError
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written either
-        complain(f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}")
+        if error.filename is None:
+            complain(f"standard output cannot be written: {error.strerror or error}")
+        else:
+            complain(f"{error.filename} cannot be used: {error.strerror or error}")
         code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     sys.exit(code or 0)

@@ -22,7 +22,8 @@ from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
 from comity.cli.terminal import say, tell
 from comity.configuration import Configuration
-from comity.errors import ComityError, InputError, InvalidSetting, StorageError
+from comity.errors import ComityError, InputError, InvalidSetting
+from comity.frontier.durable import writing_to
 from comity.robots import diff, parse
 
 ROWS: Final = 1_000_000
@@ -85,16 +86,26 @@ def audit(
     return Exit.DONE
 
 
+def _noted(note: Path) -> Any:
+    """What parts were made from; None where it was not written to its end."""
+    try:
+        return json.loads(note.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 @contextmanager
 def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Path]:
     """Where parts are written, so that a run that was stopped goes on; at the end they become the output."""
+    if output.is_dir() and not keep_parts:
+        raise InvalidSetting(f"-o: {output} is a folder", hint="name a file")
     folder = output.with_name(output.name + ".parts")
     if keep_parts and output.exists():
         raise InputError(f"{output} is there already", hint="remove it, or choose another name by -o")
-    try:
+    with writing_to(output):
         folder.mkdir(parents=True, exist_ok=True)
         note = folder / "audit.json"
-        if note.exists() and json.loads(note.read_text("utf-8")) != identity:
+        if any(folder.glob("part-*")) and _noted(note) != identity:
             raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
         note.write_text(json.dumps(identity), "utf-8")
         yield folder
@@ -107,8 +118,6 @@ def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Pat
         for each in [*names, note]:
             each.unlink()
         folder.rmdir()
-    except OSError as error:
-        raise StorageError(f"{output} cannot be written: {error.strerror}") from error
 
 
 def _counted(judged: Iterable[spread.Judged]) -> summary.Counts:
@@ -217,7 +226,5 @@ def _time(text: str) -> float:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing_to(path):
         path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error

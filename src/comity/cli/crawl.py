@@ -34,6 +34,7 @@ from comity.crawler.workers.supervisor import COMMAND
 from comity.errors import InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.frontier import has_begun
+from comity.frontier.durable import writing_to
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
@@ -77,7 +78,10 @@ def crawl(
     if demo and (seeds or resume or refresh):
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
-    sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    try:
+        sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+    except OSError as error:
+        raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     policy, concurrency = configuration.policy, configuration.crawl.concurrency
     settings: CrawlSettings | dict[str, Any] = configuration.crawl
     client_settings = configuration.client
@@ -260,12 +264,10 @@ def _check_writable(file: Path, folder: Path) -> None:
     if file.parent == folder and not file.is_dir():
         return
     before = file.exists()
-    try:
+    with writing_to(file, "name another --report FILE"):
         file.open("ab").close()
         if not before:
             file.unlink()
-    except OSError as error:
-        raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --report FILE") from error
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

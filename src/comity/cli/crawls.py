@@ -15,6 +15,7 @@ from comity.cli.options import (
     FILE,
     JSON,
     LIMITS,
+    PATH,
     PRESET,
     PURPOSE,
     WATCHING,
@@ -30,7 +31,7 @@ from comity.cli.options import (
     "--output",
     "folder",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder for the results.  [crawl-HOST-TIME]",
 )
 @click.option(
@@ -69,7 +70,12 @@ from comity.cli.options import (
 )
 @option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
 @ALLOW_ADDRESS
-@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write a report as HTML at the end.")
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=PATH,
+    help="Write a report as HTML at the end.",
+)
 @click.option("--ok-if-some-failed", is_flag=True, help="Exit with 0 though some pages failed.")
 @click.option("--demo", is_flag=True, help="Crawl the bundled demo web site on loopback.")
 @click.option(
@@ -95,7 +101,7 @@ from comity.cli.options import (
 @click.option(
     "--lease",
     metavar="TIME",
-    help="With --store: after so long, a process that is not heard of has lost its part of a new crawl.  [15s]",
+    help="With --store: time without contact after which a process loses its shards (new crawls only).  [15s]",
 )
 @ENGINE
 @WATCHING
@@ -131,7 +137,7 @@ def crawl(
     if options["store"] is not None and options["source"] is not None:
         raise click.UsageError("--source is not possible with --store")
     if options["join"] and (resume or refresh):
-        raise click.UsageError("--join excludes --resume and --refresh: who works on a crawl already is joined")
+        raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
     configuration, others = parted(**options)
     if urls is not None:
         from comity.cli.given import urls_in
@@ -142,7 +148,7 @@ def crawl(
 
 @click.command(hidden=True)
 @click.option("-v", "--verbose", count=True)
-@click.option("--log", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--log", metavar="FILE", type=PATH)
 def worker(verbose: int, log: Path | None) -> int:
     """One process of a crawl with several; `comity crawl --workers` starts it."""
     from comity.cli import worker as command

@@ -9,7 +9,8 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
-from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable, StorageError
+from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
+from comity.frontier.durable import writing_to
 from comity.http import may_pass
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
@@ -41,10 +42,8 @@ def fetch(
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
-        try:
+        with writing_to(output):
             output.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-        except OSError as error:
-            raise StorageError(f"{output} cannot be written: {error.strerror}") from error
     elif as_json:
         click.echo(text, nl=False)
     elif not walled:

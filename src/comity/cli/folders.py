@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from comity.cli.exits import Exit
-from comity.cli.options import JSON
+from comity.cli.options import JSON, PATH
 from comity.cli.terminal import complain, say
 
-FOLDERS = click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+FOLDERS = click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=PATH)
 STORE = click.option(
     "--store", metavar="URL", help="Where the queue of a crawl in PostgreSQL is, if not where DIR says.  [as DIR says]"
 )
@@ -98,7 +98,7 @@ def show_frontier(folder: str, host: str | None, limit: int, as_json: bool) -> E
 
 
 @click.command()
-@click.argument("folder", metavar="DIR...", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR...", type=PATH)
 @click.argument("url", metavar="URL...", nargs=-1, required=True)
 @STORE
 @JSON
@@ -150,7 +150,7 @@ def prove(folders: tuple[Path, ...], store: str | None, noted: str | None, as_js
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("report.html"),
     help="The file to write.  [report.html]",
 )

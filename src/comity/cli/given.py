@@ -2,14 +2,25 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from comity import urls
-from comity.errors import InputError, InvalidURL
+from comity.errors import InputError, InvalidSetting, InvalidURL
 
 MOST_NAMED: Final = 3  # wrong lines of a list
 _URL: Final = re.compile(r"https?:/", re.IGNORECASE)
+
+
+def check_once(files: Sequence[Path]) -> None:
+    """See that standard input is not to be read twice.
+
+    Raises:
+        InvalidSetting: it is.
+    """
+    if [str(file) for file in files].count("-") > 1:
+        raise InvalidSetting("standard input ('-') can be read only once", hint="name the other file")
 
 
 def read(file: Path) -> bytes:

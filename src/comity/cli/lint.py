@@ -23,6 +23,7 @@ def read(path: Path, dialect: str) -> Robots:
 
 def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
     """Print the findings of each file; exit code 2 where one is an error."""
+    given.check_once(paths)
     found = [(path, finding) for path in paths for finding in read(path, dialect).lint()]
     if as_json:
         print(
@@ -43,6 +44,7 @@ def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
 
 def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
     """Print what a change means; exit code 2 where it means anything."""
+    given.check_once((old, new))
     changes = diff(read(old, dialect), read(new, dialect))
     if as_json:
         print(json.dumps(asdict(changes), indent=2, default=str))

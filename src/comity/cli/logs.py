@@ -12,7 +12,7 @@ from rich.text import Text
 
 from comity.cli.terminal import complain
 from comity.crawler.stats import shown
-from comity.errors import StorageError
+from comity.frontier.durable import writing_to
 
 LONGEST = 2000  # characters of a line
 
@@ -80,10 +80,8 @@ def logging_to(file: Path | None, console: Console | None, *, level: int) -> Ite
     """
     handlers: list[logging.Handler] = [] if console is None else [OnConsole(console)]
     if file is not None:
-        try:
+        with writing_to(file, "name another --log FILE"):
             handlers.append(ToFile(file, encoding="utf-8"))
-        except OSError as error:
-            raise StorageError(f"{file} cannot be written: {error.strerror}", hint="name another --log FILE") from error
     logger = logging.getLogger("comity")
     before = logger.level
     if handlers:

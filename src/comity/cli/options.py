@@ -106,12 +106,17 @@ AGENT: Final = together(
     option_for("agent", "-A", "--agent", metavar="AGENT"),
     option_for("product_token"),
 )
+# Whether it can be read is told by whoever reads it: click would call it a wrong option.
+PATH: Final = click.Path(path_type=Path, readable=False)
+FILE: Final = click.Path(path_type=Path, readable=False, allow_dash=True)
 CONFIG: Final = click.option(
-    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings file.  [comity.toml, if it is there]"
+    "--config",
+    metavar="FILE",
+    type=PATH,
+    help="Settings file.  [comity.toml, if it is there]",
 )
 PRESET: Final = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
 JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-FILE: Final = click.Path(path_type=Path, allow_dash=True)
 DIALECT: Final = option_for("dialect")
 ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
 PURPOSE: Final = option_for("purposes", "--purpose", multiple=True)
@@ -132,7 +137,7 @@ LIMITS: Final = together(
     option_for("concurrency"),
     option_for("min_interval", "--delay"),
     option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
-    option_for("record_headers", "--headers", metavar="NAMES", multiple=True),
+    option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
     option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
 )
@@ -155,7 +160,10 @@ WATCHING: Final = together(
     click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the summary."),
     click.option("-v", "--verbose", count=True, help="Log to standard error; -vv: each request too."),
     click.option(
-        "--log", metavar="FILE", type=click.Path(path_type=Path), help="Write a log to FILE, one line per event."
+        "--log",
+        metavar="FILE",
+        type=PATH,
+        help="Write a log to FILE, one line per event.",
     ),
     click.option(
         "--metrics",
@@ -172,7 +180,7 @@ SERVING: Final = together(
     click.option(
         "--token-file",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="A bearer token that clients must show; needed for any ADDRESS but loopback.",
     ),
     click.option("--allow-host", metavar="NAME", multiple=True, help="A name that clients may call this server by."),
@@ -180,7 +188,7 @@ SERVING: Final = together(
     click.option(
         "--folder",
         metavar="DIR",
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="Where crawls are written.  [removed at the end]",
     ),
     click.option(

@@ -53,7 +53,10 @@ def sum_up(
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("still waiting", f"{crawler.left:,}", "URLs, sitemaps too"),) * bool(crawler.left)),
-            *((("known, not asked", f"{crawler.unasked:,}", "they go first next time"),) * bool(crawler.unasked)),
+            *(
+                (("known, not asked", f"{crawler.unasked:,}", "requested first in the next refresh"),)
+                * bool(crawler.unasked)
+            ),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),

@@ -64,7 +64,7 @@ def begun_policy(folder: Path) -> Policy | None:
     if (manifest := manifest_of(folder)) is not None:
         return policy_from_dict(manifest.policy)
     path = folder / "frontier.sqlite"
-    if not path.exists():
+    if not has_begun(path):
         return None
     with View(path) as view:
         kept = view.load_state(POLICY)
@@ -98,7 +98,7 @@ def begun_settings(folder: Path) -> dict[str, Any]:
     path = folder / "frontier.sqlite"
     if (manifest := manifest_of(folder)) is not None:
         kept = manifest.settings
-    elif not path.exists():
+    elif not has_begun(path):
         return {}
     else:
         with View(path) as view:

@@ -1,7 +1,7 @@
 """The crawl: takes URLs from the frontier host by host, fetches them through the client, writes what came.
 
-It keeps the order of things: robots.txt before a URL enters the queue, the gate again before each fetch, output and
-frontier committed together. What may be fetched and when is decided below, in the gate.
+It keeps the order of things: robots.txt, where it is known, before a URL enters the queue, the gate before each fetch,
+output and frontier committed together. What may be fetched and when is decided below, in the gate.
 """
 
 import asyncio
@@ -42,6 +42,7 @@ from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
 from comity.frontier.protocol import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
+from comity.net.names import dns_library
 from comity.policy import OriginPolicy, Policy
 
 COMMIT_EVERY = 0.5  # seconds
@@ -190,6 +191,8 @@ class Crawler:
             from comity.crawler.rendering.browser import Browser
 
             Browser(self.settings.render_browser)
+        if self._client_settings.nameservers:
+            dns_library()
         if not (self.folder / "frontier.sqlite").exists():
             check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)

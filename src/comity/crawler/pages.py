@@ -302,7 +302,7 @@ class PageProcessor:
         follows = self._settings.follow_nofollow or not meta.nofollow
         if follows and page.refresh is not None and page.refresh.url != entry.url:
             self._sent_on(entry, page.refresh)
-        # What is too deep is not even met: it may come up again nearer to the start.
+        # What is too deep is not recorded, so that it can still be found nearer to the start.
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             return
         stretch = self._long_work.stretch()

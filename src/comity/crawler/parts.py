@@ -1,4 +1,4 @@
-"""The parts of a crawl as those see them who read what it wrote: where each lies, and how far it was committed.
+"""Finds the folders in which a crawl wrote its output, and how far each is committed, for those who read it.
 
 A crawl is one folder; or a folder of shards; or, where its queue lies in PostgreSQL, a folder on each machine, with a
 part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is. Nothing is

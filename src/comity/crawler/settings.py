@@ -7,12 +7,21 @@ from typing import Any, Literal
 from comity.crawler import scope as scopes
 from comity.crawler.limits import Budget
 from comity.crawler.uses import terms
+from comity.errors import InvalidSetting
 from comity.fields import check, seconds, setting, size
+from comity.http import is_field_name
 
 
 def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names in lower case; a text may name several, with commas."""
-    return tuple(dict.fromkeys(name for text in names for each in text.split(",") if (name := each.strip().lower())))
+    found = tuple(dict.fromkeys(name for text in names for each in text.split(",") if (name := each.strip().lower())))
+    for name in found:
+        if not is_field_name(name):
+            raise InvalidSetting(
+                f"record_headers: {name!r} is no name of a response header",
+                hint="write names alone, such as etag; `headers` is what requests are sent with",
+            )
+    return found
 
 
 DuplicateSearch = Literal["off", "exact", "near"]
@@ -30,15 +39,16 @@ class CrawlSettings:
         retries: times a URL is tried again after a failure that may pass (network, 429, 5xx).
         sitemaps: whether sitemaps are read: those that robots.txt names, else those in the well-known places.
         feeds: whether the RSS and Atom feeds are read that a seed page names.
-        scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any` (see Scope).
+        scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any`.
         include: patterns as in robots.txt, such as `/blog/*.html$`; if there are any, a URL must match one.
         exclude: patterns of URLs that are left out, such as `*?print=`; they add to those of an earlier run.
         max_bytes: bytes of bodies after which no new request is sent; None for no limit.
         max_seconds: seconds after which no new request is sent, the time between two runs not counted; None for no
             limit.
         max_pages_per_host: pages to keep per host at most; None for all.
-        max_bytes_per_host: as `max_bytes`, per host.
-        max_seconds_per_host: as `max_seconds`, per host.
+        max_bytes_per_host: bytes of bodies of one host after which it gets no new request; None for no limit.
+        max_seconds_per_host: seconds after the first request to a host after which it gets no new one; None for no
+            limit.
         follow_nofollow: whether links are followed that a page asks not to follow.
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).

@@ -169,7 +169,8 @@ def explained(path: Path) -> Iterator[None]:
         if "unable to open" in text and (lack := no_descriptor(path)) is not None:
             raise lack from error
         if "readonly" in text or "unable to open" in text:
-            raise StorageError(f"{path} cannot be written", hint="check the folder and its permissions") from error
+            what = "written" if "readonly" in text else "opened"
+            raise StorageError(f"{path} cannot be {what}", hint="check the folder and its permissions") from error
         raise StorageError(f"{path}: {text}") from error
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from comity.errors import StorageError
 
 LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def sync_folder(folder: Path) -> None:
@@ -61,9 +62,20 @@ def explained_files(path: Path) -> Iterator[None]:
         raise disk_error(error, path) from error
 
 
+@contextmanager
+def writing_to(path: Path, hint: str = "") -> Iterator[None]:
+    """The same for a file outside a crawl that the caller names and could name otherwise, which `hint` says."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise no_room(path, "free some space, then run it again") from error
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}", hint=hint) from error
+
+
 def disk_error(error: OSError, path: Path) -> StorageError:
     """The system's error about a file or folder, in words."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in _FULL:
         return no_room(path)
     if error.errno in LACKING:
         return _lacking(path, error)
@@ -75,8 +87,8 @@ def disk_error(error: OSError, path: Path) -> StorageError:
     return StorageError(f"{path}: {error.strerror or error}", hint="check the folder and its permissions")
 
 
-def no_room(path: Path) -> StorageError:
-    return StorageError(f"no room left for {path}", hint="free some space, then continue with --resume")
+def no_room(path: Path, hint: str = "free some space, then continue with --resume") -> StorageError:
+    return StorageError(f"no room left for {path}", hint=hint)
 
 
 def no_descriptor(path: Path) -> StorageError | None:

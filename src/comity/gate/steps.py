@@ -133,7 +133,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
 def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
     """The error for a call that waited for other requests to its host as long as it may."""
     return errors.Postponed(
-        f"{url} had no turn within {_lasting(waited)}: other requests wait for its host too",
+        f"{url} could not be sent within {_lasting(waited)}: other requests to its host are waiting",
         url=url,
         seconds=max(seconds, 0.0),
         hint="try again later, send fewer requests at once, or raise max_wait",

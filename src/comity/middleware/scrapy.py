@@ -6,7 +6,7 @@ ROBOTSTXT_PARSER = "comity.middleware.scrapy.ComityRobotParser" for the parser a
 
 from contextlib import suppress
 from functools import partial
-from typing import Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from comity._extras import missing
@@ -29,8 +29,9 @@ from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.middleware._wire import settled, without_empty_query
-from comity.net.driver import MAX_WAIT, AsyncDriver, Hop
+from comity.net.driver import AsyncDriver, Hop
 from comity.net.robots import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
+from comity.net.settings import MAX_WAIT
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 
@@ -78,7 +79,7 @@ class ComityMiddleware:
         settings = crawler.settings
         policy = settings.get("COMITY_POLICY") or _policy(settings)
         self._crawler = crawler
-        self._driver = AsyncDriver(policy, _seconds(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
+        self._driver = AsyncDriver(policy, _wait(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
         crawler.signals.connect(self._received, signals.bytes_received)
         # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
         # Scrapy's own retries come through the scheduler, and so through here.
@@ -203,6 +204,6 @@ def _policy(settings: BaseSettings) -> Policy:
     return Policy(agent=name or agent or Policy().agent, min_interval=interval)
 
 
-def _seconds(value: object) -> float | None:
+def _wait(value: Any) -> Any:
     """A setting, which the command line gives as text."""
-    return None if value in (None, "None") else float(str(value))
+    return None if value == "None" else value

@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self
 
 from comity import urls
-from comity.errors import InvalidSetting, Postponed, check_type
+from comity.errors import Postponed, check_type
+from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Wait
 from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
@@ -22,9 +23,9 @@ from comity.gate.throttle import Pause
 from comity.http import BUSY
 from comity.http import retry_after as read_retry_after
 from comity.net.names import in_thread
+from comity.net.settings import MAX_WAIT, ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
-MAX_WAIT: Final = 600.0  # seconds
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
 
 Hop = Callable[[str], Awaitable[FetchRobots]]
@@ -52,13 +53,9 @@ class GateDriver:
     def __init__(
         self, policy: Policy | None = None, max_wait: float | None = MAX_WAIT, clock: Clock | None = None
     ) -> None:
-        if max_wait is not None and (
-            isinstance(max_wait, bool) or not isinstance(max_wait, int | float) or not 0 < max_wait < math.inf
-        ):
-            raise InvalidSetting(f"max_wait: {max_wait!r} is neither a number of seconds above zero nor None")
         check_type("policy", policy, Policy)
         self.policy = policy or Policy()
-        self.max_wait = max_wait
+        self.max_wait: float | None = settings_of(ClientSettings)["max_wait"].checked(max_wait)
         self.clock = clock or Clock()
         self._begin()
         _DRIVERS.add(self)

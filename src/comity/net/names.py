@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from comity.errors import FetchError
+from comity._extras import need
 from comity.net.deadlines import paused
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Names(AbstractResolver):
         nameservers: DNS servers to ask instead of the system's.
 
     Raises:
-        FetchError: `nameservers` needs a library that is not installed.
+        MissingExtra: `nameservers` needs a library that is not installed.
     """
 
     def __init__(self, own: Mapping[str, str], nameservers: tuple[str, ...]) -> None:
@@ -223,12 +223,18 @@ def _spelt(address: tuple[Any, ...]) -> str:
     return f"{text}%{address[3]}" if len(address) == 4 and address[3] else text  # of a link, with its interface
 
 
+def dns_library() -> Any:
+    """What asks the servers that `nameservers` names.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return need("aiodns", "dns", "the setting nameservers")
+
+
 def _from_nameservers(nameservers: tuple[str, ...]) -> "DNSResolver":
-    try:
-        from aiodns import DNSResolver
-    except ImportError:
-        raise FetchError("nameservers needs aiodns", hint="pip install 'comity[dns]'") from None
-    return DNSResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
+    resolver: DNSResolver = dns_library().DNSResolver(nameservers=list(nameservers), tries=2, timeout=3.0)
+    return resolver
 
 
 def _is_missing(error: OSError) -> bool:

@@ -5,13 +5,16 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import check, seconds, setting, size
+from comity.http import is_field_name
 
 MIB = 1024 * 1024
+MAX_WAIT: Final = 600.0  # seconds
 CONCEALED: Final = "***"
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
@@ -40,13 +43,7 @@ def concealed(name: str, value: Any) -> Any:
 def checked_headers(field: str, headers: Mapping[str, str]) -> None:
     """Raises InvalidSetting for a header that cannot be sent as it is."""
     for name, value in headers.items():
-        good = (
-            name
-            and value.isprintable()
-            and name.isascii()
-            and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)
-        )
-        if not good:
+        if not (is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
         if name.lower() in OURS:
             why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
@@ -92,9 +89,15 @@ def _addresses(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _certificates(file: str) -> str:
+def _path(text: str) -> str:
+    """A path in which `~` is the user's own folder, as a shell has it; comity.toml and variables pass no shell."""
+    return str(Path(text).expanduser())
+
+
+def _certificates(given: str) -> str:
     import ssl
 
+    file = _path(given)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except ssl.SSLError:
@@ -150,7 +153,7 @@ class ClientSettings:
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
-        cache_pages: whether pages are kept there too, to be asked for on condition that they changed.
+        cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
     """
 
     timeout: float = seconds(30.0)
@@ -158,7 +161,7 @@ class ClientSettings:
     read_timeout: float | None = seconds(None)
     head_timeout: float | None = seconds(None)
     robots_timeout: float | None = seconds(None)
-    max_wait: float | None = seconds(600.0)
+    max_wait: float | None = seconds(MAX_WAIT)
     max_retries: int = setting(2, least=0)
     jitter: bool = True
     max_body: int = size(20 * MIB)
@@ -179,7 +182,7 @@ class ClientSettings:
     )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = ()
-    cache: str | None = None
+    cache: str | None = setting(None, normal=_path)
     cache_pages: bool = False
 
     def __post_init__(self) -> None:

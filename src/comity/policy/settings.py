@@ -96,7 +96,7 @@ class Policy:
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
         dialect: how robots.txt is read: a name known to `comity.parse`, a name with what it differs in, such as
-            `rfc9309 precedence=allow_first`, or a `Dialect`.
+            `rfc9309 precedence=allow_first`; in a program also a `comity.Dialect`.
         on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
         on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).

@@ -9,7 +9,7 @@ from minijinja import Environment
 
 from comity.audit.report import plots
 from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, gather
-from comity.errors import StorageError
+from comity.frontier.durable import writing_to
 
 MOST_ROWS = 25
 MOST_REASONS = 10
@@ -54,10 +54,8 @@ def write(folders: Path | Sequence[Path], target: Path, *, store: str | None = N
     """
     figures = gather(folders, store=store)
     text = html(figures)
-    try:
+    with writing_to(target):
         target.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise StorageError(f"{target} cannot be written: {error.strerror or error}") from error
     return [*figures.absent, *filter(None, (damage(figures),))]
 
 

@@ -135,7 +135,7 @@ class WorkerProcess:
             self.process.say(word)
 
     def watch(self, passed: float, longest: float) -> None:
-        """Kill it where it has said nothing for too long: one that wakes up later must find itself dead.
+        """Kill it where it has said nothing for too long: suspended, it would go on one day.
 
         Args:
             passed: seconds since the last call.

@@ -1,4 +1,4 @@
-"""A crawl as those see it who only read its queue or give an order about a host: in a folder, or in PostgreSQL."""
+"""What commands beside a crawl do with it: read its queue, give an order about a host. In a folder or in PostgreSQL."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from comity.crawler.placement import shard_with
 from comity.crawler.shards import Manifest, is_running, manifest_of, part, parts_of, stored_in
 from comity.crawler.workers.standing import Standing, in_words, standing
 from comity.errors import InputError
-from comity.frontier import View
+from comity.frontier import View, has_begun
 from comity.frontier.protocol import FrontierView
 from comity.policy import Policy
 
@@ -65,7 +65,7 @@ class FolderReading:
         self._folder = folder
         self.name = str(folder)
         self._manifest = manifest_of(folder)
-        self._parts = [part for part in parts_of(folder) if (part / "frontier.sqlite").exists()]
+        self._parts = [part for part in parts_of(folder) if has_begun(part / "frontier.sqlite")]
         if not self._parts:
             raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
@@ -115,7 +115,7 @@ class FolderReading:
     def _view(self, number: int) -> View | None:
         folder = self._folder if self._manifest is None else self._folder / part(number)
         path = folder / "frontier.sqlite"
-        return View(path) if path.exists() else None
+        return View(path) if has_begun(path) else None
 
 
 class StoreReading:

@@ -1,7 +1,7 @@
 """One shard of a crawl: a Crawler that keeps to its own hosts, and tells and is told of the others'.
 
 It does not end when nothing is left to do, for another shard may find something for it. Whether all are at rest, and
-how many pages it may keep, is for who holds all shards to say (workers.py).
+how many pages it may keep, is for who holds all shards to say (sharded.py, member.py).
 """
 
 import asyncio

@@ -161,7 +161,7 @@ class CrawlStore:
             if self._at_work(db):
                 raise StorageError(
                     f"{self.where} is being crawled",
-                    hint="to take part, use --join; who died is counted until its lease is over",
+                    hint="to take part, use --join; a process that crashed counts as running until its lease expires",
                 )
             if save is not None:
                 states = {state for (state,) in db.execute("SELECT state FROM shard").fetchall()}
