@@ -1,14 +1,18 @@
-"""Imports run downwards only, between rooms and between the modules of a room; floors 0 to 4 do no I/O.
+"""Imports run downwards only, between rooms and between the modules of a room; the floors up to the gate do no I/O.
 
-Read from the source: imports at the top, inside functions and for type checkers alike, and names of modules in strings,
-by which a module may be imported late.
+Read from the source: imports at the top, inside functions and for type checkers alike, what is taken from `comity`
+itself, cimports, and names of modules in strings, by which a module may be imported late.
 """
 
 import ast
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import comity
 
@@ -36,19 +40,38 @@ FLOORS = {
     "frontier": 6,
     "retrieve": 7,
     "clients": 8,
-    "compat": 8,
-    "middleware": 8,
-    "bulk": 8,
-    "crawler": 8,
-    "audit": 9,
-    "configuration": 9,
-    "mcp": 10,
-    "cli": 11,
-    "web": 11,
-    "demo": 9,
-    "__main__": 12,
+    "compat": 9,
+    "middleware": 9,
+    "bulk": 9,
+    "crawler": 9,
+    "audit": 10,
+    "configuration": 10,
+    "demo": 10,
+    "mcp": 11,
+    "cli": 12,
+    "__main__": 13,
 }
-IMPURE = {"socket", "asyncio", "aiohttp", "time", "sqlite3", "subprocess", "threading", "http", "requests"}
+PURE = set(
+    """
+    __future__ ada_url array bisect codecs collections collections.abc contextlib cython dataclasses datetime
+    email.utils functools hashlib html.entities http_sf inspect io ipaddress itertools json math publicsuffixlist re
+    types typing urllib.parse webencodings xml.parsers xml.parsers.expat zlib
+    """.split()
+)
+"""All that the floors up to the gate import from elsewhere. None of it is there to do I/O, to read a clock, or to be
+random."""
+ALSO = {
+    "comity._compiled": {"importlib", "importlib.abc", "importlib.machinery", "importlib.util", "os", "sys"},
+    "comity._extras": {"importlib"},
+    "comity._late": {"importlib", "sys"},
+    "comity._utf8": {"sys"},
+    "comity.policy.decision": {"importlib.resources"},  # its schema lies beside it
+}
+"""What else a module of theirs may import: mostly those that find other modules."""
+OUTSIDE = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
+"""Builtins that lead out of the process, or run what no import shows."""
+ASKING = {"now", "open", "today", "utcnow"}
+"""Methods of the modules in PURE that do."""
 
 
 def name_of(path: Path) -> str:
@@ -60,29 +83,109 @@ MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py")) if path !=
 
 
 ALL = {"comity", *MODULES}
+_NAME = re.compile(r"comity(\.[\w*]+)+")
+_CIMPORT = re.compile(r"^\s*(?:from\s+(comity[\w.]*)\s+cimport|cimport\s+(comity[\w.]*))", re.MULTILINE)
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a module names, as `import`, as `from ... import` or as a string."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import; write the full name"
-            module = node.module or ""
-            for alias in node.names:
-                inner = f"{module}.{alias.name}"
-                yield inner if inner in MODULES else module
-        elif isinstance(node, ast.Constant) and node.value in MODULES:
-            yield str(node.value)
+@cache
+def homes() -> dict[str, str]:
+    """Where each name of `comity` is defined: the table in comity/__init__.py."""
+    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    tables = [
+        ast.literal_eval(node.args[1])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "late"
+    ]
+    return {name.partition("=")[0]: home for table in tables for home, names in table.items() for name in names.split()}
+
+
+def within(name: str) -> str:
+    """The module that a name of the package leads to: itself, that which defines it, or that which it is part of."""
+    first = name.split(".")[1] if "." in name else ""
+    if first in homes():
+        return homes()[first]
+    while name not in ALL:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def dotted(node: ast.expr) -> str:
+    """`package.module.name` where an expression is one, empty where it is not."""
+    if isinstance(node, ast.Attribute):
+        return f"{before}.{node.attr}" if (before := dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def in_text(text: str) -> Iterator[str]:
+    """The modules that a string names: `package.module`, `package.module:member`; * stands for what is filled in."""
+    name = re.sub(r"%s|\{\w*\}", "*", text.partition(":")[0])
+    if _NAME.fullmatch(name):
+        if "*" in name:
+            yield from (module for module in MODULES if fnmatchcase(module, name))
+        elif name in MODULES:
+            yield name
+
+
+def imports(source: str) -> Iterator[str]:
+    """Every module that a source names."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        names: list[str] = []
+        match node:
+            case ast.Import():
+                names = [alias.name for alias in node.names]
+            case ast.ImportFrom():
+                assert node.level == 0, f"{ast.unparse(node)}: relative import; write the full name"
+                module = node.module or ""
+                ours = module.removeprefix("cython.cimports.").split(".")[0] == "comity"
+                names = [f"{module}.{alias.name}" for alias in node.names] if ours else [module]
+            case ast.Attribute():
+                names = [name] if (name := dotted(node)).startswith("comity.") else []
+            case ast.Constant() if isinstance(node.value, str) and id(node) not in parts:
+                yield from in_text(node.value)
+            case ast.BinOp(left=ast.Constant(value=str(beginning)), op=ast.Add()):
+                yield from in_text(f"{beginning}*")
+            case ast.JoinedStr():
+                yield from in_text(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
+                )
+        for name in names:
+            name = name.removeprefix("cython.cimports.") if name.startswith("cython.cimports.comity") else name
+            yield within(name) if name.split(".")[0] == "comity" else name
+
+
+def cimports(source: str) -> Iterator[str]:
+    """Every module of ours that a .pxd file names."""
+    yield from (within(one or other) for one, other in _CIMPORT.findall(source))
 
 
 @cache
 def graph() -> dict[str, set[str]]:
     """What each module imports of comity."""
-    return {
-        name: {other for other in imports(path) if other in MODULES and other != name} for name, path in MODULES.items()
-    }
+    found: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        named = set(imports(path.read_text(encoding="utf-8")))
+        if (declared := path.with_suffix(".pxd")).exists():
+            named.update(cimports(declared.read_text(encoding="utf-8")))
+        if name == "comity._compiled":  # asks those that it lists which form of theirs runs
+            named -= set(in_text("comity.*"))
+        found[name] = {other for other in named if other in MODULES and other != name}
+    return found
+
+
+def impurities(module: str, source: str) -> set[str]:
+    """What a module of the floors up to the gate has that it should not have."""
+    found = set()
+    for name in imports(source):
+        if name.split(".")[0] not in ("comity", "cython") and name not in PURE | ALSO.get(module, set()):
+            found.add(name)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and node.id in OUTSIDE:
+            found.add(node.id)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING:
+            found.add(f".{node.func.attr}")
+    return found
 
 
 def room(module: str) -> str:
@@ -114,10 +217,80 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert not left, f"in a circle, or above one: {sorted(left)}"
 
 
-def test_floors_0_to_4_do_no_io_and_read_no_clock() -> None:
-    lower = {module: path for module, path in MODULES.items() if FLOORS[room(module)] <= 4}
-    impure = {module: {name.split(".")[0] for name in imports(path)} & IMPURE for module, path in lower.items()}
-    assert not {module: names for module, names in impure.items() if names}
+def test_the_floors_up_to_the_gate_do_no_io_and_read_no_clock() -> None:
+    lower = {module: path for module, path in MODULES.items() if FLOORS[room(module)] <= FLOORS["gate"]}
+    found = {module: impurities(module, path.read_text(encoding="utf-8")) for module, path in lower.items()}
+    assert not {module: names for module, names in found.items() if names}
+
+
+def test_the_floors_name_the_rooms_that_are_there() -> None:
+    assert {room(module) for module in MODULES} == set(FLOORS)
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("from comity import Client", "comity.clients"),
+        ("from comity import load_settings", "comity.configuration"),
+        ("from comity import bulk", "comity.bulk"),
+        ("import comity\ncomity.crawl('https://example.com/')", "comity.crawler"),
+        ("import comity.net.client", "comity.net.client"),
+        ("def late():\n    from comity.net import client", "comity.net.client"),
+        ("name = 'comity.crawler.settings:CrawlSettings'", "comity.crawler.settings"),
+        ("import_module('comity.crawler')", "comity.crawler"),
+        ("import_module(f'comity.{name}')", "comity.crawler"),
+        ("import_module(f'comity.crawler.{name}')", "comity.crawler.settings"),
+        ("import_module('comity.' + name)", "comity.crawler"),
+        ("import_module('comity.%s' % name)", "comity.crawler"),
+        ("import_module('comity.{}'.format(name))", "comity.crawler"),
+        ("from cython.cimports.comity.urls import path_end", "comity.urls"),
+    ],
+)
+def test_a_module_is_found_however_it_is_named(source: str, module: str) -> None:
+    assert module in set(imports(source))
+
+
+def test_a_cimport_is_found() -> None:
+    source = (
+        "from libc.string cimport memchr\nfrom comity.urls cimport path_end\ncimport comity.robots._path as paths\n"
+    )
+    assert list(cimports(source)) == ["comity.urls", "comity.robots._path"]
+    assert "comity.urls" in graph()["comity.bulk._asking"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f'comity.{kind}({name}) is missing'",
+        "'comity: not found'",
+        "'comity.org'",
+        "name.removeprefix('comity.crawler.')",
+    ],
+)
+def test_other_text_names_no_module(text: str) -> None:
+    assert not list(imports(text))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os",
+        "import random",
+        "import time",
+        "import urllib.request",
+        "from urllib import request",
+        "import ssl",
+        "import tempfile",
+        "from pathlib import Path",
+        "open('file')",
+        "read = open",
+        "__import__('os')",
+        "import io\nio.open('file')",
+        "from datetime import datetime\ndatetime.now()",
+    ],
+)
+def test_what_leads_out_of_the_process_is_found(source: str) -> None:
+    assert impurities("comity.gate.throttle", source)
 
 
 def test_programs_beside_the_package_import_what_is_there() -> None:

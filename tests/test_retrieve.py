@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -576,6 +577,20 @@ def test_where_llms_txt_redirects_robots_txt_is_asked_and_stands_in_the_evidence
         manifests = {(each.kind, each.origin): each for each in result.evidence.manifests}
         assert manifests["llms.txt", site.url("")].redirects == (site.url("/llms.txt"),)
         assert manifests["robots.txt", other.url("")].status == 404
+
+
+def test_an_llms_txt_whose_site_was_busy_is_asked_for_again_before_long(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("comity.retrieve.llms_txt"), "FAILURE_LIFE", 0.0)
+    site.set("/room.md", MARKDOWN, content_type="text/markdown")
+    site.set("/llms.txt", "wait", status=429)
+    with Client(QUICK) as client:
+        client.retrieve(site.url("/room.md"))
+        site.set("/llms.txt", "# The library\n")
+        result = client.retrieve(site.url("/room.md"))
+    manifests = {each.kind: each for each in result.evidence.manifests}
+    assert manifests["llms.txt"].status == 200
 
 
 # covers: W16

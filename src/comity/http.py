@@ -1,10 +1,47 @@
-"""What HTTP says that several packages need: statuses with a rule of their own, dates, Retry-After."""
+"""What HTTP says that several packages need: statuses with a rule of their own, redirects, dates, Retry-After."""
 
+from collections.abc import Collection
 from datetime import UTC
 from typing import Final
 
+from comity import urls
+
 REDIRECTS: Final = (301, 302, 303, 307, 308)  # those that lead elsewhere (RFC 9110, 15.4)
 BUSY: Final = (429, 503)  # with these a Retry-After says how long to stay away
+GONE: Final = (404, 410)
+
+
+def may_pass(status: int | None) -> bool:
+    """Whether a failure may pass: 429 (RFC 6585, 4), any 5xx (RFC 9110, 15.6), or None, no answer."""
+    return status is None or status == 429 or status >= 500
+
+
+def next_hop(
+    url: str, location: str, passed: Collection[str], most: int, *, setting: str = "", again: bool = False
+) -> tuple[str | None, str]:
+    """Where a redirect leads (RFC 9110, 10.2.2), or None and why it is not to be followed: "redirects to ...".
+
+    Args:
+        url: in normal form, and so is where it leads.
+        location: as the server wrote it; empty where it wrote none.
+        passed: the URLs before `url`, each of which redirected to the next.
+        most: redirects that are followed, those passed included.
+        setting: what `most` is called where it is set.
+        again: whether a URL may be passed twice.
+    """
+    target = urls.join(url, location) if location else None
+    if not location:
+        why = "redirects without saying where"
+    elif target is None:
+        why = f"redirects to {location!r:.200}, which is no URL that can be fetched"
+    elif not again and (target == url or target in passed):
+        why = f"redirects to {target}, where it has been already"
+    elif len(passed) >= most:
+        named = f" ({setting})" if setting else ""
+        why = f"redirects to {target}, more than the {most} redirects that are followed{named}"
+    else:
+        return target, ""
+    return None, why
 
 
 def http_date(text: str | None) -> float | None:

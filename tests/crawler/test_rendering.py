@@ -569,6 +569,16 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
 
 
+def test_a_part_that_redirects_in_a_loop_is_asked_for_once(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "")
+    site.set("/round", status=302, headers={"Location": "/and-round"})
+    site.set("/and-round", status=302, headers={"Location": "/round"})
+    site.set("/", "<script src=/round></script><p>page")
+    _, pages = crawl(site, tmp_path, settings=CrawlSettings(render=True, sitemaps=False, max_pages=1))
+    assert "/" in pages
+    assert [path for path in site.paths() if "round" in path] == ["/round", "/and-round"]
+
+
 def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_another_page(
     site: Site, other: Site, tmp_path: Path
 ) -> None:

@@ -1,6 +1,8 @@
 """What only a browser does: parts of pages, addresses that change, forms, scripts. A real Chromium."""
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,6 +75,84 @@ def test_parts_of_a_page_are_paced(page: "Page", site: Site) -> None:
     page.goto(site.url("/"))
     assert len(site.seen) == 6
     assert min(site.intervals()) >= 0.1
+
+
+PACED = FAST.with_changes(min_interval=0.1, robots_fetch_counts=True)
+
+
+def parted(site: Site) -> None:
+    """A page of three files."""
+    site.set("/robots.txt", "")
+    for number in range(2):
+        site.set(f"/{number}.js", "1", content_type="text/javascript")
+    site.set("/", "".join(f"<script src=/{number}.js></script>" for number in range(2)))
+
+
+def test_a_page_and_its_client_keep_one_pace(browser: "Browser", site: Site) -> None:
+    from comity.middleware.playwright import ComityRoutes
+
+    parted(site)
+    with (
+        comity.Client(PACED) as client,
+        browser.new_context(user_agent=PACED.agent, service_workers="block") as context,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        context.set_default_timeout(HANGS * 1000)
+        context.route("**/*", ComityRoutes(client))
+        page = context.new_page()
+        page.goto(site.url("/"))
+        client.get(site.url("/after"))
+        beside = [thread.submit(client.get, site.url(f"/beside/{number}")) for number in range(3)]
+        page.goto(site.url("/"))
+        assert [each.result().status for each in beside] == [404] * 3
+        assert client.inspect().keys() == {site.url("").removesuffix("/")}
+    assert len(site.seen) == 11
+    assert min(site.intervals()) >= 0.1
+
+
+def test_a_page_and_its_client_keep_one_pace_on_an_event_loop(site: Site) -> None:
+    path = chromium()
+    from playwright.async_api import async_playwright
+
+    from comity.middleware.playwright import AsyncComityRoutes
+
+    async def run() -> None:
+        async with (
+            comity.AsyncClient(PACED) as client,
+            async_playwright() as playwright,
+            await playwright.chromium.launch(executable_path=path) as browser,
+            await browser.new_context(user_agent=PACED.agent, service_workers="block") as context,
+        ):
+            context.set_default_timeout(HANGS * 1000)
+            await context.route("**/*", AsyncComityRoutes(client))
+            page = await context.new_page()
+            await page.goto(site.url("/"))
+            await client.get(site.url("/after"))
+            beside = (client.get(site.url(f"/beside/{number}")) for number in range(3))
+            await asyncio.gather(page.goto(site.url("/")), *beside)
+
+    parted(site)
+    with ThreadPoolExecutor(1) as thread:  # in this one the sync API has its loop
+        thread.submit(lambda: asyncio.run(run())).result()
+    assert len(site.seen) == 11
+    assert min(site.intervals()) >= 0.1
+
+
+def test_a_busy_answer_to_a_page_holds_its_client_back(browser: "Browser", site: Site) -> None:
+    from comity.middleware.playwright import ComityRoutes
+
+    site.set("/robots.txt", "")
+    site.set("/busy", "busy", status=503, headers={"Retry-After": "86400"})
+    with (
+        comity.Client(FAST) as client,
+        browser.new_context(user_agent=FAST.agent, service_workers="block") as context,
+    ):
+        context.set_default_timeout(HANGS * 1000)
+        context.route("**/*", ComityRoutes(client))
+        context.new_page().goto(site.url("/busy"))
+        with pytest.raises(comity.Postponed):
+            client.get(site.url("/"))
+    assert site.paths() == ["/robots.txt", "/busy"]
 
 
 def test_a_document_that_moved_has_its_new_address(page: "Page", site: Site, other: Site) -> None:

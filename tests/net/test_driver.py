@@ -143,10 +143,10 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 @pytest.mark.parametrize(
     ("location", "why"),
     [
-        ("/robots.txt", "in a loop"),
-        ("mailto:x@example.com", "no web address"),
-        ("", "in a loop"),
-        (None, "more than 5 times"),
+        ("/robots.txt", "where it has been already"),
+        ("mailto:x@example.com", "no URL that can be fetched"),
+        ("", "without saying where"),
+        (None, "more than the 5 redirects that are followed (robots_redirects)"),
     ],
 )
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:

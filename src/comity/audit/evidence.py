@@ -17,6 +17,7 @@ from comity.errors import ComityError, InputError
 from comity.http import REDIRECTS
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.presets import DAY
+from comity.policy.robots_result import no_answer
 
 _RULINGS = 16 * 1024 * 1024  # bytes of robots.txt files held parsed
 _OVERHEAD = 2048  # bytes that one costs beside its text
@@ -158,7 +159,7 @@ class Evidence:
             return
         if source == "renewed" and status != 304:
             yield f"it says that an earlier copy was confirmed, the request for it says status {status}"
-        if source == "standing" and not _unreachable(status):
+        if source == "standing" and not no_answer(status):
             yield f"it says that its site was unreachable, the request for it says status {status}"
         if not any(copy.record["robots_sha256"] == record["robots_sha256"] for copy in copies):
             self.cached += 1  # the copy that was confirmed, or that stands in, is of an earlier crawl
@@ -284,11 +285,6 @@ def _wrong_standing(record: JsonObject, copies: list[_Copy], policy: Policy) -> 
     lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
     if lives and record["at"] - since >= min(lives) + SLACK:
         yield f"it stood in for {record['at'] - since:.0f} s, the policy says {min(lives):g} s"
-
-
-def _unreachable(status: int | None) -> bool:
-    """RFC 9309, 2.3.1.4, and what HTTP does not foresee as an answer."""
-    return status is None or status in (304, 429) or status >= 500 or status < 200
 
 
 def _is(copy: JsonObject, cited: JsonObject) -> bool:

@@ -26,6 +26,7 @@ from comity.crawler.workers.reading import crawl_at
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.protocol import FrontierView
+from comity.http import may_pass
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.sitemaps import may_be_sitemap
@@ -149,7 +150,7 @@ def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: Queu
             last = changes[-1]
         fate, why = _story(last)
         again = "a refresh asks again" if fate in ("kept", "unchanged") else None
-        if fate == "failed" and (last.get("status") is None or last["status"] == 429 or last["status"] >= 500):
+        if fate == "failed" and may_pass(last.get("status")):
             again = "a refresh asks again: such a failure may pass"
         return Fate(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:

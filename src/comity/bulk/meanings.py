@@ -29,14 +29,17 @@ class Meanings:
         self.entries = np.zeros(len(captures), np.int64)
         self.source = np.arange(len(captures))
         bodyless = entry(known.nothing(outcomes.NO_BODY))
+        unanswered: list[int] = []  # statuses that leave a site unreachable
         for status in np.unique(captures.statuses).tolist():
             result = outcomes.answered(policy, None if status < 0 else int(status), b"")
+            if result.kind == "unreachable":
+                unanswered.append(status)
             if result.robots is None or policy.mode == "ignore":
                 self.entries[captures.statuses == status] = self.whole(result)
             else:
                 self.entries[(captures.statuses == status) & (captures.sizes < 0)] = bodyless
         if policy.mode != "ignore":
-            self._stand_in()
+            self._stand_in(unanswered)
         read = self.entries == 0
         self.bodies = np.zeros((len(captures), 2), np.int64)
         self.bodies[:, 0] = np.where(read, np.maximum(captures.addresses[self.source], 1), 0)
@@ -55,12 +58,11 @@ class Meanings:
             return entry(code)
         return entry(code, self._known.of(outcomes.whole(self._policy, result, f"{outcomes.HERE}/robots.txt")))
 
-    def _stand_in(self) -> None:
+    def _stand_in(self, unanswered: list[int]) -> None:
         import numpy as np
 
         captures = self._captures
-        unreachable = (captures.statuses < 200) | (captures.statuses >= 500)
-        unreachable |= (captures.statuses == 429) | (captures.statuses == 304)
+        unreachable = np.isin(captures.statuses, unanswered)
         several = np.diff(captures.firsts) > 1
         concerned = np.unique(captures.origin_of[unreachable]) if len(captures) else np.empty(0, np.int64)
         for number in concerned[several[concerned]].tolist():

@@ -11,6 +11,7 @@ from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.frontier.durable import writing_to
+from comity.http import may_pass
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
 from comity.retrieve import Content, Retrieved, retrieve
@@ -37,7 +38,7 @@ def fetch(
         return Exit.PARTLY
     except BadStatus as error:
         complain(str(error))
-        return Exit.NOT_READY if error.status == 429 or error.status >= 500 else Exit.FATAL
+        return Exit.NOT_READY if may_pass(error.status) else Exit.FATAL
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
     if output is not None:

@@ -19,7 +19,7 @@ from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
 from comity.crawler.pages import PageProcessor
-from comity.crawler.recrawl import GONE, MOVED, Refresh
+from comity.crawler.recrawl import MOVED, Refresh
 from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import StatsCollector
 from comity.errors import (
@@ -35,6 +35,7 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.frontier import Entry, EntryKind, Visit
+from comity.http import GONE, may_pass
 from comity.net import Response, Session
 from comity.policy import Decision
 
@@ -254,7 +255,7 @@ class Fetcher:
             self._buffer.gone(entry, before, response)
         elif entry.kind is EntryKind.SITEMAP and self._pages.was_guess(entry):
             self._buffer.done(entry)
-        elif response.status == 429 or response.status >= 500:
+        elif may_pass(response.status):
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
             self._buffer.failed(entry, f"HTTP status {response.status}", response)

@@ -20,7 +20,6 @@ MARGIN: Final = 86_400.0
 a page that stood in a cache."""
 LONGEST_TRUST: Final = 30 * 86_400.0
 """Seconds after a fetch for which a sitemap's word is taken: then the page is asked for, whatever the sitemap says."""
-GONE: Final = (404, 410)
 MOVED: Final = (301, 308)
 _LONGEST_VALIDATOR: Final = 1024  # characters of a header that is kept
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity import urls
+from comity.http import may_pass
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.frontier import State
@@ -276,7 +277,7 @@ class StatsCollector:
         status = exchange.status
         counts = self.tally.content if exchange.origin is None else self.tally.robots
         counts[0 if status is None else status // 100] += 1
-        if status is None or status == 429 or status >= 500:
+        if may_pass(status):
             self._trouble(exchange)
         if log.isEnabledFor(logging.DEBUG):
             size = "no body" if exchange.body is None else f"{len(exchange.body):,} bytes"

@@ -30,7 +30,7 @@ from comity import urls
 from comity.gate.robots import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
-from comity.http import BUSY
+from comity.http import BUSY, may_pass
 from comity.http import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
@@ -290,7 +290,7 @@ class Gate:
         go.status, go.body = status, body
         asked_for = retry_after if status in BUSY else None
         throttle = go.throttle
-        throttle.answered(now, good=status != 429 and status < 500, retry_after=asked_for, jitter=jitter)
+        throttle.answered(now, good=not may_pass(status), retry_after=asked_for, jitter=jitter)
         throttle.reading += body == "read"
         throttle.streams += body == "streamed"
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from comity import urls
 from comity.gate.steps import FetchRobots
-from comity.http import REDIRECTS
+from comity.http import REDIRECTS, next_hop
 from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
 from comity.policy.presets import DAY
 from comity.policy.robots_result import combined
@@ -51,17 +50,11 @@ class RobotsRequest:
         headers = combined(headers)
         if status == 304 and self.headers and self._step.cached is not None:
             return self._step.cached.renewed(self._policy, headers, at)
-        problem = None
+        problem = ""
         if status in REDIRECTS:
-            location = headers.get("location", "")
-            target = urls.join(self.url, location)
-            if target is None:
-                problem = f"redirects to {location!r:.200}, which is no web address"
-            elif target in self._passed or target == self.url:
-                problem = "redirects in a loop"
-            elif len(self._passed) >= self._policy.robots_redirects:
-                problem = f"redirects more than {self._policy.robots_redirects} times"
-            else:
+            location, most = headers.get("location", ""), self._policy.robots_redirects
+            target, problem = next_hop(self.url, location, self._passed, most, setting="robots_redirects")
+            if target is not None:
                 self._passed.append(self.url)
                 self.url = target
                 return None
@@ -74,7 +67,7 @@ class RobotsRequest:
             fetched_at=at,
             headers=headers,
             redirects=tuple(self._passed),
-            error=problem,
+            error=problem or None,
             cut=cut,
         )
 

@@ -19,12 +19,8 @@ except ModuleNotFoundError as error:
 
 import comity
 from comity import urls
-from comity.gate import FetchRobots
-from comity.http import REDIRECTS
+from comity.http import REDIRECTS, next_hop
 from comity.middleware._wire import without_empty_query
-from comity.net import blocking_driver, driver
-from comity.net.settings import MAX_WAIT
-from comity.policy import RobotsResult
 
 MOST_KEPT = 16
 MOST_REDIRECTS = 20  # as browsers have it
@@ -55,12 +51,12 @@ class _Redirects:
         self.arrived = request.method in ("GET", "HEAD")
         self.document = request.is_navigation_request()
         self._shown = request.resource_type in SHOWN
-        self._hops = 0
+        self._passed: list[str] = []
 
     @property
     def moved(self) -> bool:
         """Whether the browser has to be told that the document is elsewhere."""
-        return self.document and (self.url != self._start or (self._hops > 0 and not self.arrived))
+        return self.document and (self.url != self._start or (bool(self._passed) and not self.arrived))
 
     def leads_on(self, answer: async_api.APIResponse | sync_api.APIResponse) -> bool:
         """Whether `url` is to be asked now, after this answer.
@@ -71,10 +67,11 @@ class _Redirects:
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return False
-        target = urls.join(self.url, location)
-        self._hops += 1
-        if target is None or self._hops > MOST_REDIRECTS:
-            raise comity.TooManyRedirects(f"{self.url} redirects to {location!r}: not followed", url=self.url)
+        # A URL may lead back to itself once it has set a cookie, which the browser keeps.
+        target, why = next_hop(self.url, location, self._passed, MOST_REDIRECTS, again=True)
+        if target is None:
+            raise comity.TooManyRedirects(f"{self.url} {why}: not followed", url=self.url)
+        self._passed.append(self.url)
         if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
             raise comity.FetchError(
                 f"{self.url} redirects a request with a body to {target}, which is not supported", url=self.url
@@ -95,19 +92,18 @@ class AsyncComityRoutes:
     """For `page.route` and `context.route` of the async API; one object per browser context.
 
     What is refused is aborted as `blockedbyclient`, and `page.goto` raises. robots.txt is fetched by comity's own
-    client; the rest by the browser context (`route.fetch`), with the policy's agent as User-Agent. The address guard
-    covers robots.txt only. Playwright routes neither WebSockets nor what a service worker asks for: open the context
+    client; the rest by the browser context (`route.fetch`), with the policy's agent as User-Agent. To a host, the
+    client's own requests and those of all its routes keep one pace together. The address guard covers robots.txt
+    only. Playwright routes neither WebSockets nor what a service worker asks for: open the context
     with `service_workers="block"`, and with `user_agent=client.policy.agent`, so that scripts see the same name.
 
     Args:
-        client: whose policy holds, and who fetches robots.txt.
-        max_wait: seconds that a request waits for its turn; one that would wait longer, or whose host failed too often
-            (`breaker_failures`), is aborted as `timedout`. None: for ever.
+        client: whose policy and paces hold, and who fetches robots.txt. A request that would wait for its turn for
+            longer than its `max_wait`, or whose host failed too often (`breaker_failures`), is aborted as `timedout`.
     """
 
-    def __init__(self, client: comity.AsyncClient, *, max_wait: float | None = MAX_WAIT) -> None:
+    def __init__(self, client: comity.AsyncClient) -> None:
         self._client = client
-        self._driver = driver.AsyncDriver(client.policy, max_wait)
         self._kept: dict[str, async_api.APIResponse] = {}  # documents that the browser has been sent to
 
     async def __call__(self, route: async_api.Route) -> None:
@@ -135,23 +131,18 @@ class AsyncComityRoutes:
 
     async def _fetch(self, route: async_api.Route, trail: _Redirects) -> async_api.APIResponse:
         while True:
-            async with self._driver.turn(trail.url, self._robots) as go:
+            async with self._client._turn(trail.url) as answered:
                 answer = await route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                self._driver.headers_received(go, answer.status, answer.headers.get("retry-after"))
+                answered(answer.status, answer.headers.get("retry-after"))
             if not trail.leads_on(answer):
                 return answer
-
-    async def _robots(self, step: FetchRobots, _: driver.Hop) -> RobotsResult:
-        await self._client.check(step.url)
-        return self._client.inspect()[step.origin]
 
 
 class ComityRoutes:
     """As `AsyncComityRoutes`, for the sync API and an open `comity.Client`; one request at a time."""
 
-    def __init__(self, client: comity.Client, *, max_wait: float | None = MAX_WAIT) -> None:
+    def __init__(self, client: comity.Client) -> None:
         self._client = client
-        self._driver = blocking_driver.Driver(client.policy, max_wait)
         self._kept: dict[str, sync_api.APIResponse] = {}
         self._waiting: deque[sync_api.Route] = deque()
         self._busy = False
@@ -194,15 +185,11 @@ class ComityRoutes:
 
     def _fetch(self, route: sync_api.Route, trail: _Redirects) -> sync_api.APIResponse:
         while True:
-            with self._driver.turn(trail.url, self._robots) as go:
+            with self._client._turn(trail.url) as answered:
                 answer = route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                self._driver.headers_received(go, answer.status, answer.headers.get("retry-after"))
+                answered(answer.status, answer.headers.get("retry-after"))
             if not trail.leads_on(answer):
                 return answer
-
-    def _robots(self, step: FetchRobots, _: blocking_driver.Hop) -> RobotsResult:
-        self._client.check(step.url)
-        return self._client.inspect()[step.origin]
 
 
 def _reason(error: Exception) -> str:

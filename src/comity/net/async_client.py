@@ -7,11 +7,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
+from comity.http import next_hop
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
@@ -20,6 +22,8 @@ from comity.policy import Decision, Policy, RobotsResult
 
 Progress = Callable[[int, int], None]
 """Told how many URLs are done, and how many there are."""
+Answered = Callable[[int, str | None], None]
+"""Told the status of an answer, and its Retry-After as sent, when the answer's head is there."""
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
@@ -141,6 +145,19 @@ class AsyncClient:
             url, headers = self._next_hop(response, location, passed, headers)
             passed = (*passed, response.head_only())
 
+    @asynccontextmanager
+    async def _turn(self, url: str) -> AsyncIterator[Answered]:
+        """The turn of a GET or another request that somebody else sends inside the block, a browser for example, so
+        that both keep one pace. What it gives is to be called when the answer's head is there.
+
+        Raises:
+            InvalidURL, RobotsDisallowed, Postponed
+        """
+        self._session.open()
+        driver = self._session.driver
+        async with driver.turn(url, self._session.fetch_robots) as go:
+            yield partial(driver.headers_received, go)
+
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None
     ) -> AsyncGenerator[tuple[str, Response | ComityError], None]:
@@ -240,19 +257,13 @@ class AsyncClient:
     ) -> tuple[str, Mapping[str, str]]:
         """Where a redirect leads; what is meant for one origin stays there."""
         url = response.url
-        target = urls.join(url, location)
+        before = [hop.url for hop in passed]
+        target, why = next_hop(url, location, before, self.settings.max_redirects, setting="max_redirects")
         if target is None:
-            where = f"to {location!r:.200}, which is no URL that can be fetched"
-        elif target == url or any(hop.url == target for hop in passed):
-            where = f"to {target}, where it has been already"
-        elif len(passed) >= self.settings.max_redirects:
-            limit = self.settings.max_redirects
-            where = f"to {target}, more than the {limit} redirects that are followed (max_redirects)"
-        else:
-            if headers and urls.origin(target) != urls.origin(url):
-                headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
-            return target, headers
-        raise TooManyRedirects(f"{url} redirects {where}: not followed", url=url)
+            raise TooManyRedirects(f"{url} {why}: not followed", url=url)
+        if headers and urls.origin(target) != urls.origin(url):
+            headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
+        return target, headers
 
 
 def _host(url: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from comity import urls
 from comity.errors import ComityError
-from comity.net.async_client import NO_HEADERS, AsyncClient, Progress
+from comity.net.async_client import NO_HEADERS, Answered, AsyncClient, Progress
 from comity.net.background import Background
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
@@ -150,6 +150,23 @@ class Client:
             background.release(stream._end)
             background.release(partial(opening.__aexit__, None, None, None))
 
+    @contextmanager
+    def _turn(self, url: str) -> Iterator[Answered]:
+        """As `AsyncClient._turn`."""
+        background = self._open()
+        lent = self._client._turn(url)
+        told = background.run(_entered(lent))
+
+        async def tell(status: int, retry_after: str | None) -> None:
+            told(status, retry_after)
+
+        try:
+            yield lambda status, retry_after: background.run(tell(status, retry_after))
+        except BaseException as error:
+            background.release(partial(lent.__aexit__, type(error), error, error.__traceback__))
+            raise
+        background.release(partial(lent.__aexit__, None, None, None))
+
     def crawl_delay(self, url: str) -> float | None:
         """As `AsyncClient.crawl_delay`: no I/O."""
         return self._client.crawl_delay(url)
@@ -239,5 +256,5 @@ class Stream(Head):
             await self._parts.aclose()  # type: ignore[attr-defined]
 
 
-async def _entered(opening: AbstractAsyncContextManager[StreamedResponse]) -> StreamedResponse:
+async def _entered(opening: AbstractAsyncContextManager[T]) -> T:
     return await opening.__aenter__()

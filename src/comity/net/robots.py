@@ -62,25 +62,18 @@ async def fetch_robots(
         Postponed: the turn of a redirect's host would come too late.
     """
     clock, timeout = clock or driver.Clock(), timeout or TIMEOUT
-    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, AddressBlocked)
-    request, asked, gone = RobotsRequest(policy, step), step, 0
+    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, AddressBlocked, TimeoutError)
+    exchange, asked = _Exchange(policy, step, timeout), step
     while True:
+        outcome: RobotsAnswer | Exception
         try:
             with within(timeout):
-                answer = await get(asked, request.headers)
-        except ConnectionGone as error:
-            if gone == MOST_GONE:
-                return request.failed(error, at=clock.wall())
-            gone += 1
-        except TimeoutError:
-            return request.failed(timed_out(request.url, timeout), at=clock.wall())
+                outcome = await get(asked, exchange.request.headers)
         except no_answer as error:
-            return request.failed(error, at=clock.wall())
-        else:
-            result = request.answered(answer.status, answer.headers, answer.body, at=clock.wall(), cut=answer.cut)
-            if result is not None:
-                return result if answer.address is None else replace(result, address=answer.address)
-        asked = await hop(request.url)
+            outcome = error
+        if (result := exchange.result(outcome, clock.wall())) is not None:
+            return result
+        asked = await hop(exchange.request.url)
 
 
 def fetch_robots_blocking(
@@ -91,19 +84,47 @@ def fetch_robots_blocking(
     failures: tuple[type[Exception], ...] = (),
 ) -> RobotsResult:
     """As `fetch_robots`; `get` is told until when, on the monotonic clock, it may read."""
-    no_answer: tuple[type[Exception], ...] = (*failures, FetchError)
-    request, asked = RobotsRequest(policy, step), step
+    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
+    exchange, asked = _Exchange(policy, step, TIMEOUT), step
     while True:
+        outcome: RobotsAnswer | Exception
         try:
-            answer = get(asked, request.headers, time.monotonic() + TIMEOUT)
-        except TimeoutError:
-            return request.failed(timed_out(request.url, TIMEOUT), at=time.time())
+            outcome = get(asked, exchange.request.headers, time.monotonic() + TIMEOUT)
         except no_answer as error:
-            return request.failed(error, at=time.time())
-        result = request.answered(answer.status, answer.headers, answer.body, at=time.time(), cut=answer.cut)
-        if result is not None:
+            outcome = error
+        if (result := exchange.result(outcome, time.time())) is not None:
             return result
-        asked = hop(request.url)
+        asked = hop(exchange.request.url)
+
+
+class _Exchange:
+    """What the requests for a robots.txt come to, over its redirects, whoever sends them.
+
+    Attributes:
+        request: says what to ask for next.
+    """
+
+    def __init__(self, policy: Policy, step: FetchRobots, timeout: float) -> None:
+        self.request = RobotsRequest(policy, step)
+        self._timeout = timeout
+        self._gone = 0
+
+    def result(self, outcome: RobotsAnswer | Exception, at: float) -> RobotsResult | None:
+        """What came of it by an answer, or the error that came instead; None: `request` is to be sent in its turn.
+
+        Args:
+            at: Unix time in seconds.
+        """
+        if isinstance(outcome, RobotsAnswer):
+            status, address = outcome.status, outcome.address
+            result = self.request.answered(status, outcome.headers, outcome.body, at=at, cut=outcome.cut)
+            return result if result is None or address is None else replace(result, address=address)
+        if isinstance(outcome, ConnectionGone) and self._gone < MOST_GONE:
+            self._gone += 1
+            return None
+        if isinstance(outcome, TimeoutError):
+            outcome = timed_out(self.request.url, self._timeout)
+        return self.request.failed(outcome, at=at)
 
 
 def asked_with(

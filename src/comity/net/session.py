@@ -16,6 +16,7 @@ from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLar
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
+from comity.http import may_pass
 from comity.net.address import AddressGuard
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver, Clock, Hop
@@ -30,17 +31,16 @@ if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
-RETRIED: Final = (429, 502, 503, 504)
+RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon; of other 5xx nobody says so
 GiveBack = Callable[[bool | None, float | None], None]
 """Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
-CLOSED: Final = "the client is closed; to open it again, use the client as a context manager"
 
 
 class ClientClosed(RuntimeError):
     """Nothing is sent any more."""
 
     def __init__(self) -> None:
-        super().__init__(CLOSED)
+        super().__init__("the client is closed; to open it again, use the client as a context manager")
 
 
 class Session:
@@ -118,7 +118,7 @@ class Session:
             Postponed
         """
         self.open()
-        return self.driver.known(url) or await self.driver.decision(url, self._fetch_robots)
+        return self.driver.known(url) or await self.driver.decision(url, self.fetch_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a normalised URL, if no I/O is needed to know."""
@@ -177,7 +177,7 @@ class Session:
         gone = 0
         while True:
             tries -= 1
-            go = await self.driver.permission(url, self._fetch_robots)
+            go = await self.driver.permission(url, self.fetch_robots)
             sent, record = self.clock.monotonic(), self._record(go, method, url)
             digest = None if record is None else hashlib.sha256()
             body: bytes | None = None
@@ -224,7 +224,7 @@ class Session:
         gone = 0
         while True:
             self.open()
-            go = await self.driver.permission(url, self._fetch_robots)
+            go = await self.driver.permission(url, self.fetch_robots)
             record = self._record(go, "GET", url)
             try:
                 with within(self.settings.timeout, url):
@@ -284,7 +284,7 @@ class Session:
         wall = clock.wall()
         if record is not None:
             record.headers_received(answer.status, answer.headers, clock.monotonic(), wall)
-        if answer.status == 429 or answer.status >= 500:
+        if may_pass(answer.status):
             later = answer.headers.get("Retry-After")
             self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
         else:  # what is left of a back-off after a good answer is waited for in full
@@ -312,7 +312,7 @@ class Session:
 
     # robots.txt
 
-    async def _fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
+    async def fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
         """For the driver: what a site, or the cache, has for a robots.txt. It goes around the gate's rules (no
         recursion), never around the address guard.
         """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from comity.http import http_date
+from comity.http import http_date, may_pass
 from comity.policy.presets import DAY
 from comity.policy.settings import Policy
 from comity.robots import Robots, parse
@@ -98,10 +98,8 @@ class RobotsResult:
         if 200 <= status < 300:
             robots = parse(_converted(policy, body, headers), policy.dialect)
             kind = "read" if robots.parsable else "unparsable"
-        elif 300 <= status < 500 and status not in (304, 429):
-            kind = "unavailable"
         else:
-            kind = "unreachable"
+            kind = "unreachable" if no_answer(status) else "unavailable"
         life = policy.failure_life if kind == "unreachable" else _life(policy, headers, fetched_at)
         return cls(
             origin=origin,
@@ -161,6 +159,13 @@ class RobotsResult:
             return {}
         pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
         return {ask: self.headers[name] for ask, name in pairs if name in self.headers}
+
+
+def no_answer(status: int | None) -> bool:
+    """Whether a status of a robots.txt that was asked for without a condition leaves it unreachable: RFC 9309, 2.3.1.4,
+    and what HTTP does not foresee as an answer. None: there was none.
+    """
+    return may_pass(status) or status == 304 or (status is not None and status < 200)
 
 
 def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:

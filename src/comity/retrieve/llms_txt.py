@@ -10,6 +10,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
+from comity.http import GONE, may_pass
 from comity.net import AsyncClient
 from comity.policy.robots_result import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
@@ -62,8 +63,9 @@ async def _read(client: AsyncClient, origin: str, fetcher: Fetcher | None) -> tu
         manifest = Manifest("llms.txt", origin, url, None, None, None, problem=str(error))
         return None, manifest, FAILURE_LIFE
     if not 200 <= answer.status < 300:
-        problem = "there is none" if answer.status in (404, 410) else f"HTTP status {answer.status}"
-        return None, _manifest(origin, answer, None, problem), FAILURE_LIFE if answer.status >= 500 else _life(answer)
+        problem = "there is none" if answer.status in GONE else f"HTTP status {answer.status}"
+        life = FAILURE_LIFE if may_pass(answer.status) else _life(answer)
+        return None, _manifest(origin, answer, None, problem), life
     found = await asyncio.to_thread(llms.parse, answer.body, answer.url)
     return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)
 

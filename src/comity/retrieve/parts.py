@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from comity import urls
-from comity.errors import ComityError, PartFailed, RobotsDisallowed, RobotsUnreachable, TooLarge, TooManyRedirects
-from comity.http import REDIRECTS
+from comity.errors import ComityError, PartFailed, TooLarge, TooManyRedirects
+from comity.gate.steps import refusal
+from comity.http import REDIRECTS, next_hop
 from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.signals.llms import Candidate
@@ -90,9 +91,9 @@ async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, header
         location = answer.header("location") if answer.status in REDIRECTS else ""
         if not location:
             return Fetched(url, answer.status, answer.headers, answer.body, tuple(passed), headers, answer.fetched_at)
-        target = urls.join(url, location)
-        if target is None or target == url or target in passed or len(passed) >= settings.max_redirects:
-            raise TooManyRedirects(f"{url} redirects to {location[:200]!r}: not followed", url=url)
+        target, why = next_hop(url, location, passed, settings.max_redirects, setting="max_redirects")
+        if target is None:
+            raise TooManyRedirects(f"{url} {why}: not followed", url=url)
         passed.append(url)
         url = target
 
@@ -103,12 +104,7 @@ def require(decision: Decision) -> None:
         RobotsDisallowed: the decision is no.
     """
     if not decision.may_fetch:
-        kind = RobotsUnreachable if decision.verdict == "unknown_unreachable" else RobotsDisallowed
-        raise kind(
-            f"{decision.url} may not be fetched by {decision.agent}: {decision.why}",
-            url=decision.url,
-            decision=decision,
-        )
+        raise refusal(decision)
 
 
 async def chosen(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from comity import urls
 from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_asked_about
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
+from comity.http import next_hop
 from comity.net import Response, Session
 from comity.net.settings import OURS, SHARED
 from comity.policy import Decision
@@ -287,21 +288,26 @@ class Parts:
             credentials: whether the settings' credentials are sent, as long as no redirect leaves the origin.
             asker: the origin of the script that asks and has a say in the headers; None: they are the browser's own.
         """
-        for _ in range(self._client.settings.max_redirects + 1):
+        passed: list[str] = []
+        while True:
             if asker is not None and urls.origin(url) != asker:
                 await self._agree(url, method, headers, asker)
             response = await self._send(url, method, headers, credentials)
             if response.from_cache:
                 self._copied(response)
             self.counts["fetched"] += 1
-            target = urls.join(url, response.location) if response.location is not None else None
-            if target is None:
+            if response.location is None:
                 return response
+            target, why = next_hop(
+                url, response.location, passed, self._client.settings.max_redirects, setting="max_redirects"
+            )
+            if target is None:
+                raise TooManyRedirects(f"{url} {why}: not followed", url=url)
             if urls.origin(target) != urls.origin(url):
                 headers = {name: value for name, value in headers.items() if name in SHARED}
                 credentials = False
+            passed.append(url)
             url = target
-        raise TooManyRedirects(f"{url}: too many redirects", url=url)
 
     async def _send(self, url: str, method: str, headers: dict[str, str], credentials: bool) -> Response:
         if self._sent >= self._most:
