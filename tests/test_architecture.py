@@ -128,9 +128,9 @@ def in_text(text: str) -> Iterator[str]:
 
 def imports(source: str) -> Iterator[str]:
     """Every module that a source names."""
-    tree = ast.parse(source)
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         names: list[str] = []
         match node:
             case ast.Import():
