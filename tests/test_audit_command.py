@@ -243,11 +243,22 @@ def test_parts_of_another_audit_are_not_mixed_in(tmp_path: Path) -> None:
     robots = written(tmp_path)
     parts = tmp_path / "out.parquet.parts"
     parts.mkdir()
+    (parts / "part-00000.parquet").touch()
     (parts / "audit.json").write_text('["another"]', "utf-8")
     run = comity("audit", "u.txt", "--robots", str(robots), "-o", "out.parquet", cwd=tmp_path)
     assert run.returncode == 66
     assert "parts of another audit" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("note", ['["another"]', '["cut off'])
+def test_an_audit_that_made_no_part_is_in_nobodys_way(tmp_path: Path, note: str) -> None:
+    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
+    (tmp_path / "out.parquet.parts").mkdir()
+    (tmp_path / "out.parquet.parts" / "audit.json").write_text(note, "utf-8")
+    run = comity("audit", "u.txt", "--robots", str(written(tmp_path)), "-o", "out.parquet", cwd=tmp_path)
+    assert run.returncode == 0, run
+    assert sorted(each.name for each in tmp_path.glob("out*")) == ["out.parquet"]
 
 
 def test_changes_name_what_was_gained_and_lost_with_the_line(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
     found.append(Found("https://b.example/map.xml", "b.example", 0, EntryKind.SITEMAP, State.UNASKED))
     found.append(Found("https://b.example/no", "b.example", 0, EntryKind.PAGE, State.REFUSED, refusal={}))
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.save_state("seeds", ["https://a.example/"])
         frontier.commit(Batch(found=found), lambda _new, _refusals: {})
         frontier.commit(Batch(settled=[(State.FAILED, 1)], retried=[2]), lambda _new, _refusals: {})
     return tmp_path
