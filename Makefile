@@ -42,7 +42,7 @@ test-all: $(VENV)/tested ## `make test` and `make test-long` at once, so that wh
 
 test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
-	$(BIN)/pytest tests/test_bulk_engines.py tests/crawler/test_on_ray.py $(ARGS)
+	$(BIN)/pytest tests/bulk/test_bulk_engines.py tests/crawler/workers/test_on_ray.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)

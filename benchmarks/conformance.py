@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from comity import ClientSettings, Policy
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
-from comity.mcp.first import EXTENSION
+from comity.mcp.first_answer import EXTENSION
 from comity.mcp.server import build
 from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks

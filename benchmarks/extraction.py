@@ -275,7 +275,7 @@ class Estimates:
 def read_one(corpus: Path, row: dict[str, Any], wanted: Counter[str], tally: Tally) -> tuple[Any, float, float]:
     """A page, its score, and its F1."""
     from comity.errors import ExtractionFailed
-    from comity.retrieve.extraction import Page, read
+    from comity.retrieve.extraction import ExtractedPage, read
     from comity.retrieve.quality import assess, signs_of
 
     source = html_of(corpus, row)
@@ -285,7 +285,7 @@ def read_one(corpus: Path, row: dict[str, Any], wanted: Counter[str], tally: Tal
         page = read(html, row["url"] or "https://example.com/")
     except ExtractionFailed:
         tally.refused += 1
-        page = Page("", (), truncated=False)
+        page = ExtractedPage("", (), truncated=False)
     tally.times.append(time.process_time() - started)
     signs = signs_of(
         page.markdown,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from comity.crawler.settings import CrawlSettings
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import InvalidSetting
 from comity.fields import SettingField, settings_of, words_of
-from comity.net.settings import ClientSettings
+from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
 

@@ -14,7 +14,7 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity._compiled import engine
 from comity.audit.prove import prove
-from comity.crawler import pages
+from comity.crawler import page_processor
 from comity.crawler.commit import CommitBuffer
 from comity.frontier import Batch, Frontier
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
@@ -58,7 +58,7 @@ def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found(self, *args)
 
     monkeypatch.setattr(CommitBuffer, "found", noting)
-    monkeypatch.setattr(pages, "LONGEST", 0.0)
+    monkeypatch.setattr(page_processor, "LONGEST", 0.0)
     return at
 
 
@@ -76,7 +76,7 @@ def test_others_have_their_turn_while_many_urls_are_taken_up(
     at = found_at(turns, monkeypatch)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), max_depth=1, max_pages=1 if where == "page" else None))
     assert len(at) >= 400
-    assert max(map(at.count, at)) <= 2 * pages.FEW
+    assert max(map(at.count, at)) <= 2 * page_processor.FEW
 
 
 def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
@@ -93,8 +93,8 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
         return commit(self, batch, *args)
 
     monkeypatch.setattr(Frontier, "commit", noting)
-    monkeypatch.setattr(pages, "LONGEST", 0.0)
-    monkeypatch.setattr(pages, "MOST_FOUND", 50)
+    monkeypatch.setattr(page_processor, "LONGEST", 0.0)
+    monkeypatch.setattr(page_processor, "MOST_FOUND", 50)
     monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500
@@ -239,7 +239,7 @@ def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def at_once(size: int) -> list[int]:
-        turns, work, at = Turns(), pages.LongWork(), []
+        turns, work, at = Turns(), page_processor.LongWork(), []
         counting = asyncio.create_task(turns._count())
 
         async def one() -> None:
@@ -250,18 +250,18 @@ def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
         counting.cancel()
         return at
 
-    assert len(set(asyncio.run(at_once(pages.LARGE)))) == 12
+    assert len(set(asyncio.run(at_once(page_processor.LARGE)))) == 12
     assert 1 < len(set(asyncio.run(at_once(100)))) <= 3, "of small ones a few"
 
     asked: list[int] = []
-    turn = pages.LongWork.turn
+    turn = page_processor.LongWork.turn
 
-    async def noting(self: pages.LongWork, size: int) -> None:
+    async def noting(self: page_processor.LongWork, size: int) -> None:
         asked.append(size)
         await turn(self, size)
 
-    monkeypatch.setattr(pages.LongWork, "turn", noting)
+    monkeypatch.setattr(page_processor.LongWork, "turn", noting)
     site.link("/", "/large")
-    site.set("/large", "<p>" + "a" * pages.LARGE)
+    site.set("/large", "<p>" + "a" * page_processor.LARGE)
     asyncio.run(Turns().crawl(tmp_path, site.url("/")))
-    assert [size > pages.LARGE for size in asked] == [False, True]
+    assert [size > page_processor.LARGE for size in asked] == [False, True]

@@ -20,7 +20,7 @@ from comity.crawler import Expanded
 from comity.crawler.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
 from comity.frontier import Frontier
-from comity.net.settings import MIB
+from comity.net.client_settings import MIB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

@@ -25,7 +25,7 @@ from comity import Crawler, Policy, StorageError, times
 from comity.audit.prove import prove
 from comity.audit.report import write as write_report
 from comity.crawler.admission import latest_change
-from comity.crawler.recrawl import LONGEST_TRUST, MARGIN, Refresh, visited
+from comity.crawler.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
 from comity.crawler.sinks.runner import FORMATS
 from comity.frontier import Visit
 from comity.signals import sitemaps
@@ -640,7 +640,7 @@ def test_a_date_of_any_kind_gives_a_time_or_nothing(lastmod: str) -> None:
 
 def test_a_sitemaps_word_is_taken_for_a_while_and_where_it_leaves_no_doubt() -> None:
     def spared(stated: float | None, *, fetched: float = 1e9, now: float = 1e9, digest: str | None = "x") -> bool:
-        refresh = Refresh(1, 0, None, trusts_sitemaps=True)  # type: ignore[arg-type]
+        refresh = RefreshRun(1, 0, None, trusts_sitemaps=True)  # type: ignore[arg-type]
         return refresh.spared(Visit("http://a/", 0, digest, fetched, fetched, stated=stated), now)
 
     assert spared(1e9 - MARGIN - 1)

@@ -25,7 +25,7 @@ import comity
 from comity.audit.prove import prove
 from comity.crawler import CrawledPage, Crawler, CrawlSettings, Expanded, Stats
 from comity.crawler.rendering.cors import to_be_asked_about
-from comity.crawler.rendering.parts import Scripts
+from comity.crawler.rendering.page_requests import Scripts
 
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RENDER = CrawlSettings(render=True, sitemaps=False)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import comity, complaint
 from sites import Site
-from test_command import comity, complaint
 
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
@@ -355,7 +355,7 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
     tmp_path: Path, clock: FakeClock
 ) -> None:
     """A host that was long not asked is forgotten, and then no commit has its interval."""
-    session, heard = Session(QUICK, ClientSettings(), clock=clock), WaitJournalFile(tmp_path / "waits")
+    session, journal = Session(QUICK, ClientSettings(), clock=clock), WaitJournalFile(tmp_path / "waits")
     throttles = session.driver.gate.throttles
 
     def asked(waits: Waits, host: str = "a.test") -> None:
@@ -363,33 +363,33 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
         throttle.interval = 30
         throttle.started(clock.now)
         throttle.answered(clock.now)
-        waits.heard(host)
+        waits.after_request(host)
 
     def forgotten() -> None:
         clock.now += 3600
         throttles.sweep(clock.now)
 
     committed: dict[str, Any] = {}
-    with Waits(heard, session, clock, lambda _, default: default) as waits:
+    with Waits(journal, session, clock, lambda _, default: default) as waits:
         asked(waits)
-        assert len(heard.lines()) == 1
+        assert len(journal.lines()) == 1
         committed |= waits.save_state(at_rest=False)
         waits.committed()
         asked(waits)
-        assert heard.lines() == [], "the commit has it"
+        assert journal.lines() == [], "the commit has it"
         forgotten()
         committed |= waits.save_state(at_rest=False)
         asked(waits)  # while that commit is under way
         waits.committed()
         for number in range(100):
             asked(waits, f"{number}.test")
-        assert len(heard.lines()) == 101
+        assert len(journal.lines()) == 101
         forgotten()
         after = waits.save_state(at_rest=False)
         waits.committed()
         assert after["intervals"] == waits._remembered == waits._written_down == {}, "nothing grows with all hosts met"
         asked(waits)
-        assert len(heard.lines()) == 1
+        assert len(journal.lines()) == 1
         committed |= after
     clock.now += 1
     later = Session(QUICK, ClientSettings(), clock=clock)

@@ -57,7 +57,7 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         settings, clock, woken = CrawlSettings(concurrency=4), FakeClock(), asyncio.Event()
         busy = scheduler.Scheduler(settings, clock, lambda: None)
         other = scheduler.Scheduler(settings, clock, woken.set)
-        busy.beside, other.beside = [other], [busy]
+        busy.peers, other.peers = [other], [busy]
         host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):
             task: asyncio.Task[Entry | None] = asyncio.ensure_future(asyncio.sleep(0, None))

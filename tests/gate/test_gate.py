@@ -7,7 +7,7 @@ import pytest
 
 from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
-from comity.gate import robots as robots_files
+from comity.gate import robots_cache as robots_files
 from comity.gate.machine import diagram
 from comity.gate.throttle import Throttles
 from comity.http import retry_after

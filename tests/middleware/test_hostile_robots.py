@@ -11,7 +11,7 @@ from libraries import ALL, REFUSED, Fetch, need
 from sites import HANGS, Handler, Site
 
 import comity
-from comity.net import robots
+from comity.net import robots_fetch
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"
@@ -67,7 +67,7 @@ def test_of_a_huge_robots_txt_the_start_counts_and_the_rest_is_not_read(
 
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots, "TIMEOUT", 0.5)
+    monkeypatch.setattr(robots_fetch, "TIMEOUT", 0.5)
     times: list[float] = []
     site.set("/robots.txt", trickling(times))
     started = time.monotonic()

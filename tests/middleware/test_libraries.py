@@ -94,7 +94,7 @@ def test_a_redirect_to_what_is_allowed_is_followed(fetch: Fetch, site: Site, oth
     assert other.paths() == ["/robots.txt", "/end"]
 
 
-def test_who_asks_is_who_comes(fetch: Fetch, site: Site) -> None:
+def test_robots_txt_is_asked_for_by_the_agent_that_then_fetches(fetch: Fetch, site: Site) -> None:
     site.set("/robots.txt", "User-agent: MyBot\nAllow: /\n")
     site.set("/", "page")
     assert fetch(FAST, [site.url("/")], False) == [200]

@@ -15,11 +15,11 @@ from sites import HANGS
 
 import comity
 from comity.gate import FetchRobots, Step
-from comity.gate.robots import RobotsRequest
-from comity.net import robots as fetching
+from comity.gate.robots_cache import RobotsRequest
+from comity.net import robots_fetch as fetching
 from comity.net.blocking_driver import Driver
 from comity.net.driver import AsyncDriver
-from comity.net.robots import RobotsAnswer, RobotsBody, fetch_robots, fetch_robots_blocking
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody, fetch_robots, fetch_robots_blocking
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)

@@ -221,9 +221,9 @@ def test_the_cheap_answer_is_the_decision_s() -> None:
         for unavailable in ("allow", "disallow_401_403")
     ]
     for policy, result in itertools.product(policies, results):
-        ruling = OriginPolicy(policy, result)
+        origin_policy = OriginPolicy(policy, result)
         for url in (URL, ORIGIN + "/open"):
-            assert ruling.allows(url) == ruling.decide(url).may_fetch
+            assert origin_policy.allows(url) == origin_policy.decide(url).may_fetch
 
 
 USAGE = b"""User-agent: *
@@ -311,10 +311,12 @@ def test_a_decision_prints_as_one_sentence() -> None:
 def test_what_a_sitemap_or_llms_txt_names_is_judged_by_robots_txt_alone() -> None:
     named = parse_llms(f"# Site\n## Pages\n- [page]({URL})\n", ORIGIN + "/llms.txt")
     listed = list(read_sitemap(f"<urlset><url><loc>{URL}</loc></url></urlset>".encode()))
-    ruling = OriginPolicy(Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md"))
+    origin_policy = OriginPolicy(
+        Policy(), answered(200, b"User-agent: *\nDisallow: /private/\nAllow: /private/page.md")
+    )
     assert isinstance(listed[0], SitemapUrl)
-    assert ruling.decide(listed[0].loc).verdict == "disallowed_explicit"
-    asked = [(each.reason, ruling.decide(each.url).verdict) for each in candidates(URL, named)]
+    assert origin_policy.decide(listed[0].loc).verdict == "disallowed_explicit"
+    asked = [(each.reason, origin_policy.decide(each.url).verdict) for each in candidates(URL, named)]
     assert asked == [
         ("llms_exact", "disallowed_explicit"),
         ("markdown_variant", "allowed_explicit"),
@@ -410,12 +412,12 @@ MIDNIGHT = 20_000 * DAY  # Unix time, UTC
 )
 def test_a_request_rate_holds_in_its_hours_and_every_line_counts(rates: list[str], times: dict[str, float]) -> None:
     body = "User-agent: *\n" + "".join(f"Request-rate: {rate}\n" for rate in rates)
-    ruling = OriginPolicy(Policy(min_interval=1), answered(200, body.encode()))
+    origin_policy = OriginPolicy(Policy(min_interval=1), answered(200, body.encode()))
     for clock, seconds in times.items():
         hours, minutes = map(int, clock.split(":"))
         wall = MIDNIGHT + 3600 * hours + 60 * minutes
-        assert ruling.delay_at(wall) == ruling.decide(URL, wall).delay == seconds, clock
-    assert ruling.delay == ruling.decide(URL).delay == max(ruling.delay, *times.values())
+        assert origin_policy.delay_at(wall) == origin_policy.decide(URL, wall).delay == seconds, clock
+    assert origin_policy.delay == origin_policy.decide(URL).delay == max(origin_policy.delay, *times.values())
 
 
 def test_a_site_that_asks_for_too_much_at_some_hours_is_refused() -> None:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity, complaint
 from hypothesis import given
 from hypothesis import strategies as st
 from libraries import ALL, REFUSED, Fetch, need
 from sites import Site
-from test_command import ALLOW, comity, complaint
 
 import comity as library
 from comity import Client, InvalidSetting, Policy, parse

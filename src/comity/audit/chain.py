@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from comity.crawler.parts import Part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.crawler.stored import JsonLine, JsonObject, read_lines, shape, wrong_field
+from comity.crawler.written_crawl import Part
 
 MOST = 100  # findings that are kept; more are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProofFinding:
     """One thing that does not hold.
 
     Attributes:
@@ -50,7 +50,7 @@ class Proof:
         unchecked: what could not be compared with the ledger: files that are not there, a plug-in's output.
     """
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ProofFinding] = field(default_factory=list)
     found: int = 0
     records: int = 0
     runs: int = 0
@@ -73,7 +73,7 @@ class Proof:
     def add(self, file: str, record: int | None, what: str) -> None:
         self.found += 1
         if len(self.findings) < MOST:
-            self.findings.append(Finding(file, record, what))
+            self.findings.append(ProofFinding(file, record, what))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes."""

@@ -72,7 +72,7 @@ class _Copy:
     used: bool = False
 
 
-class Evidence:
+class DecisionProof:
     """What was known of each origin when: follows the ledger, and judges the requests in it.
 
     Attributes:
@@ -170,21 +170,21 @@ class Evidence:
         """Decide about the URL of a request or refusal again; the decision, and what is wrong with its evidence."""
         problems: list[str] = []
         if policy.mode == "ignore":
-            ruling = OriginPolicy(policy, None)
+            origin_policy = OriginPolicy(policy, None)
         else:
             copies = self._copies.get(origin, [])
             place = _cited(copies, record)
             if place is None:
                 what = "the robots.txt it cites" if copies else f"any robots.txt of {origin}"
                 return None, [f"it stands before {what} was known"]
-            ruling = self._ruling(copies[place], policy)
+            origin_policy = self._origin_policy(copies[place], policy)
             if record["kind"] == "request":
                 problems.extend(self._time(number, record, copies, place))
         try:
             at = record["sent"] if record["kind"] == "request" else record["at"]
-            decision = ruling.decide(record["url"], at)
+            decision = origin_policy.decide(record["url"], at)
             if record.get("interval") not in (None, decision.delay):  # permitted before, when another rate was in force
-                decision = ruling.decide(record["url"], at - _MINUTE)
+                decision = origin_policy.decide(record["url"], at - _MINUTE)
         except ComityError as error:
             return None, [str(error)]
         rule = decision.rule
@@ -207,7 +207,7 @@ class Evidence:
             for number, _ in requests:
                 yield number, "the robots.txt it cites was too old"
 
-    def _ruling(self, copy: _Copy, policy: Policy) -> OriginPolicy:
+    def _origin_policy(self, copy: _Copy, policy: Policy) -> OriginPolicy:
         if copy not in self._rulings:
             result = self._result(copy.record, policy)
             self._rulings[copy] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD

@@ -15,14 +15,14 @@ from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
 from comity.audit.latest import sink_of
 from comity.crawler.canonicalize import Canonicalizer
-from comity.crawler.parts import Part, written_crawl
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.scope import Scope
-from comity.crawler.settings import CrawlSettings
 from comity.crawler.sinks.runner import read_back
 from comity.crawler.stats import UNREACHABLE
 from comity.crawler.stored import CHECKED
 from comity.crawler.traps import Traps
 from comity.crawler.workers.reading import crawl_at
+from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.protocol import FrontierView

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from comity import times
-from comity.crawler.parts import FRONTIER, Part, WrittenCrawl
 from comity.crawler.sinks.runner import DEFAULT, FORMATS, read_back
+from comity.crawler.written_crawl import FRONTIER, Part, WrittenCrawl
 from comity.errors import InputError, InvalidSetting
 
 _BODY = ("body", "body_base64", "body_bytes")
@@ -37,7 +37,7 @@ def sink_of(part: Part) -> str:
     """
     if part.kept is None and not (part.path / FRONTIER).exists():
         raise InputError(f"there is no crawl in {part.path}", hint="name the folder given to comity crawl -o")
-    sink = part.facts().get("sink")
+    sink = part.state().get("sink")
     name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
     if name not in FORMATS:
         raise InvalidSetting(f"{part.path} was written by the plug-in {name}, which cannot be read back")

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from comity import times, urls
 from comity.audit.chain import Proof
 from comity.crawler.sinks.runner import FORMATS, read_back
-from comity.crawler.stored import JsonObject, Stored, shape, wrong_field
+from comity.crawler.stored import JsonObject, StoredRecord, shape, wrong_field
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
 _SHAPES: Final = {
@@ -30,7 +30,7 @@ _EVIDENCE = ("verdict", "line", "rule", "robots_sha256")
 _UNTOLD = 0  # stands for the target of a redirect in a ledger that does not say it
 
 
-class Asked:
+class LedgerRequests:
     """What the ledger says was requested and refused. Use it as a context manager."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Asked:
                 what = f"it holds {count:,} {name}, the ledger says that {more}{wrote:,} were written"
                 proof.add(where.format(name), None, what)
 
-    def _problem(self, stored: Stored) -> str | None:
+    def _problem(self, stored: StoredRecord) -> str | None:
         channel, record = stored.channel, stored.record
         if channel is None or channel not in _SHAPES:
             return None  # of a kind that the ledger knows nothing of

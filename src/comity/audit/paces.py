@@ -46,7 +46,7 @@ class _PacedHost:
         self.hold = None if self.hold is None else (self.hold[0] - seconds, self.hold[1] - seconds)
 
 
-class Orders:
+class OrdersInForce:
     """What the operator ordered in the run at hand, by host and by what shares a pace: from when on, and how much."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Paces:
     """
 
     def __init__(self) -> None:
-        self.orders = Orders()
+        self.orders = OrdersInForce()
         self._hosts: dict[str, _PacedHost] = {}
 
     def handed_over(self, within: float) -> None:

@@ -10,19 +10,19 @@ from typing import Any, Self
 
 from comity import urls
 from comity.audit import chain, evidence
-from comity.audit.chain import Finding, Proof
-from comity.audit.outputs import Asked
-from comity.audit.paces import TOLERANCE, Orders, Paces
-from comity.crawler.parts import FRONTIER, NotKept, Part, written_crawl
-from comity.crawler.shards import Place, combined
+from comity.audit.chain import Proof, ProofFinding
+from comity.audit.outputs import LedgerRequests
+from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
+from comity.crawler.shards import ShardPlace, combined
 from comity.crawler.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.crawler.stored import JsonLine, JsonObject
+from comity.crawler.written_crawl import FRONTIER, NotKept, Part, written_crawl
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
 from comity.policy import Policy
 
-__all__ = ["Finding", "Proof", "StillRunning", "prove"]
+__all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
 
 
 _MOST_WITHIN = 60.0  # seconds: who waits for a database for so long does not begin
@@ -79,7 +79,7 @@ def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
             walk = walk and walk.after_a_gap()
             continue
         walk = walk or _Walk(part.place)
-        with Asked() as asked:
+        with LedgerRequests() as asked:
             walk.walk(part, proof, asked)
             sink = _check_mark(part, walk, proof)
             asked.wrote(walk.wrote or {}, all_=walk.sealed or part.kept is not None)
@@ -90,9 +90,9 @@ def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
 class _Walk:
     """One pass over the ledgers of a shard, part by part: what a host was asked in one counts in the next."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: ShardPlace | None) -> None:
         self._place = place
-        self._evidence = evidence.Evidence()
+        self._evidence = evidence.DecisionProof()
         self._paces = Paces()
         self._hosts: set[str] = set()
         self._policy: Policy | None = None
@@ -101,12 +101,12 @@ class _Walk:
         self._time = -math.inf
         self._ledger: Path
         self._proof: Proof
-        self._asked: Asked
+        self._asked: LedgerRequests
         self.sink: str | None = None  # as the ledger says
         self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
-    def walk(self, part: Part, proof: Proof, asked: Asked) -> None:
+    def walk(self, part: Part, proof: Proof, asked: LedgerRequests) -> None:
         """Go through a part's ledger."""
         self._ledger, self._proof, self._asked = part.ledger, proof, asked
         self.wrote, self.sealed = None, False
@@ -121,7 +121,7 @@ class _Walk:
 
     def after_a_gap(self) -> Self:
         """A part is not there: what was known of a site before it may not be so after it."""
-        self._evidence = evidence.Evidence()
+        self._evidence = evidence.DecisionProof()
         return self
 
     def _check(self, line: JsonLine) -> list[str]:
@@ -194,7 +194,7 @@ class _Walk:
         if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
             self._paces.handed_over(self._within + within)
         self._within = within
-        self._paces.orders = Orders()
+        self._paces.orders = OrdersInForce()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         sink, self.sink = self.sink, record.get("sink", self.sink)
@@ -291,7 +291,7 @@ def _check_mark(part: Part, walk: _Walk, proof: Proof) -> str | None:
     """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
     ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
     try:
-        facts = part.facts()
+        facts = part.state()
     except NotKept as error:
         proof.add(part.keeper, None, f"{error.why}: nothing says where the ledger ended")
         return walk.sink

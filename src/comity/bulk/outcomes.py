@@ -21,7 +21,7 @@ TOO_EARLY = "no robots.txt of this origin is given for that time"
 NO_BODY = "the robots.txt that is given has no body"
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """What can come of a row; all but the reason are None where nothing can be decided."""
 
     verdict: str | None
@@ -34,20 +34,20 @@ class Outcomes:
     """Outcomes met so far, by number."""
 
     def __init__(self) -> None:
-        self.all: list[Outcome] = []
-        self._numbers: dict[Outcome, int] = {}
+        self.all: list[RowOutcome] = []
+        self._numbers: dict[RowOutcome, int] = {}
 
-    def of(self, outcome: Outcome) -> int:
+    def of(self, outcome: RowOutcome) -> int:
         number = self._numbers.setdefault(outcome, len(self.all))
         if number == len(self.all):
             self.all.append(outcome)
         return number
 
     def nothing(self, reason: str) -> int:
-        return self.of(Outcome(None, None, None, reason))
+        return self.of(RowOutcome(None, None, None, reason))
 
 
-def outcome(decision: Decision, rule: Rule | None, reason: str) -> Outcome:
+def outcome(decision: Decision, rule: Rule | None, reason: str) -> RowOutcome:
     """A decision as an outcome. Args: rule: the one that decided. reason: why, where it was none."""
     if rule is not None:
         if not rule.pattern:
@@ -56,12 +56,12 @@ def outcome(decision: Decision, rule: Rule | None, reason: str) -> Outcome:
             reason = "a rule allows it" if rule.allow else "a rule disallows it"
     if rule is not None and decision.recommendation == "not_recommended" and decision.verdict != "disallowed_explicit":
         reason = "the site asks for a longer crawl delay than the policy allows"
-    return Outcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
+    return RowOutcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
 
 
-def judged(policy: Policy, ruling: OriginPolicy, robots: Robots, url: str) -> tuple[Outcome, Rule | None]:
+def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str) -> tuple[RowOutcome, Rule | None]:
     """The outcome of a URL under a robots.txt that was read, and the rule that decided."""
-    decision = ruling.decide(url)
+    decision = origin_policy.decide(url)
     if policy.mode == "ignore":
         return outcome(decision, None, _SKIPPED), None
     _, rule, _ = robots.brief(url, policy.asked_as)
@@ -83,7 +83,7 @@ _WHOLE = {
 }
 
 
-def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> Outcome:
+def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> RowOutcome:
     """The outcome of every URL, where no rule is read; `url` may be the robots.txt itself."""
     decision = OriginPolicy(policy, result).decide(url)
     if policy.mode == "ignore":
@@ -119,7 +119,7 @@ def of_rules(policy: Policy, outcomes: Outcomes) -> tuple[int, ...]:
     found = []
     for body, path in asked:
         robots = parse(body, policy.dialect)
-        ruling = OriginPolicy(policy, answered(policy, 200, body))
-        found.append(outcomes.of(judged(policy, ruling, robots, HERE + path)[0]))
+        origin_policy = OriginPolicy(policy, answered(policy, 200, body))
+        found.append(outcomes.of(judged(policy, origin_policy, robots, HERE + path)[0]))
     found.append(outcomes.of(whole(policy, answered(policy, 200, b"<html>"))))
     return tuple(found)

@@ -57,9 +57,9 @@ def judge(
                 continue
             delay = robots.crawl_delay(policy.asked_as)
             delays[capture, number] = np.nan if delay is None else delay
-            ruling = OriginPolicy(policy, result)
+            origin_policy = OriginPolicy(policy, result)
             for row, url in own:
-                found, rule = outcomes.judged(policy, ruling, robots, url)
+                found, rule = outcomes.judged(policy, origin_policy, robots, url)
                 codes[number, row] = known.of(found)
                 if rule is not None:
                     key = (capture, rule.line)

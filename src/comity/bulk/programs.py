@@ -25,7 +25,7 @@ from comity.robots.parsed import _called
 A_THREAD: Final = 50_000  # rows a thread should have at least
 A_FILE: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1
-Run = Callable[..., Any]  # `map`, or that of a pool
+MapFunction = Callable[..., Any]  # `map`, or that of a pool
 Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
 
 
@@ -62,7 +62,7 @@ class Programs:
         self._addresses = self._firsts = np.empty(0, np.int64)  # of programs, by their first rules' numbers
         self._rules = 0
 
-    def locate(self, pieces: Pieces, located: Any, when: Any, run: Run) -> Any:
+    def locate(self, pieces: Pieces, located: Any, when: Any, run: MapFunction) -> Any:
         """Set the capture of each row, or what stands for it; by capture, how many rows ask about it."""
         import numpy as np
 
@@ -91,7 +91,16 @@ class Programs:
         return sum(run(piece, pieces), np.zeros(len(captures), np.uint32))
 
     def ask(
-        self, pieces: Pieces, located: Any, asked: Any, codes: Any, cited: Any, run: Run, *, normal: bool, parts: int
+        self,
+        pieces: Pieces,
+        located: Any,
+        asked: Any,
+        codes: Any,
+        cited: Any,
+        run: MapFunction,
+        *,
+        normal: bool,
+        parts: int,
     ) -> Any:
         """Set outcome and rule of each row and agent; by rule, whether it decided. Rows whose path is not plainly in
         normal form become ODD, where not all are `normal`."""
@@ -135,7 +144,7 @@ class Programs:
             numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.flags & HAS_USAGE != 0
         )
 
-    def _made(self, asked: Any, run: Run, parts: int) -> int:
+    def _made(self, asked: Any, run: MapFunction, parts: int) -> int:
         """Have the programs of what is asked about; how many rules all programs have."""
         import numpy as np
 

@@ -16,7 +16,7 @@ from comity.bulk import columns, outcomes, plain
 from comity.bulk._writing import COMPILED
 from comity.bulk.captures import BAD, NULL, ODD, TOO_EARLY, UNKNOWN, Captures, microseconds, times_of
 from comity.bulk.meanings import Meanings
-from comity.bulk.programs import A_THREAD, Programs, Run, pieces_of
+from comity.bulk.programs import A_THREAD, MapFunction, Programs, pieces_of
 from comity.bulk.stated import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
@@ -139,7 +139,7 @@ class Rulings:
         codes = np.empty((len(self.agents), rows), np.uint16)
         cited = np.full((len(self.agents), rows), -1, np.int32)
         with ThreadPoolExecutor(parts) as pool:
-            run: Run = map if parts == 1 or rows < 2 * A_THREAD else pool.map
+            run: MapFunction = map if parts == 1 or rows < 2 * A_THREAD else pool.map
             if self._programs:
                 judged = self._by_programs(self._programs, column, located, codes, cited, when, run, parts)
             else:
@@ -167,7 +167,15 @@ class Rulings:
             )
 
     def _by_programs(
-        self, programs: Programs, column: Any, located: Any, codes: Any, cited: Any, when: Any, run: Run, parts: int
+        self,
+        programs: Programs,
+        column: Any,
+        located: Any,
+        codes: Any,
+        cited: Any,
+        when: Any,
+        run: MapFunction,
+        parts: int,
     ) -> columns.JudgedRows:
         import numpy as np
         import pyarrow as pa

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from comity.bulk import parts, sources, summary
+from comity.bulk import part_files, sources, summary
 from comity.bulk.sources import Piece
 from comity.errors import ComityError, EngineFailed
 
-Judged = tuple[Path, int, summary.Counts]
+JudgedPart = tuple[Path, int, summary.Counts]
 """A part, how many URLs it has, and its counts."""
-Judging = Generator[Judged, None, None]
+Judging = Generator[JudgedPart, None, None]
 AT_ONCE: Final = 64
 """Tasks that wait at least, however small the cluster is: one that grows does so for what waits."""
 
 
-def locally(judge: parts.Judge, pieces: Iterable[Piece], column: str, rows: int, folder: Path) -> Judging:
+def locally(judge: part_files.Judge, pieces: Iterable[Piece], column: str, rows: int, folder: Path) -> Judging:
     """Judge pieces in this process.
 
     Raises:
@@ -31,7 +31,7 @@ def locally(judge: parts.Judge, pieces: Iterable[Piece], column: str, rows: int,
         yield from _judged(judge, piece, number, column, rows, folder)
 
 
-def on_ray(ray: Any, judge: parts.Judge, pieces: Iterable[Piece], column: str, rows: int, folder: Path) -> Judging:
+def on_ray(ray: Any, judge: part_files.Judge, pieces: Iterable[Piece], column: str, rows: int, folder: Path) -> Judging:
     """Judge each piece as a task of Ray on one processor; parts come in the order in which they are done.
 
     The robots.txt files go to each machine once. The URLs' files and the folder must be there on all of them.
@@ -59,9 +59,9 @@ def on_ray(ray: Any, judge: parts.Judge, pieces: Iterable[Piece], column: str, r
             ray.cancel(each)
 
 
-def _result(ray: Any, done: Any) -> list[Judged]:
+def _result(ray: Any, done: Any) -> list[JudgedPart]:
     try:
-        found: list[Judged] = ray.get(done)
+        found: list[JudgedPart] = ray.get(done)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, ComityError):
             raise error.cause from None
@@ -72,12 +72,12 @@ def _result(ray: Any, done: Any) -> list[Judged]:
     return found
 
 
-_used: tuple[str, parts.Judge] | None = None
+_used: tuple[str, part_files.Judge] | None = None
 
 
 def _task(
     held: list[Any], use: str, piece: Piece, number: int, column: str, rows: int, folder: Path
-) -> list[Judged]:  # pragma: no cover: in processes of Ray
+) -> list[JudgedPart]:  # pragma: no cover: in processes of Ray
     global _used
     if _used is None or _used[0] != use:
         import ray
@@ -86,6 +86,8 @@ def _task(
     return list(_judged(_used[1], piece, number, column, rows, folder))
 
 
-def _judged(judge: parts.Judge, piece: Piece, number: int, column: str, rows: int, folder: Path) -> Iterator[Judged]:
-    for part, size in parts.written(judge, sources.batches([piece], column, rows), folder, number):
+def _judged(
+    judge: part_files.Judge, piece: Piece, number: int, column: str, rows: int, folder: Path
+) -> Iterator[JudgedPart]:
+    for part, size in part_files.written(judge, sources.batches([piece], column, rows), folder, number):
         yield part, size, summary.counted(part)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.bulk.columns import USAGE
-from comity.bulk.parts import DIALECTS
+from comity.bulk.part_files import DIALECTS
 from comity.bulk.report import bars
 
 Counts = Counter[tuple[str, ...]]

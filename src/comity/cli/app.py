@@ -132,7 +132,7 @@ def check(
     Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
     from comity.cli import check as command
-    from comity.cli.given import lines_in
+    from comity.cli.input_files import lines_in
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from comity import urls
 from comity._extras import need
 from comity._ray import joined
-from comity.bulk import parts, sources, spread, summary
+from comity.bulk import part_files, sources, spread, summary
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
@@ -65,7 +65,7 @@ def audit(
         return _surveyed(table, agents, report, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
     identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
-    judge = parts.Judge(table, list(agents), configuration.policy, moment, list(dialects))
+    judge = part_files.Judge(table, list(agents), configuration.policy, moment, list(dialects))
     pieces = list(sources.pieces(given, rows))
     with ExitStack() as stack:
         ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
@@ -114,13 +114,13 @@ def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Pat
             folder.rename(output)
             return
         names = sorted(folder.glob("part-*.parquet"))
-        parts.joined(names, output)
+        part_files.joined(names, output)
         for each in [*names, note]:
             each.unlink()
         folder.rmdir()
 
 
-def _counted(judged: Iterable[spread.Judged]) -> summary.Counts:
+def _counted(judged: Iterable[spread.JudgedPart]) -> summary.Counts:
     """Counts of what is written, part by part."""
     counts: summary.Counts = Counter()
     started = time.monotonic()

@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.cli.given import named, read
+from comity.cli.input_files import named, read
 from comity.cli.terminal import complain, say
 from comity.errors import InvalidURL
-from comity.net.settings import ClientSettings
+from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity.robots import Match
 
-Judged = tuple[Decision, Match | None] | InvalidURL
+CheckAnswer = tuple[Decision, Match | None] | InvalidURL
 UNREACHABLE: Final = "unreachable"
 
 
@@ -63,7 +63,7 @@ def check(
     return Exit.DONE if exit_zero else _exit(judged)
 
 
-def _row(each: Judged) -> dict[str, Any]:
+def _row(each: CheckAnswer) -> dict[str, Any]:
     """An answer as it is printed; the keys are always the same."""
     if isinstance(each, InvalidURL):
         return {"url": each.url, "answer": "error", "why": str(each), "decision": None, "usage": None}
@@ -100,7 +100,9 @@ def explain(
     return _exit([_row(each)["answer"] for each in judged])
 
 
-def _judge(targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None) -> Iterator[Judged]:
+def _judge(
+    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None
+) -> Iterator[CheckAnswer]:
     """What comes of each URL, in order; a text that is no URL does not keep the others from being judged."""
     with _results(policy, settings, robots) as result_of:
         for target in targets:
@@ -158,7 +160,7 @@ def _word(decision: Decision) -> str:
     return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
 
 
-def _as_json(each: Judged) -> dict[str, Any]:
+def _as_json(each: CheckAnswer) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
     decision, match = each

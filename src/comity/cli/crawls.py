@@ -140,7 +140,7 @@ def crawl(
         raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
     configuration, others = parted(**options)
     if urls is not None:
-        from comity.cli.given import urls_in
+        from comity.cli.input_files import urls_in
 
         url = (*url, *urls_in(urls))
     return command.crawl(url, configuration=configuration, resume=resume, refresh=refresh, sink=sink or form, **others)

@@ -11,9 +11,9 @@ from typing import Any
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, say
 from comity.crawler.holds import Hold
-from comity.crawler.orders import Kind
+from comity.crawler.orders import OrderKind
 from comity.crawler.workers.reading import crawl_at
-from comity.crawler.workers.standing import Standing
+from comity.crawler.workers.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
 from comity.frontier import Entry, HostCounts, State
@@ -44,13 +44,13 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
         assert opened is not None
         with opened as view:
             following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
-    shards, left_alone = crawl.standing(), crawl.holds([each.host for each in hosts if each.waiting])
+    shards, holds = crawl.standing(), crawl.holds([each.host for each in hosts if each.waiting])
     if as_json:
         print(
             json.dumps(
                 {
                     "counts": {state.name.lower(): number for state, number in counts.items()},
-                    "hosts": [asdict(each) | _hold(left_alone.get(each.host)) for each in hosts],
+                    "hosts": [asdict(each) | _hold(holds.get(each.host)) for each in hosts],
                     "next": [_row(name, entry) for name, entry in following],
                 }
                 | ({"shards": [asdict(each) for each in shards]} if shards else {}),
@@ -64,7 +64,7 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
         _print_shards(shards)
     if hosts:
         say("")
-        _print_hosts(hosts, left_alone)
+        _print_hosts(hosts, holds)
     if following:
         say("")
         say("next" if host else "next of each")
@@ -73,7 +73,7 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
     return Exit.DONE
 
 
-def order(place: str | Path, host: str, kind: Kind, interval: str | None = None) -> Exit:
+def order(place: str | Path, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
     """Give an order about a host to the crawl in a folder or a store."""
     crawl = crawl_at(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
@@ -93,7 +93,7 @@ def order(place: str | Path, host: str, kind: Kind, interval: str | None = None)
     return Exit.DONE
 
 
-def _print_shards(shards: Sequence[Standing]) -> None:
+def _print_shards(shards: Sequence[ShardStatus]) -> None:
     say(f"{'shard':9} {'pages':>11} {'waiting':>11} {'to others':>11}  state")
     for each in shards:
         say(f"{each.shard:9} {each.pages:>11,} {each.waiting:>11,} {each.to_others:>11,}  {each.state}")
@@ -123,9 +123,9 @@ def _hold(hold: Hold | None) -> dict[str, Any]:
     return {"until": None, "why": None} if hold is None else asdict(hold)
 
 
-def _print_hosts(hosts: Sequence[HostCounts], left_alone: Mapping[str, Hold]) -> None:
+def _print_hosts(hosts: Sequence[HostCounts], holds: Mapping[str, Hold]) -> None:
     now = time.time()
-    words = {host: f"  {hold.in_words(now)}" for host, hold in left_alone.items()}
+    words = {host: f"  {hold.in_words(now)}" for host, hold in holds.items()}
     width = max(len("host"), *(len(each.host) for each in hosts))
     head = f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}"
     say(f"{head}{'  left alone' * bool(words)}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from comity.cli import given
+from comity.cli import input_files
 from comity.cli.exits import Exit
 from comity.cli.terminal import say, tell
 from comity.robots import Robots, diff, parse
@@ -18,12 +18,12 @@ def read(path: Path, dialect: str) -> Robots:
     Raises:
         InputError: it cannot be read.
     """
-    return parse(given.read(path), dialect)
+    return parse(input_files.read(path), dialect)
 
 
 def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
     """Print the findings of each file; exit code 2 where one is an error."""
-    given.check_once(paths)
+    input_files.check_once(paths)
     found = [(path, finding) for path in paths for finding in read(path, dialect).lint()]
     if as_json:
         print(
@@ -44,7 +44,7 @@ def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
 
 def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
     """Print what a change means; exit code 2 where it means anything."""
-    given.check_once((old, new))
+    input_files.check_once((old, new))
     changes = diff(read(old, dialect), read(new, dialect))
     if as_json:
         print(json.dumps(asdict(changes), indent=2, default=str))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.cli import given
+from comity.cli import input_files
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain
 from comity.configuration import Configuration
@@ -40,7 +40,7 @@ def serve(
         serving.over_stdio(make)
         return Exit.DONE
     host, port = _address(http)
-    token = None if token_file is None else given.read(token_file).decode("utf-8", "replace").strip()
+    token = None if token_file is None else input_files.read(token_file).decode("utf-8", "replace").strip()
     serving.check_exposure(host, token, allowed_hosts)
     with serving.listen(host, port) as listening:
         complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")

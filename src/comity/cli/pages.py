@@ -8,7 +8,7 @@ from pathlib import Path
 from comity.audit.latest import pages
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain
-from comity.crawler.parts import written_crawl
+from comity.crawler.written_crawl import written_crawl
 
 
 def show(folders: Sequence[Path], *, bodies: bool, store: str | None = None) -> Exit:

@@ -10,7 +10,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
 from comity.configuration import PREFIX, SETTINGS, Configuration, Setting, meant
-from comity.net.settings import concealed
+from comity.net.client_settings import concealed
 from comity.robots import Dialect
 
 

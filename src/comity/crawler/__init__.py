@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from comity._late import late
 
 if TYPE_CHECKING:
+    from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.crawler import Crawler
     from comity.crawler.plugins import Expanded, Expander, Source
     from comity.crawler.records import CrawledPage
-    from comity.crawler.settings import CrawlSettings
     from comity.crawler.simple import Crawl, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
     from comity.crawler.snapshot import HostNow, HostState, Snapshot
@@ -37,7 +37,7 @@ __getattr__ = late(
     __name__,
     {
         "comity.crawler.simple": "Crawl crawl crawl_index_page crawl_page crawl_pages",
-        "comity.crawler.settings": "CrawlSettings",
+        "comity.crawler.crawl_settings": "CrawlSettings",
         "comity.crawler.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",
         "comity.crawler.plugins": "Expanded Expander Source",

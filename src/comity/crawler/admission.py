@@ -15,9 +15,9 @@ from comity import urls
 from comity.crawler import records
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.scope import Scope
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Place
+from comity.crawler.shards import ShardPlace
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
 from comity.frontier import EntryKind, Found, Message, State, Visit
@@ -171,7 +171,7 @@ class URLFilter:
         seeds: URLs in normal form that the scope lies around.
         today: the day on which the crawl runs.
         load_state: gives back what `save_state` gave under a name in an earlier run, or None.
-        ruling: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
+        origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
         place: which shard of a crawl this is: what concerns the hosts of another goes there.
     """
 
@@ -183,12 +183,12 @@ class URLFilter:
         *,
         today: date,
         load_state: Callable[[str], Any],
-        ruling: Callable[[str], OriginPolicy | None],
-        place: Place | None = None,
+        origin_policy: Callable[[str], OriginPolicy | None],
+        place: ShardPlace | None = None,
     ) -> None:
         self._settings = settings
         self._buffer = buffer
-        self._ruling = ruling
+        self._origin_policy = origin_policy
         self._place = place
         # Each URL has one place, from which the next one of that place drives it out: what was met long ago leaves one
         # by one, and memory does not rise and fall.
@@ -220,8 +220,8 @@ class URLFilter:
     def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
         """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
         if candidate.guessed:
-            ruling = self._ruling(candidate.url)
-            if ruling is None or not ruling.allows(candidate.url):
+            origin_policy = self._origin_policy(candidate.url)
+            if origin_policy is None or not origin_policy.allows(candidate.url):
                 return  # nobody named it, so nothing is refused either
         self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops, found_on=found_on)
 
@@ -235,7 +235,7 @@ class URLFilter:
             self._given.append(url)  # the scope covers it once many are there, see `save_state`
             self.discover(url, depth=0, given=True)
 
-    def again(self, visit: Visit) -> None:
+    def revisit(self, visit: Visit) -> None:
         """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
         if self._covers(visit.url, depth=visit.depth, kind=EntryKind.PAGE):
             self.discover(visit.url, depth=visit.depth, given=True, found_on=visit.found_on)
@@ -267,16 +267,16 @@ class URLFilter:
             self._buffer.message(shard, self._place.addressed(message, host))
             return
         trap = self._trap(url, depth=depth, hops=hops, given=given)
-        ruling = self._ruling(url) if trap is None else None
+        origin_policy = self._origin_policy(url) if trap is None else None
         refusal = None
         by_policy = False
         if trap is not None:
             state, refusal = State.REFUSED, records.trap(url, trap, depth=depth, found_on=found_on)
-        elif ruling is None:
+        elif origin_policy is None:
             state = State.UNASKED
-        elif ruling.allows(url):
+        elif origin_policy.allows(url):
             state = State.QUEUED
-        elif (decision := ruling.decide(url)).verdict == "unknown_unreachable":
+        elif (decision := origin_policy.decide(url)).verdict == "unknown_unreachable":
             state = State.UNASKED  # it will be asked for again
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity.crawler.settings import CrawlSettings
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.shards import manifest_of
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
@@ -23,7 +23,7 @@ from comity.fields import settings_of
 from comity.frontier import Entry, EntryKind, Judged, View, has_begun
 from comity.frontier.protocol import DurableFrontier
 from comity.policy import Decision, Policy
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.commit import CommitBuffer

@@ -15,7 +15,7 @@ from comity.crawler import records, recrawl
 from comity.crawler.ledger import Collected, Ledger
 from comity.crawler.memory import Memory
 from comity.crawler.plugins import Expanded
-from comity.crawler.records import Change, CrawledPage, Grounds
+from comity.crawler.records import CrawledPage, Grounds, PageChange
 from comity.crawler.sinks import Channel
 from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
@@ -131,7 +131,7 @@ class CommitBuffer:
         for made in expanded.records:
             self._write("records", {"url": response.url, "record": made})
         if self._refresh:
-            change: Change = "new" if before is None or before.digest is None else "changed"
+            change: PageChange = "new" if before is None or before.digest is None else "changed"
             self._changed(entry, change, "content", before, response)
         self._batch.visits.append(recrawl.visited(response, depth=entry.depth, found_on=entry.found_on))
         self.stats.pages += 1
@@ -157,7 +157,7 @@ class CommitBuffer:
     def _changed(
         self,
         entry: Entry,
-        change: Change,
+        change: PageChange,
         by: Grounds,
         before: Visit | None,
         response: Response | None,
@@ -178,10 +178,10 @@ class CommitBuffer:
         self.stats.redirects += 1
         self.done(entry)
 
-    def request(self, exchange: RequestRecord) -> None:
+    def request(self, request: RequestRecord) -> None:
         """A request is over, whatever came of it."""
-        self._ledger.request(exchange)
-        self._collector.request(exchange)
+        self._ledger.request(request)
+        self._collector.request(request)
 
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""

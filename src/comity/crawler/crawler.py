@@ -19,19 +19,19 @@ from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
 from comity.crawler.checkpoint import UnreachableHosts, judge_again
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
 from comity.crawler.orders import Order, Orders
-from comity.crawler.pages import PageProcessor
+from comity.crawler.page_processor import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
-from comity.crawler.recrawl import ENDED, FINISHED, Refresh, check_begun, refresh_of
+from comity.crawler.recrawl import ENDED, FINISHED, RefreshRun, check_begun, refresh_of
 from comity.crawler.scheduler import SLOW, Alarm, Scheduler
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Place
+from comity.crawler.shards import ShardPlace
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
@@ -117,7 +117,7 @@ class Crawler:
         self._begins_refresh = refresh
         self._ended: str | None = None
         self._plugins = Plugins(source, expander)
-        self._place: Place | None = None  # which shard of a crawl this is
+        self._place: ShardPlace | None = None  # which shard of a crawl this is
         self._commit_every = self._rest = COMMIT_EVERY  # seconds between two looks where nothing is to be done
         self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
@@ -125,7 +125,7 @@ class Crawler:
         self._on_their_way: dict[str, Any] = {}  # state that the commit under way is to remember
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
-        self._beside: ThreadPoolExecutor  # has no thread until something is given to it
+        self._reading_executor: ThreadPoolExecutor  # has no thread until something is given to it
         self._frontier: DurableFrontier
         self._sink: SinkRunner
         self._ledger: Ledger
@@ -136,7 +136,7 @@ class Crawler:
         self._buffer: CommitBuffer
         self._filter: URLFilter
         self._fetcher: Fetcher
-        self._refresh: Refresh | None
+        self._refresh: RefreshRun | None
         self._unreachable: UnreachableHosts
         self._waits: Waits
 
@@ -201,7 +201,7 @@ class Crawler:
             self._open_frontier() as self._frontier,
             nullcontext(SinkRunner(sink, self.folder, self._frontier)) as self._sink,
             Ledger(self.folder / LEDGER, self._frontier.load_state("ledger"), self._clock) as self._ledger,
-            ThreadPoolExecutor(1, "comity-read") as self._beside,
+            ThreadPoolExecutor(1, "comity-read") as self._reading_executor,
             ThreadPoolExecutor(1, "comity-commit") as self._writer,  # left when it is at rest
             self._sink.opened(self._writer),
             ExitStack() as resources,
@@ -211,7 +211,10 @@ class Crawler:
                     Waits(self._open_journal(), self._client, self._clock, self._load_state)
                 )
                 self._start()
-                self._waits.then, self._client.driver.on_report = self._client.driver.on_report, self._waits.heard
+                self._waits.then, self._client.driver.on_report = (
+                    self._client.driver.on_report,
+                    self._waits.after_request,
+                )
                 self._client.on_request = self._buffer.request
                 await self._commit()
                 self._begin()
@@ -295,7 +298,7 @@ class Crawler:
             self._buffer,
             today=today,
             load_state=load_state,
-            ruling=self._ruling_at_once,
+            origin_policy=self._origin_policy_at_once,
             place=self._place,
         )
         pages = PageProcessor(
@@ -309,7 +312,7 @@ class Crawler:
             dates=refresh is not None and trusts,
             purposes=self.policy.purposes,
             wake=self._wake.set,
-            beside=self._beside,
+            executor=self._reading_executor,
         )
         self._client.on_robots = pages.robots
         known = self._frontier.load_states(UNREACHABLE)
@@ -330,11 +333,11 @@ class Crawler:
             self._frontier, self._client, self._fetcher, self._quota, self._buffer, self.stats, refresh
         )
         for order in self._orders.new():
-            self._heed(order)
+            self._apply_order(order)
         for seed in self.seeds if self._place is None else self._place.own(self.seeds):
             self._filter.discover(seed, depth=0, given=True)
 
-    def _heed(self, order: Order) -> None:
+    def _apply_order(self, order: Order) -> None:
         """Carry out what the operator orders of a host."""
         pace = self._scheduler.order(order)
         self._ledger.order(order, pace)
@@ -346,7 +349,7 @@ class Crawler:
             while True:
                 await asyncio.sleep(orders.EVERY)  # the time of the operator
                 for order in self._orders.new():
-                    self._heed(order)
+                    self._apply_order(order)
         except Exception as error:  # a crawl that heeds no order must not go on
             self._scheduler.broken = self._scheduler.broken or error
             self._wake.set()
@@ -430,7 +433,7 @@ class Crawler:
         try:
             if self._refresh is not None:
                 for number, visit in enumerate(self._refresh.visits.until(self._refresh.last)):
-                    self._filter.again(visit)
+                    self._filter.revisit(visit)
                     if number % FEED_AT_ONCE == 0:
                         await self._until_room()
             async with aclosing(self._plugins.urls()) as named:
@@ -465,10 +468,10 @@ class Crawler:
         for name in commit.hosts:
             self._scheduler.found(name, () if name in commit.batch.resumed else commit.queued.get(name, ()))
 
-    def _ruling_at_once(self, url: str) -> OriginPolicy | None:
+    def _origin_policy_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""
-        ruling = self._client.origin_policy(url)
-        return None if ruling is None or ruling.is_slow(url) else ruling
+        origin_policy = self._client.origin_policy(url)
+        return None if origin_policy is None or origin_policy.is_slow(url) else origin_policy
 
     def _waiting(self) -> int:
         """URLs that wait in the frontier, but not those that wait for a robots.txt."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from comity import urls
 from comity.crawler.checkpoint import UnreachableHosts
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.hosts import Host
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
-from comity.crawler.pages import PageProcessor
-from comity.crawler.recrawl import MOVED, Refresh
-from comity.crawler.settings import CrawlSettings
+from comity.crawler.page_processor import PageProcessor
+from comity.crawler.recrawl import MOVED, RefreshRun
 from comity.crawler.stats import StatsCollector
 from comity.errors import (
     AddressBlocked,
@@ -61,7 +61,7 @@ class Fetcher:
         ledger: Ledger,
         collector: StatsCollector,
         settings: CrawlSettings,
-        refresh: Refresh | None,
+        refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
         memory: Memory,
     ) -> None:
@@ -76,7 +76,7 @@ class Fetcher:
         self._refresh = refresh
         self._unreachable = unreachable
         self._memory = memory
-        self._scales = asyncio.Lock()
+        self._slow_rules_lock = asyncio.Lock()
         self._rendering: set[asyncio.Task[Any]] = set()
         self._renderer: Renderer | None = None
         if settings.render:
@@ -124,7 +124,7 @@ class Fetcher:
             host.delay = decision.delay
             if origin not in host.origins:
                 host.origins = (*host.origins, origin)
-            self._recall(origin)
+            self._read_known_robots(origin)
             await self._pages.sitemaps_of(entry.url)
             if decision.may_fetch:
                 return entry
@@ -137,7 +137,7 @@ class Fetcher:
         """Fetch one URL and write down what came; gives the entry back where it is to have its turn again."""
         claim = self._memory.claim()
         try:
-            await self._weigh(entry.url)
+            await self._ask_slow_rules(entry.url)
             before = self._refresh.before(entry) if self._refresh is not None else None
             if before is not None and self._refresh is not None and self._refresh.spared(before, self._clock.wall()):
                 return await self._spare(host, entry, before)
@@ -150,7 +150,7 @@ class Fetcher:
                 self._ledger.copy(response)
             host.delay = response.decision.delay
             host.failing = False
-            self._recall(urls.origin(response.url))
+            self._read_known_robots(urls.origin(response.url))
             rendered = None
             if response.ok and entry.kind is EntryKind.PAGE and self._pages.lists(entry, response):
                 entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
@@ -185,21 +185,21 @@ class Fetcher:
                 self._buffer.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
         return None
 
-    def _recall(self, origin: str) -> None:
+    def _read_known_robots(self, origin: str) -> None:
         known = self._client.driver.gate.robots.find(origin)
         if known is not None and known.result is not None:
-            self._pages.recall(known.result)
+            self._pages.robots_known_already(known.result)
 
-    async def _weigh(self, url: str) -> None:
+    async def _ask_slow_rules(self, url: str) -> None:
         """Have the answer about a URL at hand where it takes long: one at a time, and no more than a part of the time.
 
         Such a URL was not asked about when it was found: a page may name thousands.
         """
-        ruling = self._client.origin_policy(url)
-        if ruling is not None and ruling.is_slow(url):
-            async with self._scales:
+        origin_policy = self._client.origin_policy(url)
+        if origin_policy is not None and origin_policy.is_slow(url):
+            async with self._slow_rules_lock:
                 begun = perf_counter()
-                await asyncio.get_running_loop().run_in_executor(None, ruling.allows, url)
+                await asyncio.get_running_loop().run_in_executor(None, origin_policy.allows, url)
                 await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
     async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":

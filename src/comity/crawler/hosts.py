@@ -121,7 +121,7 @@ class Hosts:
             elif name not in self._hosts:
                 ready_at = self._ready_at(name)
                 if now + FAR < ready_at and len(self._hosts) > MOST_HOSTS // 2:
-                    self._left_alone(name, ready_at)
+                    self._note_aside(name, ready_at)
                 else:
                     self.push(self._add(name), 0.0)
 
@@ -141,7 +141,7 @@ class Hosts:
         if until is None:
             self._missed = True
         else:
-            self._left_alone(host.name, until)
+            self._note_aside(host.name, until)
 
     def look_again(self) -> None:
         """What holds hosts back that are not in memory was lifted, perhaps."""
@@ -167,7 +167,7 @@ class Hosts:
         self._heap = near
         heapq.heapify(self._heap)
 
-    def _left_alone(self, name: str, until: float) -> None:
+    def _note_aside(self, name: str, until: float) -> None:
         self._aside = (until, name) if self._aside is None else min(self._aside, (until, name))
 
     # When each comes up

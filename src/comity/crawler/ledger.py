@@ -23,7 +23,7 @@ from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Policy, RobotsResult
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
@@ -110,39 +110,39 @@ class Ledger:
             }
         )
 
-    def request(self, exchange: RequestRecord) -> None:
+    def request(self, request: RequestRecord) -> None:
         """A request that is over, whatever came of it."""
-        origin, interval = exchange.origin, exchange.interval
+        origin, interval = request.origin, request.interval
         kept: float | None = None
         if interval is not None:
-            last = self._answered.get(exchange.key, -math.inf)
-            if -math.inf < last <= exchange.sent:
-                kept = times.to_microseconds(exchange.sent - last)
-            self._heard(exchange.key, exchange.end if exchange.head is None else exchange.head)
+            last = self._answered.get(request.key, -math.inf)
+            if -math.inf < last <= request.sent:
+                kept = times.to_microseconds(request.sent - last)
+            self._note_answer(request.key, request.end if request.head is None else request.head)
         if origin is not None:
-            self._asked[origin] = exchange.status if exchange.error is None else None
-        body = exchange.body
+            self._asked[origin] = request.status if request.error is None else None
+        body = request.body
         self._add(
             {
                 "kind": "request",
                 "purpose": "content" if origin is None else "robots",
-                "method": exchange.method,
-                "url": exchange.url,
-                "host": urls.host(exchange.url),
-                "pace": exchange.key,
+                "method": request.method,
+                "url": request.url,
+                "host": urls.host(request.url),
+                "pace": request.key,
                 "origin": origin,
-                "sent": self._wall(exchange.sent),
-                "head": None if exchange.head is None else self._wall(exchange.head),
-                "end": self._wall(exchange.end),
-                "status": exchange.status,
+                "sent": self._wall(request.sent),
+                "head": None if request.head is None else self._wall(request.head),
+                "end": self._wall(request.end),
+                "status": request.status,
                 "bytes": None if body is None else len(body),
-                "sha256": exchange.sha256,
-                "error": exchange.error,
-                "retry_after": exchange.retry_after,
+                "sha256": request.sha256,
+                "error": request.error,
+                "retry_after": request.retry_after,
                 "interval": interval,
                 "kept": kept,
-                **evidence(exchange.decision),
-                **_location(exchange.location),
+                **evidence(request.decision),
+                **_location(request.location),
             }
         )
 
@@ -217,7 +217,7 @@ class Ledger:
         """
         if self._sealed:
             return
-        self._heard(pace, end)
+        self._note_answer(pace, end)
         about = {"host": host, "pace": pace, "sent": None if sent is None else self._wall(sent), "interval": interval}
         self._add({"kind": "lent", "at": self._wall(end), **about, "retry_after": retry_after})
 
@@ -270,7 +270,7 @@ class Ledger:
         self._hash = hashlib.sha256(data).hexdigest()
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
-    def _heard(self, pace: str, at: float) -> None:
+    def _note_answer(self, pace: str, at: float) -> None:
         self._answered[pace] = max(self._answered.get(pace, -math.inf), at)
         self._answered.move_to_end(pace)
         if len(self._answered) > _MOST_PACES:

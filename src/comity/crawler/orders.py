@@ -20,7 +20,7 @@ FILE: Final = "orders.jsonl"
 EVERY: Final = 0.25  # seconds between two looks at the file
 LONGEST: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
 
-Kind = Literal["slow", "stop", "go"]
+OrderKind = Literal["slow", "stop", "go"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Order:
     """
 
     host: str
-    order: Kind
+    order: OrderKind
     seconds: float | None = None
     at: float = 0.0
 
@@ -49,7 +49,7 @@ def host_named(text: str) -> str:
     return urls.host(urls.normalise(text if "://" in text else f"http://{text}/"))
 
 
-def give(folder: Path, host: str, order: Kind, seconds: float | None = None) -> Order:
+def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None) -> Order:
     """Give an order to the crawl in a folder, running or not; gives it as it was written.
 
     Raises:
@@ -71,7 +71,7 @@ def give(folder: Path, host: str, order: Kind, seconds: float | None = None) -> 
     return given
 
 
-def checked_order(host: str, order: Kind, seconds: float | None = None) -> Order:
+def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> Order:
     """An order as it is written.
 
     Raises:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler.shards import Manifest, Place, PlacedBy, shard_of
+from comity.crawler.shards import CrawlManifest, PlacedBy, ShardPlace, shard_of
 from comity.frontier import Message
 from comity.frontier.protocol import FrontierView
 
@@ -19,15 +19,15 @@ _PLACED: Final = "placed {}"
 """Facts, by number: hosts that a commit settled, and what each shares its pace by."""
 
 
-def place_in(manifest: Manifest, number: int) -> Place:
+def place_in(manifest: CrawlManifest, number: int) -> ShardPlace:
     """The place of one shard of a crawl."""
     if manifest.by == "address":
         return PlaceByAddress(number, manifest.shards)
-    return Place(number, manifest.shards, manifest.by)
+    return ShardPlace(number, manifest.shards, manifest.by)
 
 
 @dataclass(slots=True)
-class PlaceByAddress(Place):
+class PlaceByAddress(ShardPlace):
     """See Place; here it depends on what was looked up."""
 
     by: PlacedBy = "address"
@@ -88,7 +88,7 @@ def _settled(load_state: Callable[[str], Any]) -> Iterator[dict[str, str]]:
         number += 1
 
 
-def shard_with(host: str, manifest: Manifest, view_of: Callable[[int], FrontierView | None]) -> int:
+def shard_with(host: str, manifest: CrawlManifest, view_of: Callable[[int], FrontierView | None]) -> int:
     """The number of the shard that a host belongs to.
 
     Args:

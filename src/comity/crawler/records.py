@@ -132,7 +132,7 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
 
-Change = Literal["new", "changed", "gone", "unchanged"]
+PageChange = Literal["new", "changed", "gone", "unchanged"]
 Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
@@ -287,7 +287,7 @@ def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
 
 
 def change(
-    entry: Entry, change: Change, by: Grounds, *, refresh: int, before: Visit | None, response: "Response | None"
+    entry: Entry, change: PageChange, by: Grounds, *, refresh: int, before: Visit | None, response: "Response | None"
 ) -> dict[str, Any]:
     """What a refresh, by its number, found out about a page.
 

@@ -25,7 +25,7 @@ _LONGEST_VALIDATOR: Final = 1024  # characters of a header that is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Refresh:
+class RefreshRun:
     """One refresh of a crawl.
 
     Attributes:
@@ -108,7 +108,7 @@ def begun(number: int, last: int) -> dict[str, Any]:
 
 def refresh_of(
     frontier: DurableFrontier, *, begin: bool, folder: Path, trusts_sitemaps: bool, in_full: bool
-) -> Refresh | None:
+) -> RefreshRun | None:
     """The refresh under way in a folder; None while the first crawl is.
 
     Args:
@@ -133,7 +133,7 @@ def refresh_of(
         frontier.begin_again(forget=FORGOTTEN, save=save)
     if not now["number"]:
         return None
-    return Refresh(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)
+    return RefreshRun(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)
 
 
 def check_begun(folder: Path, wanted: str) -> None:

@@ -16,12 +16,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.hosts import FAR, Host, Hosts
 from comity.crawler.limits import Quota
 from comity.crawler.orders import Order
-from comity.crawler.recrawl import Refresh
-from comity.crawler.settings import CrawlSettings
+from comity.crawler.recrawl import RefreshRun
 from comity.crawler.stats import Stats, span
 from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.protocol import DurableFrontier
@@ -51,7 +51,7 @@ class Alarm:
         self._event.clear()
 
 
-def in_turn(refresh: Refresh, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
+def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
     """What of a host's next URLs may have its turn in a refresh: sitemaps come before the pages they may speak of.
 
     Args:
@@ -112,7 +112,7 @@ class Scheduler:
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
-        self.beside: list[Scheduler] = []  # others that share the requests there may be at once
+        self.peers: list[Scheduler] = []  # others that share the requests there may be at once
         self.held_up = False  # by them
         self._is_shared = False  # whether hosts may share a pace at all
         self._settings = settings
@@ -125,7 +125,7 @@ class Scheduler:
         self._quota: Quota
         self._buffer: CommitBuffer
         self._stats: Stats
-        self._refresh: Refresh | None
+        self._refresh: RefreshRun | None
 
     def began(
         self,
@@ -135,7 +135,7 @@ class Scheduler:
         quota: Quota,
         buffer: CommitBuffer,
         stats: Stats,
-        refresh: Refresh | None,
+        refresh: RefreshRun | None,
     ) -> None:
         """The crawl starts with these."""
         self._frontier = frontier
@@ -159,14 +159,14 @@ class Scheduler:
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
         most = max(self._settings.concurrency, self._client.settings.connections)
-        if self.beside:
+        if self.peers:
             return self._is_full_beside(now, most)
         return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
 
     def _is_full_beside(self, now: float, most: int) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick, tasks, at_work = len(self._quick), len(self.tasks), 1
-        for other in self.beside:
+        for other in self.peers:
             quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
             at_work += bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
@@ -207,7 +207,7 @@ class Scheduler:
             return
         if queued and was_drained and not host.queue:
             self._take_over(host, queued)
-        self.again(host)
+        self.reschedule(host)
 
     def _take_over(self, host: Host, queued: Sequence[tuple[int, Found]]) -> None:
         """Of a host of which nothing else waits, what was just added need not be read from the frontier."""
@@ -243,7 +243,7 @@ class Scheduler:
         if not host.failing:
             self._quick[task] = now
         task.add_done_callback(lambda task: self._fetched(task, host, entry))
-        self.again(host)
+        self.reschedule(host)
 
     def _refill(self, host: Host) -> bool:
         if host.drained:
@@ -300,7 +300,7 @@ class Scheduler:
         while parked and pace not in self._holders:
             following = parked.popleft()
             following.in_heap = False
-            self.again(following)
+            self.reschedule(following)
             if following.in_heap and following.name not in self._client.driver.gate.stopped:
                 return
         if not parked:
@@ -339,7 +339,7 @@ class Scheduler:
         gate = self._client.driver.gate
         return bool(gate.throttles.orders) and (gate.pace_of(host.name) or host.name) in gate.throttles.orders
 
-    def again(self, host: Host) -> None:
+    def reschedule(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
         if host.in_heap:
             return
@@ -374,7 +374,7 @@ class Scheduler:
         ):
             self._release(pace)
         self._wake()
-        for other in self.beside:
+        for other in self.peers:
             if other.held_up:  # and stays so until it has looked, so that this one leaves it its part
                 other._wake()
         if task.cancelled():
@@ -396,4 +396,4 @@ class Scheduler:
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             self.hosts.leave(host, until=ready_at if ready_at > self._clock.monotonic() else None)
         else:
-            self.again(host)
+            self.reschedule(host)

@@ -48,7 +48,7 @@ def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
 
 
 @dataclass(slots=True)
-class Place:
+class ShardPlace:
     """One shard among all of its crawl. Where hosts are placed by their address: see placement.py."""
 
     number: int
@@ -74,7 +74,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Manifest:
+class CrawlManifest:
     """What holds for a whole crawl.
 
     Attributes:
@@ -114,7 +114,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreMark:
     """Of which crawl a folder holds one machine's parts.
 
     Attributes:
@@ -136,14 +136,14 @@ class Stored:
         _write(folder / STORE, {"format": _FORMAT, **asdict(self)})
 
 
-def stored_in(folder: Path) -> Stored | None:
+def stored_in(folder: Path) -> StoreMark | None:
     """Of which crawl in a store a folder holds parts; None where of none.
 
     Raises:
         StorageError: what says so cannot be read.
     """
     kept = _read(folder / STORE)
-    return None if kept is None else Stored(str(kept.get("store")), str(kept.get("crawl")), str(kept.get("url", "")))
+    return None if kept is None else StoreMark(str(kept.get("store")), str(kept.get("crawl")), str(kept.get("url", "")))
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
@@ -185,7 +185,7 @@ def part(number: int) -> str:
     return f"shard-{number:03}"
 
 
-def manifest_of(folder: Path) -> Manifest | None:
+def manifest_of(folder: Path) -> CrawlManifest | None:
     """The manifest of the crawl in a folder; None where it has no shards, or there is none.
 
     Raises:
@@ -198,7 +198,7 @@ def manifest_of(folder: Path) -> Manifest | None:
         return None
     try:
         del kept["parts"]
-        manifest = Manifest(**kept)
+        manifest = CrawlManifest(**kept)
         if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in get_args(PlacedBy):
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from comity import urls as addresses
 from comity.crawler import checkpoint
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.records import CrawledPage, read_meta, read_response
 from comity.crawler.scope import Scope
-from comity.crawler.settings import CrawlSettings
 from comity.crawler.stats import Stats
 from comity.crawler.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type

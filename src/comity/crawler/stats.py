@@ -272,17 +272,17 @@ class StatsCollector:
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))
 
-    def request(self, exchange: "RequestRecord") -> None:
+    def request(self, request: "RequestRecord") -> None:
         """A request is over, whatever came of it."""
-        status = exchange.status
-        counts = self.tally.content if exchange.origin is None else self.tally.robots
+        status = request.status
+        counts = self.tally.content if request.origin is None else self.tally.robots
         counts[0 if status is None else status // 100] += 1
         if may_pass(status):
-            self._trouble(exchange)
+            self._trouble(request)
         if log.isEnabledFor(logging.DEBUG):
-            size = "no body" if exchange.body is None else f"{len(exchange.body):,} bytes"
-            took = exchange.end - exchange.sent
-            log.debug("%s %s: %s, %s, %.3f s", exchange.method, shown(exchange.url), status or "no answer", size, took)
+            size = "no body" if request.body is None else f"{len(request.body):,} bytes"
+            took = request.end - request.sent
+            log.debug("%s %s: %s, %s, %.3f s", request.method, shown(request.url), status or "no answer", size, took)
 
     def robots(self, result: "RobotsResult") -> None:
         """A site was asked for its robots.txt."""
@@ -341,15 +341,15 @@ class StatsCollector:
             since, before = at, pages
         return (self.stats.pages - before) / max(now - since, 1.0)
 
-    def _trouble(self, exchange: "RequestRecord") -> None:
-        if exchange.origin is not None or exchange.error == "given up" or not log.isEnabledFor(logging.WARNING):
+    def _trouble(self, request: "RequestRecord") -> None:
+        if request.origin is not None or request.error == "given up" or not log.isEnabledFor(logging.WARNING):
             return  # of a robots.txt the crawl is told what it means
-        host = urls.host(exchange.url)
+        host = urls.host(request.url)
         pause = self.pause(host)
-        what = f"HTTP status {exchange.status}" if exchange.status else shown(exchange.error or "no answer")
+        what = f"HTTP status {request.status}" if request.status else shown(request.error or "no answer")
         seconds = max(pause.until - self.clock.monotonic(), 0.0)
         why = pause.why
-        if why == "interval" and (exchange.interval or 0.0) <= FIRST:
+        if why == "interval" and (request.interval or 0.0) <= FIRST:
             why = "back_off"  # no longer than the interval, but the failure is what holds it
         log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[why])
 

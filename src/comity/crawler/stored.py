@@ -193,7 +193,7 @@ _MALFORMED = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """One record of an output.
 
     Attributes:
@@ -214,12 +214,12 @@ class Stored:
     problem: str | None = None
 
 
-def absent(file: str, channel: Channel | None = None) -> Stored:
+def absent(file: str, channel: Channel | None = None) -> StoredRecord:
     """A file that should be there is not."""
-    return Stored(channel, file, None)
+    return StoredRecord(channel, file, None)
 
 
-def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Iterator[Stored]:
+def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Iterator[StoredRecord]:
     """The records of a file of JSON Lines; `until` as of `read_lines`.
 
     Raises:
@@ -231,7 +231,7 @@ def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Ite
     for line in read_lines(path, until=until):
         problem = line.problem
         intact = None if problem else is_intact(line.record)
-        yield Stored(channel, path.name, line.number, line.record, intact, problem)
+        yield StoredRecord(channel, path.name, line.number, line.record, intact, problem)
 
 
 def is_intact(record: Mapping[str, Any]) -> bool | None:

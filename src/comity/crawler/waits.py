@@ -77,10 +77,10 @@ class Waits:
     """The waits of one run. Use it as a context manager, before the first request and until after the last commit.
 
     Attributes:
-        then: called with a pace when `heard` has been.
+        then: called with a pace after `after_request`.
 
     Args:
-        heard: for what no commit has remembered yet; closed at the end.
+        journal: for what no commit has remembered yet; closed at the end.
         load_state: gives back a fact by its name, or the default.
 
     Raises:
@@ -88,10 +88,10 @@ class Waits:
     """
 
     def __init__(
-        self, heard: WaitJournal, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]
+        self, journal: WaitJournal, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]
     ) -> None:
         self.then: Callable[[str], None] | None = None
-        self._heard = heard
+        self._journal = journal
         self._client = client
         self._clock = clock
         self._least = client.policy.min_interval
@@ -101,7 +101,7 @@ class Waits:
         self._remembered: dict[str, float] = {}
         self._on_their_way: dict[str, float] = {}
         self._written_down: dict[str, float] = {}
-        lines = heard.lines()
+        lines = journal.lines()
         self._written = len(lines)
         self._taken = 0  # of them, those that the commit under way makes superfluous
         self._keep(load_state, lines)
@@ -110,9 +110,9 @@ class Waits:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._heard.close()
+        self._journal.close()
 
-    def heard(self, pace: str) -> None:
+    def after_request(self, pace: str) -> None:
         """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
         seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
         committed = min(self._remembered.get(pace, 0.0), self._on_their_way.get(pace, 0.0))
@@ -120,7 +120,7 @@ class Waits:
         if interval > known or seconds > max(known, interval):
             unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
             line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
-            self._heard.add(line.encode("ascii"))
+            self._journal.add(line.encode("ascii"))
             self._written += 1
             self._written_down[pace] = max(known, interval)
         if self.then is not None:
@@ -135,7 +135,7 @@ class Waits:
         Raises:
             StorageError: what was heard could not be written.
         """
-        self._heard.check()
+        self._journal.check()
         wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
         least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
         waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items() if seconds > least}
@@ -155,7 +155,7 @@ class Waits:
         """What `save_state` gave last is durable."""
         self._remembered = self._on_their_way
         if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
-            self._heard.clear()
+            self._journal.clear()
             self._written = self._taken = 0
             self._written_down = {}
 
@@ -170,7 +170,7 @@ class Waits:
             (key, until, seconds, 0.0, lifted.get(key, seconds))
             for key, (until, seconds) in load_state("waits", {}).items()
         ]
-        for key, until, seconds, interval, without in stated + _heard_before(lines):
+        for key, until, seconds, interval, without in stated + _journal_entries(lines):
             if until > wall:  # a clock that was set back makes no wait longer than it was
                 left = min(until - wall, seconds)
                 waits[key] = max(waits.get(key, 0.0), left)
@@ -189,7 +189,7 @@ class Waits:
         )
 
 
-def _heard_before(lines: list[bytes]) -> list[tuple[str, float, float, float, float]]:
+def _journal_entries(lines: list[bytes]) -> list[tuple[str, float, float, float, float]]:
     """What was heard in the run before; a line that a crash cut short is none."""
     found = []
     for line in lines:

@@ -58,7 +58,7 @@ def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None
 
 
 def judge(
-    tables: FrontierTables, tally: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
+    tables: FrontierTables, state_changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
     """Judge anew what scope, policy and the uses wanted decided: see `queue.Frontier.judge_again`.
 
@@ -67,24 +67,26 @@ def judge(
     """
     back = Judged()
     if policy:  # what the old one set aside is queued again, and so is what was postponed
-        back += _bring_back(tables, POLICY, tally)
+        back += _bring_back(tables, POLICY, state_changes)
         tables.execute(f"UPDATE {tables.waiting} SET rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * LATER, LATER))
     if usage:
-        back += _bring_back(tables, USAGE, tally)
+        back += _bring_back(tables, USAGE, state_changes)
     if inside is None:
         return back, Judged()
-    found = _move(tables, tables.aside, tables.waiting, "", f"why = {SCOPE}", inside, tally)
-    left = _move(tables, tables.waiting, tables.aside, f", {SCOPE}", "true", lambda *url: not inside(*url), tally)
+    found = _move(tables, tables.aside, tables.waiting, "", f"why = {SCOPE}", inside, state_changes)
+    left = _move(
+        tables, tables.waiting, tables.aside, f", {SCOPE}", "true", lambda *url: not inside(*url), state_changes
+    )
     return back, Judged(left=left, back=found)
 
 
-def _bring_back(tables: FrontierTables, why: int, tally: StateChanges) -> Judged:
+def _bring_back(tables: FrontierTables, why: int, state_changes: StateChanges) -> Judged:
     counts: Counter[int] = Counter()
     for host, state, number in tables.execute(
         f"SELECT host, state, count(*) FROM {tables.aside} WHERE why = ? GROUP BY host, state", (why,)
     ).fetchall():
-        tally[host, state] -= number
-        tally[host, State.UNASKED] += number
+        state_changes[host, state] -= number
+        state_changes[host, State.UNASKED] += number
         counts[state] += number
     renewed = tables.columns.replace("state", f"{State.UNASKED:d}").replace("attempts", "0")
     tables.execute(
@@ -95,7 +97,7 @@ def _bring_back(tables: FrontierTables, why: int, tally: StateChanges) -> Judged
 
 
 def _move(
-    tables: FrontierTables, source: str, target: str, why: str, which: str, wanted: Inside, tally: StateChanges
+    tables: FrontierTables, source: str, target: str, why: str, which: str, wanted: Inside, state_changes: StateChanges
 ) -> int:
     """Move the rows that are wanted from one table to the other; gives how many there were."""
     sign = 1 if target == tables.waiting else -1
@@ -112,7 +114,7 @@ def _move(
         ]
         if not chosen:
             continue
-        ids = tables.listed([id_ for id_, _, _ in chosen])
+        ids = tables.as_value([id_ for id_, _, _ in chosen])
         tables.execute(
             f"INSERT INTO {target} ({tables.columns}{', why' * bool(why)}) "
             f"SELECT {tables.columns}{why} FROM {source} WHERE id {tables.among}",
@@ -120,7 +122,7 @@ def _move(
         )
         tables.execute(f"DELETE FROM {source} WHERE id {tables.among}", (ids,))
         for _, host, state in chosen:
-            tally[host, state] += sign
+            state_changes[host, state] += sign
         moved += len(chosen)
     return moved
 

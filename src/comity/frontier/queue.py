@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from comity.frontier import database, exchange, later
+from comity.frontier import database, later, messages
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.seen import Seen
 from comity.frontier.tables import CommittedFrontier, FrontierTables, StateChanges
@@ -47,7 +47,7 @@ class Frontier(CommittedFrontier):
     Attributes:
         visits: what is known of pages visited, as of the last commit.
         totals: how many URLs were in each state when it was opened or last committed; may be read from any thread.
-        sent, taken: by shard the last parcel for it, and of it, as last committed (see exchange.py).
+        sent, taken: by shard the last parcel for it, and of it, as last committed (see messages.py).
 
     Raises:
         StorageError: the file cannot be opened, is damaged, or another crawl uses it.
@@ -68,8 +68,8 @@ class Frontier(CommittedFrontier):
                 self._save_state({_KEY: key})
             self._seen = stack.enter_context(closing(Seen(self._db, path.with_suffix(".seen"), bytes.fromhex(key))))
             self._next_id: int = self.load_state(_NEXT_ID, 1)
-            self.sent = exchange.numbers(self.load_state(exchange.SENT))
-            self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
+            self.sent = messages.numbers(self.load_state(messages.SENT))
+            self.taken = messages.numbers(self.load_state(messages.TAKEN))
             self.visits = later.Visits(self._tables)
             self.totals = self.counts()
             self._open = stack.pop_all()
@@ -103,9 +103,9 @@ class Frontier(CommittedFrontier):
             self._stale = True
             self._seen.tidy()
             with self._transaction():
-                tally = StateChanges()
+                state_changes = StateChanges()
                 later.set_aside(self._db, batch)
-                self._settle(batch.settled, tally)
+                self._settle(batch.settled, state_changes)
                 self._db.executemany(
                     "UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", [(id_,) for id_ in batch.retried]
                 )
@@ -118,16 +118,16 @@ class Frontier(CommittedFrontier):
                     "WHERE host = (SELECT id FROM host WHERE name = ?) AND rank >= ?",
                     [(2 * database.LATER, host, database.LATER) for host in batch.resumed],
                 )
-                new, queued = self._take_up(batch.found, tally)
-                self._count(tally)
+                new, queued = self._take_up(batch.found, state_changes)
+                self._count(state_changes)
                 later.write_visits(self._db, batch)
                 refusals = [found.refusal for found in new if found.refusal is not None]
                 state = self._exchange(batch) if batch.exchanges else {}
                 self._save_state(write(len(new), refusals) | {_NEXT_ID: self._next_id} | state)
             self._stale = False
             if state:
-                self.sent, self.taken = state[exchange.SENT], state[exchange.TAKEN]
-            self.totals = {state: self.totals[state] + tally.of(state) for state in State}
+                self.sent, self.taken = state[messages.SENT], state[messages.TAKEN]
+            self.totals = {state: self.totals[state] + state_changes.of(state) for state in State}
             return queued
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
@@ -170,9 +170,11 @@ class Frontier(CommittedFrontier):
         with explained(self._path):
             self._stale = True
             with self._transaction():
-                tally = StateChanges()
-                judged = later.judge(FrontierTables(self._db, self._path), tally, inside, policy=policy, usage=usage)
-                self._count(tally)
+                state_changes = StateChanges()
+                judged = later.judge(
+                    FrontierTables(self._db, self._path), state_changes, inside, policy=policy, usage=usage
+                )
+                self._count(state_changes)
                 self._save_state(save(*judged))
             self._reload()
             self._stale = False
@@ -209,7 +211,7 @@ class Frontier(CommittedFrontier):
         self._seen.reload()
         self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
+    def _settle(self, settled: list[tuple[State, int]], state_changes: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
@@ -220,12 +222,12 @@ class Frontier(CommittedFrontier):
             (ids,),
         ).fetchone()
         for id_, host, before in json.loads(rows):  # what was settled before is not there
-            tally[host, before] -= 1
-            tally[host, states[id_]] += 1
+            state_changes[host, before] -= 1
+            state_changes[host, states[id_]] += 1
         self._db.execute("DELETE FROM waiting WHERE id IN (SELECT value FROM json_each(?))", (ids,))
 
     def _take_up(
-        self, found: list[Found], tally: StateChanges
+        self, found: list[Found], state_changes: StateChanges
     ) -> tuple[list[Found], dict[str, list[tuple[int, Found]]]]:
         """Those that are new; what of them waits goes into the queue, and is given with its ids by host."""
         fingerprints = self._seen.unknown([each.url for each in found])
@@ -236,7 +238,7 @@ class Frontier(CommittedFrontier):
         sources = self._sources(new)
         for each in new:
             host = self._host_ids.get(each.host) or self._host_id(each.host)
-            tally[host, each.state] += 1
+            state_changes[host, each.state] += 1
             if each.stays:
                 if not each.by_policy:
                     queued.setdefault(each.host, []).append((self._next_id, each))
@@ -265,10 +267,10 @@ class Frontier(CommittedFrontier):
         fingerprints = self._seen.unknown([message.url for _, message in batch.messages if message.settles])
         urls = [each for each in batch.messages if each[1].settles]
         new = [urls[index] for index in fingerprints.values()]
-        made = exchange.send(self._db, exchange.parcels_of(batch.messages, new))
+        made = messages.send(self._db, messages.parcels_of(batch.messages, new))
         self._seen.add(fingerprints)
-        exchange.forget(self._db, batch.delivered)
-        return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}
+        messages.forget(self._db, batch.delivered)
+        return {messages.SENT: self.sent | made, messages.TAKEN: self.taken | batch.taken}
 
     def _insert(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows to `waiting`, many to a statement; of which there are few, so that SQLite has each at hand."""
@@ -305,9 +307,9 @@ class Frontier(CommittedFrontier):
         self._host_ids[name] = id_
         return id_
 
-    def _count(self, tally: StateChanges) -> None:
+    def _count(self, state_changes: StateChanges) -> None:
         alike: dict[tuple[int, ...], list[int]] = {}  # of most hosts the same number of URLs was settled and found
-        for host, changes in sorted(tally.by_host().items()):
+        for host, changes in sorted(state_changes.by_host().items()):
             alike.setdefault(tuple(changes), []).append(host)
         self._db.executemany(
             "UPDATE host SET unasked = unasked + ?, queued = queued + ?, done = done + ?, refused = refused + ?, "

@@ -44,7 +44,7 @@ class FrontierTables:
     waiting, aside, host, source, visit, facts = "waiting", "aside", "host", "source", "visit", "run"
     columns = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
     known = "json_extract(said, '$[1]') IS NOT NULL"  # of a visit: there was a page
-    among = "IN (SELECT value FROM json_each(?))"  # of a column; the value is that of `listed`
+    among = "IN (SELECT value FROM json_each(?))"  # of a column; the value is that of `as_value`
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db: Any = db
@@ -59,7 +59,7 @@ class FrontierTables:
         return explained(self._path)
 
     @staticmethod
-    def listed(ids: list[int]) -> Any:
+    def as_value(ids: list[int]) -> Any:
         """Ids as one value of a statement."""
         return json.dumps(ids)
 

@@ -133,7 +133,7 @@ class Batch:
         by_usage: ids of those that were fetched and refused because of what is stated about their use.
         postponed: ids of URLs that have no turn until their host is among `resumed`.
         messages: for other shards, by the number of each.
-        taken: by shard, the last of its parcels of which this batch takes up the messages (see exchange.py).
+        taken: by shard, the last of its parcels of which this batch takes up the messages (see messages.py).
         delivered: by shard, the last parcel for it that it has taken.
     """
 

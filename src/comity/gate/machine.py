@@ -27,7 +27,7 @@ from math import inf
 from typing import Final, Literal
 
 from comity import urls
-from comity.gate.robots import Known, RobotsCache
+from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
 from comity.http import BUSY, may_pass

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, Policy, urls
 from comity.mcp.answers import Unanswerable, answer, short, when
-from comity.mcp.kept import Store, hash_of
+from comity.mcp.content_store import Store, hash_of
 from comity.mcp.sites import Sites
 
 MIB: Final = 1024 * 1024

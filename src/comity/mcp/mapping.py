@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from comity import ComityError, CrawlSettings, Response, urls
 from comity.mcp.answers import Unanswerable, answer, short
-from comity.mcp.kept import kept_as_json
+from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
 from comity.signals import sitemaps
 from comity.signals.links import read_page

@@ -11,7 +11,7 @@ from comity import ComityError, Decision, Response, UnwantedType, urls
 from comity.errors import UnsupportedContent
 from comity.mcp.answers import Unanswerable, answer, as_text, short, when
 from comity.mcp.budget import cut, tokens
-from comity.mcp.kept import PageText, hash_of
+from comity.mcp.content_store import PageText, hash_of
 from comity.mcp.service import Service
 from comity.mcp.untrusted import clean, clean_markdown
 from comity.retrieve import Retrieved, retrieve

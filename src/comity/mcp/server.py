@@ -14,7 +14,7 @@ from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
 from comity.mcp.crawls import BeyondLimits
-from comity.mcp.first import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
+from comity.mcp.first_answer import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
 from comity.mcp.mapping import map_site
 from comity.mcp.reading import check, fetch, robots, usage
 from comity.mcp.schemas import BY_NAME, TOOLS, problem, with_defaults

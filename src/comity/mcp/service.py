@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
+from comity.mcp.content_store import RobotsFile, Store
 from comity.mcp.crawls import CrawlLimits, Crawls
-from comity.mcp.kept import RobotsFile, Store
 from comity.mcp.sites import LONGEST_WAIT, Sites
 
 

@@ -1,7 +1,7 @@
 """Serving: over standard input and output, or over HTTP with Host, Origin and a bearer token checked.
 
-The SDK is imported here, late: over standard input the first answer is given before (see first.py), and nothing that
-it does not need is imported at the top of this module.
+The SDK is imported here, late: over standard input the first answer is given before (see first_answer.py), and
+nothing that it does not need is imported at the top of this module.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
 from comity.errors import InvalidSetting, StorageError
-from comity.mcp import first
+from comity.mcp import first_answer
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service
@@ -26,8 +26,10 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST_LINE: Final = 1024 * 1024
 SHORTEST_TOKEN: Final = 16
 
-Message = MutableMapping[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+App = Callable[
+    [AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[AsgiMessage], Awaitable[None]]], Awaitable[None]
+]
 
 
 def check_installed() -> None:
@@ -50,7 +52,7 @@ def over_stdio(make: "Callable[[], Service]") -> None:
     os.dup2(nothing, 0)  # nobody else reads what the client says
     os.close(nothing)
     line = _first_line(wire)
-    answered = first.answer(line) if line else None
+    answered = first_answer.answer(line) if line else None
     if answered is not None:
         os.write(1, answered[1])
     if line:
@@ -216,7 +218,9 @@ def bearer(app: App, token: str) -> App:
     wanted = token.encode()
 
     async def checked(
-        scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+        scope: AsgiMessage,
+        receive: Callable[[], Awaitable[AsgiMessage]],
+        send: Callable[[AsgiMessage], Awaitable[None]],
     ) -> None:
         if scope["type"] == "http":
             given = [value for name, value in scope["headers"] if name == b"authorization"]

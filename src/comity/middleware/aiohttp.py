@@ -8,10 +8,10 @@ import aiohttp
 
 from comity import Policy, urls
 from comity.gate import FetchRobots
+from comity.net.client_settings import MAX_WAIT
 from comity.net.connections import LONGEST_LINE
 from comity.net.driver import AsyncDriver, Hop
-from comity.net.robots import RobotsAnswer, RobotsBody, asked_with, fetch_robots
-from comity.net.settings import MAX_WAIT
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, fetch_robots
 from comity.net.transport import exact
 from comity.policy import RobotsResult
 

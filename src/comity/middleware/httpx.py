@@ -18,8 +18,8 @@ from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.middleware._wire import settled
 from comity.net import blocking_driver, driver
-from comity.net.robots import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots, fetch_robots_blocking
-from comity.net.settings import MAX_WAIT
+from comity.net.client_settings import MAX_WAIT
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots, fetch_robots_blocking
 from comity.policy import RobotsResult
 
 

@@ -21,8 +21,8 @@ from comity import Policy
 from comity.gate import FetchRobots
 from comity.middleware._wire import settled
 from comity.net.blocking_driver import Driver, Hop
-from comity.net.robots import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
-from comity.net.settings import MAX_WAIT
+from comity.net.client_settings import MAX_WAIT
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
 from comity.policy import RobotsResult
 
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)

@@ -29,9 +29,9 @@ from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.middleware._wire import settled, without_empty_query
+from comity.net.client_settings import MAX_WAIT
 from comity.net.driver import AsyncDriver, Hop
-from comity.net.robots import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
-from comity.net.settings import MAX_WAIT
+from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
 from comity.policy import RobotsResult
 from comity.signals import robots_meta
 

@@ -7,10 +7,10 @@ from comity._late import late
 if TYPE_CHECKING:
     from comity.net.async_client import AsyncClient
     from comity.net.client import Client
+    from comity.net.client_settings import ClientSettings
     from comity.net.driver import Clock
     from comity.net.response import Response
     from comity.net.session import Session
-    from comity.net.settings import ClientSettings
 
 __all__ = ["AsyncClient", "Client", "ClientSettings", "Clock", "Response", "Session"]
 
@@ -19,7 +19,7 @@ __getattr__ = late(
     {
         "comity.net.async_client": "AsyncClient",
         "comity.net.client": "Client",
-        "comity.net.settings": "ClientSettings",
+        "comity.net.client_settings": "ClientSettings",
         "comity.net.driver": "Clock",
         "comity.net.response": "Response",
         "comity.net.session": "Session",

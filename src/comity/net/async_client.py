@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
 from comity.http import next_hop
+from comity.net.client_settings import SHARED, ClientSettings, checked_headers
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
-from comity.net.settings import SHARED, ClientSettings, checked_headers
 from comity.policy import Decision, Policy, RobotsResult
 
 Progress = Callable[[int, int], None]

@@ -23,9 +23,9 @@ from aiohttp.client_proto import ResponseHandler
 from comity import urls
 from comity.errors import FetchError, Postponed
 from comity.net.address import AddressGuard
+from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import paused
-from comity.net.settings import ClientSettings
-from comity.net.turns import Turns
+from comity.net.loop_slices import LoopSlices
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
@@ -139,7 +139,7 @@ class Connections(aiohttp.TCPConnector):
             keepalive_timeout=min(max(2 * interval, KEPT_IDLE), LONGEST_IDLE),
         )
         self._guard = guard
-        self._turns = Turns(BEGUN_AT_ONCE)
+        self._turns = LoopSlices(BEGUN_AT_ONCE)
         self._patience = settings.max_wait
         self._reserved = 0  # sockets that are about to be opened
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]

@@ -22,8 +22,8 @@ from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
 from comity.http import BUSY
 from comity.http import retry_after as read_retry_after
+from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.names import in_thread
-from comity.net.settings import MAX_WAIT, ClientSettings
 from comity.policy import Decision, Policy, RobotsResult
 
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
@@ -138,11 +138,11 @@ if hasattr(os, "register_at_fork"):
 class _HostLine:
     """Who waits for one host: only the first is woken, so that a turn costs the same however many wait."""
 
-    __slots__ = ("first", "people")
+    __slots__ = ("first", "waiting")
 
     def __init__(self) -> None:
         self.first = asyncio.Lock()
-        self.people = 0
+        self.waiting = 0
 
 
 async def system_address(host: str) -> str:
@@ -292,7 +292,7 @@ class AsyncDriver(GateDriver):
         line = self._lines.get(key)
         if line is None:
             line = self._lines[key] = _HostLine()
-        line.people += 1
+        line.waiting += 1
         try:
             if line.first.locked() and limit < math.inf:
                 try:
@@ -311,8 +311,8 @@ class AsyncDriver(GateDriver):
             finally:
                 line.first.release()
         finally:
-            line.people -= 1
-            if not line.people:
+            line.waiting -= 1
+            if not line.waiting:
                 del self._lines[key]
 
     async def _take(self, step: Resolve | FetchRobots | Wait, url: str, robots: RobotsFetch, limit: float) -> None:

@@ -30,7 +30,7 @@ MOST_KEPT: Final = 10_000
 _MISSING: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _ARES_MISSING: Final = (1, 4)  # of c-ares: no data, not found
 
-Found = tuple[tuple[str, ...], float]
+FoundAddresses = tuple[tuple[str, ...], float]
 """Addresses, and the seconds that they may be kept."""
 
 
@@ -160,7 +160,7 @@ class Names(AbstractResolver):
             raise kept
         return kept
 
-    async def _asked_of(self, dns: "DNSResolver", host: str, lookup: _Lookup) -> Found:
+    async def _asked_of(self, dns: "DNSResolver", host: str, lookup: _Lookup) -> FoundAddresses:
         """Ask a name server. It takes no thread, so what is not answered soon holds its place no longer."""
         await self._free.acquire()
         held = True
@@ -180,7 +180,7 @@ class Names(AbstractResolver):
             give_place_up()
 
 
-async def _by_system(host: str) -> Found:
+async def _by_system(host: str) -> FoundAddresses:
     """By the system's resolver, which blocks a thread: one of its own, for those of the event loop are few, and one
     that nobody waits for at the end of the program."""
     return await in_thread(host), FOUND_LIFE
@@ -234,7 +234,7 @@ def _getaddrinfo(host: str) -> tuple[str, ...]:
     return tuple(addresses)
 
 
-async def _by_server(dns: "DNSResolver", host: str) -> Found:
+async def _by_server(dns: "DNSResolver", host: str) -> FoundAddresses:
     """By the name servers given, which also say how long an answer holds: the least of its records' times to live."""
     from aiodns.error import DNSError
 

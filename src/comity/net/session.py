@@ -18,12 +18,12 @@ from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
 from comity.http import may_pass
 from comity.net.address import AddressGuard
+from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver, Clock, Hop
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response, StreamedResponse
-from comity.net.robots import RobotsAnswer, fetch_robots
-from comity.net.settings import ClientSettings
+from comity.net.robots_fetch import RobotsAnswer, fetch_robots
 from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 

@@ -15,12 +15,12 @@ from yarl import URL
 from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
+from comity.net.client_settings import ClientSettings
 from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import paused, within
 from comity.net.decoding import ACCEPTED, decoder_for
+from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
-from comity.net.settings import ClientSettings
-from comity.net.turns import Turns
 from comity.policy import Policy
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
@@ -84,7 +84,12 @@ class OpenAnswer:
     )
 
     def __init__(
-        self, url: str, response: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: Turns
+        self,
+        url: str,
+        response: aiohttp.ClientResponse,
+        settings: ClientSettings,
+        address: str | None,
+        turns: LoopSlices,
     ) -> None:
         self.url = url
         self.address = address
@@ -240,7 +245,7 @@ class Transport:
     ) -> None:
         self._settings = settings
         self._guard = guard
-        self.turns = Turns(UNPACKED_AT_ONCE)
+        self.turns = LoopSlices(UNPACKED_AT_ONCE)
         self._names = Names(settings.resolve, settings.nameservers)
         connecting, reading = settings.connect_timeout, settings.read_timeout
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)

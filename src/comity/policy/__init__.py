@@ -2,8 +2,8 @@
 
 from comity.policy.decision import Decision, RuleCited, Source, json_schema
 from comity.policy.origin_policy import OriginPolicy, decide
+from comity.policy.policy import Policy
 from comity.policy.robots_result import RobotsResult, stale_if_error
-from comity.policy.settings import Policy
 
 __all__ = [
     "Decision",

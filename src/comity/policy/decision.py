@@ -14,7 +14,7 @@ from typing import Any, Literal
 from comity import times
 from comity.errors import InvalidRecord
 from comity.fields import WrongType, typed
-from comity.policy.settings import Mode, Purpose
+from comity.policy.policy import Mode, Purpose
 from comity.usage.statements import PURPOSES, Preference, Usage
 
 SHA256 = re.compile("[0-9a-f]{64}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from comity import urls
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
+from comity.policy.policy import Policy
 from comity.policy.robots_result import RobotsResult
-from comity.policy.settings import Policy
 from comity.robots.explain import brief, cut
 
 if TYPE_CHECKING:

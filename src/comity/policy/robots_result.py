@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Literal
 
 from comity.http import http_date, may_pass
+from comity.policy.policy import Policy
 from comity.policy.presets import DAY
-from comity.policy.settings import Policy
 from comity.robots import Robots, parse
 from comity.signals import content_type
 

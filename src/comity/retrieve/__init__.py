@@ -7,7 +7,7 @@ from comity.retrieve.hidden import HiddenText
 from comity.retrieve.json_ld import Entity
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.metadata import Field, Metadata
-from comity.retrieve.parts import Answer, Chooser, Extractor, Fetcher
+from comity.retrieve.plugins import Answer, Chooser, Extractor, Fetcher
 from comity.retrieve.quality import Quality
 from comity.retrieve.retrieve import retrieve
 

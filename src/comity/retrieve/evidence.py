@@ -9,14 +9,14 @@ from typing import Any, Literal
 from comity.policy import Decision
 from comity.retrieve.content import LeftOut
 from comity.retrieve.hidden import HiddenText
-from comity.retrieve.kinds import Kind
+from comity.retrieve.kinds import PageKind
 from comity.retrieve.metadata import NOTHING, Metadata
 from comity.retrieve.quality import Quality
-from comity.signals.llms import Reason, Strategy
+from comity.signals.llms import CandidateReason, Strategy
 from comity.signals.robots_meta import PageWarning
 from comity.usage import PURPOSES, Usage
 
-Outcome = Literal[
+CandidateOutcome = Literal[
     "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
 ]
 Conversion = Literal["comity", "extractor", "unchanged"]
@@ -60,9 +60,9 @@ class Considered:
     """
 
     url: str
-    reason: Reason | Literal["chooser"]
+    reason: CandidateReason | Literal["chooser"]
     verdict: str | None
-    outcome: Outcome
+    outcome: CandidateOutcome
     why: str
     status: int | None = None
     content_type: str | None = None
@@ -138,7 +138,7 @@ class Retrieved:
     warnings: tuple[PageWarning, ...]
     hidden: tuple[HiddenText, ...]
     evidence: Evidence
-    kind: Kind = "page"
+    kind: PageKind = "page"
     reason: str = ""
     metadata: Metadata = NOTHING
     left_out: tuple[LeftOut, ...] = ()

@@ -19,7 +19,7 @@ from comity.retrieve.kinds import PAGE, Judgement, judge
 from comity.retrieve.metadata import NOTHING, Metadata
 from comity.retrieve.tree import MAX_DEPTH, Tree, parse
 
-__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "Page", "bounded", "read"]
+__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "ExtractedPage", "bounded", "read"]
 
 Content = Literal["main", "all"]
 
@@ -28,7 +28,7 @@ SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ExtractedPage:
     """What was taken from an HTML page.
 
     Attributes:
@@ -58,7 +58,9 @@ class Page:
         return self.judgement.kind == "javascript_shell"
 
 
-def read(html: str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS) -> Page:
+def read(
+    html: str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS
+) -> ExtractedPage:
     """Take Markdown and the rest from a page.
 
     Args:
@@ -86,7 +88,7 @@ def read(html: str, url: str, *, content: Content = "main", convert: bool = True
             agreement = choose(cut, tree, url)
         if convert and (judgement.kind == "page" or content == "all"):
             text = markdown.written(tree, base, without=removed, deadline=deadline, url=url)
-        return Page(
+        return ExtractedPage(
             text,
             found,
             tree.truncated,

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from comity.retrieve import css
 from comity.retrieve.tree import Node, Tree
 
-Kind = Literal[
+HidingKind = Literal[
     "hidden_attribute",
     "aria_hidden",
     "display_none",
@@ -33,7 +33,7 @@ MAX_FOUND: Final = 100
 EXCERPT: Final = 200
 """Characters quoted of each."""
 
-_SENTENCES: Final[dict[Kind, str]] = {
+_SENTENCES: Final[dict[HidingKind, str]] = {
     "hidden_attribute": "An element with the hidden attribute holds text.",
     "aria_hidden": "An element with aria-hidden=true holds text.",
     "display_none": "An element with display:none holds text.",
@@ -95,7 +95,7 @@ class HiddenText:
         kept: whether it is left in the Markdown nevertheless.
     """
 
-    kind: Kind
+    kind: HidingKind
     message: str
     excerpt: str
     length: int
@@ -128,7 +128,7 @@ def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
     ][:MAX_FOUND]
     removed: set[Node] = set()
     reported: set[Node] = set()
-    known: dict[tuple[str, str, str], Kind | None] = {}
+    known: dict[tuple[str, str, str], HidingKind | None] = {}
     for node in tree.styled if not rules.hiding else tree.named_nodes():
         kind, kept = _hides(node, rules, known)
         if kind is None or node.name in ("html", "body"):  # scripts show those again
@@ -185,8 +185,8 @@ def _unfolds(node: Node, controlled: set[str]) -> bool:
 
 
 def _hides(
-    node: Node, rules: css.HidingRules, known: dict[tuple[str, str, str], Kind | None]
-) -> tuple[Kind | None, bool]:
+    node: Node, rules: css.HidingRules, known: dict[tuple[str, str, str], HidingKind | None]
+) -> tuple[HidingKind | None, bool]:
     """How an element hides its text, and whether that text is kept."""
     attributes = node.attributes
     if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
@@ -227,7 +227,7 @@ def _same_colour(node: Node, colour: str) -> bool | None:
 
 
 def _characters(text: str) -> Iterator[HiddenText]:
-    kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    kinds: tuple[tuple[HidingKind, re.Pattern[str]], ...] = (
         ("zero_width", _ZERO_WIDTH),
         ("bidi_control", _BIDI),
         ("tag_characters", _TAGS),
@@ -254,7 +254,7 @@ def _instructs(comment: str) -> bool:
     return _INSTRUCTS.search(comment) is not None
 
 
-def _found(kind: Kind, text: str, kept: bool) -> HiddenText:
+def _found(kind: HidingKind, text: str, kept: bool) -> HiddenText:
     return HiddenText(kind, _SENTENCES[kind], _shown(text), len(text), kept)
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from comity.retrieve.blocks import SURROUNDINGS, Block
 from comity.retrieve.tree import Tree
 
-Kind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
+PageKind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
 
 MOST_WORDS: Final = 250
 """Words of a page from which it is taken for one, whatever they say."""
@@ -74,7 +74,7 @@ _GONE: Final = re.compile(
 class Judgement:
     """What an answer is, and why it was taken for that; the reason of a page is empty."""
 
-    kind: Kind
+    kind: PageKind
     reason: str = ""
 
 

@@ -14,7 +14,7 @@ from comity.http import GONE, may_pass
 from comity.net import AsyncClient
 from comity.policy.robots_result import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
-from comity.retrieve.parts import Fetched, Fetcher, fetched
+from comity.retrieve.plugins import Fetched, Fetcher, fetched
 from comity.signals import llms
 from comity.signals.llms import LlmsTxt
 

@@ -16,7 +16,7 @@ from comity import urls
 from comity.retrieve import json_ld, titles
 from comity.retrieve.days import as_day, day_of
 from comity.retrieve.json_ld import Entity, Object, plain
-from comity.retrieve.titles import Source, shown
+from comity.retrieve.titles import TitleSource, shown
 from comity.retrieve.tree import Node, Tree
 
 MAX_FIELD: Final = 500
@@ -59,7 +59,7 @@ class Field:
     """A value, and where it was found."""
 
     value: str
-    source: Source
+    source: TitleSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _metas(tree: Tree) -> dict[str, str]:
     return metas
 
 
-def _field(value: str, source: Source) -> Field | None:
+def _field(value: str, source: TitleSource) -> Field | None:
     value = plain(value)[:MAX_FIELD]
     return Field(value, source) if value else None
 

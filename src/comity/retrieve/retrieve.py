@@ -26,11 +26,11 @@ from comity.errors import (
 from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.retrieve import extraction, hidden
-from comity.retrieve.evidence import Considered, Conversion, Evidence, Manifest, Outcome, Retrieved, sha256
+from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.page_warnings import about
-from comity.retrieve.parts import (
+from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
     Chooser,
     Extractor,
@@ -43,10 +43,10 @@ from comity.retrieve.parts import (
 )
 from comity.retrieve.quality import assess, signs_of
 from comity.signals import encodings, links, llms, usage
-from comity.signals.llms import Reason, Strategy
+from comity.signals.llms import CandidateReason, Strategy
 
 Form = Literal["html", "markdown", "text"]
-Why = Reason | Literal["chooser"]
+Why = CandidateReason | Literal["chooser"]
 
 _KINDS: Final[dict[str, Form]] = {
     "text/html": "html",
@@ -199,7 +199,7 @@ class _Retrieval:
         )
 
     def note(
-        self, url: str, why: Why, verdict: str | None, outcome: Outcome, words: str, answer: Fetched | None
+        self, url: str, why: Why, verdict: str | None, outcome: CandidateOutcome, words: str, answer: Fetched | None
     ) -> None:
         status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
@@ -279,13 +279,13 @@ class _Retrieval:
             left_out=read.left_out,
         )
 
-    async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.Page, Conversion]:
+    async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.ExtractedPage, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
         encoding = encodings.detect(answer.body, answer.header("content-type"))
         text = encodings.to_utf8(answer.body, encoding).decode("utf-8")
         if kind != "html":
             found = await asyncio.to_thread(hidden.in_text, text, comments=kind == "markdown")
-            return extraction.Page(text, found, truncated=False), "unchanged"
+            return extraction.ExtractedPage(text, found, truncated=False), "unchanged"
         own = self.extractor
         page = await asyncio.to_thread(extraction.read, text, answer.url, content=self.content, convert=own is None)
         if own is None:
@@ -330,7 +330,7 @@ def _heading(markdown: str) -> str | None:
     return match[1].strip().rstrip("#").rstrip()[:500] or None if match else None
 
 
-def _outcome(error: ComityError) -> Outcome:
+def _outcome(error: ComityError) -> CandidateOutcome:
     match error:
         case RobotsUnreachable():
             return "unreachable"

@@ -14,7 +14,7 @@ from comity.retrieve import json_ld
 from comity.retrieve.json_ld import Object, plain
 from comity.retrieve.tree import Node, Text, Tree
 
-Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
+TitleSource = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
 
 _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
@@ -31,7 +31,7 @@ _LONGEST: Final = 500
 
 def title(
     tree: Tree, metas: dict[str, str], found: list[Object], site: str, hidden: set[Node], url: str
-) -> tuple[str, Source]:
+) -> tuple[str, TitleSource]:
     """The title of a page and where it stands; empty where there is none.
 
     Args:

@@ -19,7 +19,7 @@ from comity.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usag
 if TYPE_CHECKING:
     from comity.robots.parsed import Parsed
 
-Record = tuple[int, str, str | None]
+UsageLine = tuple[int, str, str | None]
 """Line (from 1), value as written after the colon without its comment, and the user agents of its group, or None."""
 
 MAX_GROUP: Final = 200
@@ -76,9 +76,9 @@ class RobotsUsage:
 def from_robots(
     url: str,
     *,
-    content_usage: Iterable[Record] = (),
-    content_signal: Iterable[Record] = (),
-    licences: Iterable[Record] = (),
+    content_usage: Iterable[UsageLine] = (),
+    content_signal: Iterable[UsageLine] = (),
+    licences: Iterable[UsageLine] = (),
     crawlable: bool = True,
     dialect: Dialect = paths.RFC9309,
 ) -> Usage:
@@ -106,7 +106,7 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     """
     groups: list[list[str]] = []
     preferences: list[tuple[str, int, str, int]] = []  # kind, line, value, group; -1: none
-    licences: list[Record] = []
+    licences: list[UsageLine] = []
     after_rule = True
     for line in robots.lines:
         if line.kind == "user-agent":
@@ -132,9 +132,9 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
 
 
 def _prepare(
-    content_usage: Iterable[Record],
-    content_signal: Iterable[Record],
-    licences: Iterable[Record],
+    content_usage: Iterable[UsageLine],
+    content_signal: Iterable[UsageLine],
+    licences: Iterable[UsageLine],
     groupless: Iterable[Statement],
     dialect: Dialect,
 ) -> RobotsUsage:
@@ -147,7 +147,7 @@ def _prepare(
     )
 
 
-def _rules(records: Iterable[Record], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
+def _rules(records: Iterable[UsageLine], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
     """The rules by pattern, the longest first. Every line is read here, once, and never again for a URL."""
     name, read = _LABELS[vocabulary]
     patterns: dict[bytes | None, paths.Pattern | None] = {}
@@ -197,7 +197,7 @@ def _groupless(kind: str, line: int, value: str) -> Statement:
     return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
 
 
-def _licences(records: Iterable[Record]) -> tuple[Licence, ...]:
+def _licences(records: Iterable[UsageLine]) -> tuple[Licence, ...]:
     found: list[Licence] = []
     for line, value, _ in records:
         url, note = located(value, None)

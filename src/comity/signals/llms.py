@@ -17,7 +17,7 @@ from comity import urls
 from comity.errors import InvalidSetting
 
 Strategy = Literal["disabled", "prefer", "force"]
-Reason = Literal["llms_exact", "llms_loose", "markdown_variant", "index_markdown", "original"]
+CandidateReason = Literal["llms_exact", "llms_loose", "markdown_variant", "index_markdown", "original"]
 
 MAX_SIZE: Final = 8 * 1024 * 1024  # octets or characters of a file that are read
 MAX_LINES: Final = 250_000
@@ -113,7 +113,7 @@ class Candidate:
     """A URL to ask about and perhaps to fetch, and why it is one."""
 
     url: str
-    reason: Reason
+    reason: CandidateReason
 
 
 def parse(text: bytes | str, url: str) -> LlmsTxt:
@@ -168,7 +168,7 @@ def candidates(page_url: str, llms: LlmsTxt | None, *, strategy: Strategy = "pre
     if strategy not in get_args(Strategy):
         raise InvalidSetting(f"strategy is {strategy!r}; it can be {', '.join(get_args(Strategy))}")
     page = urls.normalise(page_url)
-    found: dict[str, Reason] = {}
+    found: dict[str, CandidateReason] = {}
     if strategy != "disabled" and llms is not None and (llms.title or llms.sections):
         same = llms._by_page.get(_page_key(page), [])
         if page in same:
@@ -275,7 +275,7 @@ def _page_key(url: str) -> str:
     return f"{host.removeprefix('www.')}{path}{question}{query}"
 
 
-def _variants(page: str) -> Iterator[tuple[str, Reason]]:
+def _variants(page: str) -> Iterator[tuple[str, CandidateReason]]:
     address, question, query = page.partition("?")
     if address.endswith("/"):
         yield f"{address}index.html.md{question}{query}", "index_markdown"

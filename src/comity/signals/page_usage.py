@@ -7,7 +7,7 @@ from comity.signals import robots_meta, rsl, tdmrep
 from comity.signals.robots_meta import RobotsMeta
 from comity.usage import aipref, content_signal
 from comity.usage.aipref import Stated
-from comity.usage.statements import MAX_LICENCES, Licence, Scope, Statement, Usage, Vocabulary, kept, merge, shown
+from comity.usage.statements import MAX_LICENCES, Licence, Statement, Usage, UsageScope, Vocabulary, kept, merge, shown
 
 MAX_VALUES: Final = 256
 """Headers, or metas, of one page that are read for preferences."""
@@ -67,7 +67,7 @@ def from_directives(found: RobotsMeta) -> Usage:
     statements = []
     for directive in found.applying:
         if directive.name in ("noai", "noimageai"):
-            scope: Scope = "images" if directive.name == "noimageai" else "page"
+            scope: UsageScope = "images" if directive.name == "noimageai" else "page"
             name = "X-Robots-Tag" if directive.source == "header" else (directive.agent or "robots")
             statements.append(
                 Statement(

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from comity.robots.agents import choose, token
 from comity.robots.dialects import DIALECTS
 
-Source = Literal["header", "meta"]
+DirectiveSource = Literal["header", "meta"]
 ImagePreview = Literal["none", "standard", "large"]
 
 # A page's own words are hostile until proved otherwise: beyond these, text is ignored and a warning says so.
@@ -62,7 +62,7 @@ class Directive:
     name: str
     value: str | None
     agent: str | None
-    source: Source
+    source: DirectiveSource
     index: int
     text: str
 
@@ -178,8 +178,8 @@ def _aware(moment: datetime) -> datetime:
 
 def _addressed(
     headers: Sequence[str], metas: Sequence[tuple[str, str]], agent: str
-) -> list[tuple[str, str | None, Source, int]]:
-    found: list[tuple[str, str | None, Source, int]] = []
+) -> list[tuple[str, str | None, DirectiveSource, int]]:
+    found: list[tuple[str, str | None, DirectiveSource, int]] = []
     for index, value in enumerate(headers):
         found.append((value, None, "header", index))
     for index, (name, content) in enumerate(metas):
@@ -203,7 +203,7 @@ def _addressed_by(name: str, agent: str) -> str | None:
 _usual = lru_cache(4096)(_addressed_by)  # viewport, description: of tens on a page nearly all are known from others
 
 
-def _split(value: str, agent: str | None, source: Source, index: int) -> Iterator[Directive]:
+def _split(value: str, agent: str | None, source: DirectiveSource, index: int) -> Iterator[Directive]:
     """The directives of one header or meta; `noindex nofollow` and `max-snippet:20; noindex` are meant as they look.
 
     What is no directive that we know is given by its own name: it never takes a known one with it, except as the
@@ -266,7 +266,9 @@ def _addressee(part: str, words: Sequence[re.Match[str]]) -> str | None:
     return _scope(_between(part, words[:-1]))
 
 
-def _unknown(part: str, words: Sequence[re.Match[str]], agent: str | None, source: Source, index: int) -> Directive:
+def _unknown(
+    part: str, words: Sequence[re.Match[str]], agent: str | None, source: DirectiveSource, index: int
+) -> Directive:
     text = _between(part, words)
     name, colon, rest = text.partition(":")
     return Directive(name.strip().lower(), rest.strip() if colon else None, agent, source, index, text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from comity._late import late
 
 if TYPE_CHECKING:
-    from comity.robots.usage import Record, RobotsUsage, for_agent, from_robots
+    from comity.robots.usage import RobotsUsage, UsageLine, for_agent, from_robots
     from comity.signals.page_usage import from_directives, from_headers, from_metas
     from comity.signals.rsl import from_links
     from comity.signals.rsl_licence import RslLicence, from_rsl
@@ -20,12 +20,12 @@ __all__ = [
     "PURPOSES",
     "Licence",
     "Preference",
-    "Record",
     "RobotsUsage",
     "RslLicence",
     "Statement",
     "Tdmrep",
     "Usage",
+    "UsageLine",
     "combine",
     "for_agent",
     "from_directives",
@@ -42,7 +42,7 @@ __getattr__ = late(
     __name__,
     {
         "comity.usage.statements": "PURPOSES Licence Preference Statement Usage combine merge",
-        "comity.robots.usage": "Record RobotsUsage for_agent from_robots",
+        "comity.robots.usage": "UsageLine RobotsUsage for_agent from_robots",
         "comity.signals.rsl_licence": "RslLicence from_rsl",
         "comity.signals.tdmrep": "Tdmrep from_tdmrep",
         "comity.signals.page_usage": "from_directives from_headers from_metas",

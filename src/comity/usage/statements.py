@@ -13,7 +13,7 @@ from comity.errors import InvalidSetting
 Preference = Literal["allowed", "disallowed", "unknown"]
 Vocabulary = Literal["aipref", "content-signal", "tdmrep", "rsl", "robots-directive"]
 Origin = Literal["robots.txt", "header", "meta", "link", "tdmrep.json", "RSL licence"]
-Scope = Literal["page", "images"]
+UsageScope = Literal["page", "images"]
 
 MAX_LICENCES: Final = 64
 """Licences kept of one place."""
@@ -72,7 +72,7 @@ class Statement:
     line: int | None = None
     path: str | None = None
     group: str | None = None
-    scope: Scope = "page"
+    scope: UsageScope = "page"
     applies: bool = True
     note: str = ""
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler.parts import Part, written_crawl
 from comity.crawler.shards import combined
 from comity.crawler.stats import Stats, summed
 from comity.crawler.stored import JsonLine, read_lines
+from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import ComityError, InputError, StorageError
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
@@ -28,7 +28,7 @@ OTHER = "(other reasons)"
 def kept_counts(part: Part) -> Stats | None:
     """The statistics of a shard as last committed; None where they cannot be had."""
     try:
-        kept = part.facts()["stats"]
+        kept = part.state()["stats"]
         values = {field.name: kept[field.name] for field in fields(Stats)}
         return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None
     except (StorageError, ValueError, KeyError, TypeError):

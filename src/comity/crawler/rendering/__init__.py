@@ -19,11 +19,11 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import urls
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.ledger import Ledger
 from comity.crawler.records import HTML, read_response
 from comity.crawler.rendering.browser import Browser
-from comity.crawler.rendering.parts import MOST_SEEN, Parts, Scripts
-from comity.crawler.settings import CrawlSettings
+from comity.crawler.rendering.page_requests import MOST_SEEN, PageRequests, Scripts
 from comity.errors import ComityError, RenderingFailed
 from comity.frontier import Entry
 from comity.net import Response, Session
@@ -150,7 +150,7 @@ class Renderer:
             self.pages -= 1
 
     async def _shown(self, entry: Entry, response: Response) -> Rendered:
-        parts = Parts(
+        parts = PageRequests(
             response,
             most=self._settings.render_requests,
             client=self._client,
@@ -170,7 +170,7 @@ class Renderer:
             note = f"it asked for more than {self._settings.render_requests} things, and did not get the rest"
         return Rendered(body=body, url=url, targets=tuple(parts.targets), note=note, parts=parts.counts)
 
-    async def _attempt(self, response: Response, parts: Parts) -> tuple[bytes, str, str | None]:
+    async def _attempt(self, response: Response, parts: PageRequests) -> tuple[bytes, str, str | None]:
         """Body, base URL and note of a page; raises NotRendered where it cannot be had."""
         context: BrowserContext | None = None
         try:
@@ -204,7 +204,7 @@ class Renderer:
             finally:
                 await parts.abandon()
 
-    async def _settled(self, page: "Tab", url: str, parts: Parts) -> str | None:
+    async def _settled(self, page: "Tab", url: str, parts: PageRequests) -> str | None:
         """Show a page until it has loaded and is quiet; says why where it was cut off.
 
         Waiting for a part of the page is not the browser's time: it may be for politeness.

@@ -19,7 +19,6 @@ Channel = Literal[
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 # What a record was made from, for formats that keep it as received; a Union, so that `Received | None` can be written.
 Received: TypeAlias = Union["Response", "RobotsResult"]
-Answer = Received  # as plug-ins may call it
 
 
 @runtime_checkable

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
 from comity.crawler.sinks import CHANNELS, Channel, Received
-from comity.crawler.stored import CHECKED, Stored, from_lines
+from comity.crawler.stored import CHECKED, StoredRecord, from_lines
 from comity.frontier.durable import AppendedFile, sync_folder
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class JsonLines:
 
 def read_jsonl(
     folder: Path, committed: Mapping[str, int] | None = None, *, suffix: str = JsonLines.suffix
-) -> Iterator[Stored]:
+) -> Iterator[StoredRecord]:
     """What lies in the files, up to what was committed where that is said."""
     for channel in CHECKED:
         path = folder / f"{channel}{suffix}"
@@ -252,7 +252,7 @@ class Files:
             os.fsync(file.fileno())
 
 
-def read_files(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
+def read_files(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
     """What lies in the index, and whether each page's file is the one that it names."""
     for stored in read_jsonl(folder, committed):
         if stored.channel != "pages" or stored.number is None or stored.problem is not None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from comity._extras import need
 from comity.crawler.sinks.files import JsonLines, read_jsonl
-from comity.crawler.stored import Stored
+from comity.crawler.stored import StoredRecord
 from comity.frontier.durable import AppendedFile
 
 _deflating: Any
@@ -104,12 +104,12 @@ class ZstdLines(_Packed):
         return packer
 
 
-def read_gzip(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
+def read_gzip(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
     """What lies in the files."""
     return read_jsonl(folder, committed, suffix=GzipLines.suffix)
 
 
-def read_zstd(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
+def read_zstd(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
     """What lies in the files.
 
     Raises:

@@ -22,7 +22,7 @@ from comity._extras import need
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.files import line
-from comity.crawler.stored import CHECKED, Stored, from_lines, is_intact
+from comity.crawler.stored import CHECKED, StoredRecord, from_lines, is_intact
 from comity.frontier.durable import AppendedFile, make_folder, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
@@ -238,7 +238,7 @@ def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tu
         yield found, size
 
 
-def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[StoredRecord]:
     """What lies in the parts, and in the journals of which no part was made yet.
 
     Raises:
@@ -260,7 +260,7 @@ def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Itera
                 yield from from_lines(journal, channel)
 
 
-def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
+def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[StoredRecord]:
     number = 0
     moments = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
     try:
@@ -271,8 +271,8 @@ def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[Stored]:
                     for name in moments:
                         row[name] = times.written(row[name].timestamp()) if row[name] is not None else None
                     record = record_of(channel, row)
-                    yield Stored(channel, f"{channel}/{part.name}", number, record, is_intact(record))
+                    yield StoredRecord(channel, f"{channel}/{part.name}", number, record, is_intact(record))
     except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these
-        yield Stored(
+        yield StoredRecord(
             None, f"{channel}/{part.name}", number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
-from comity.crawler.stored import Stored
+from comity.crawler.stored import StoredRecord
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import disk_error
 
@@ -94,7 +94,7 @@ def make(name: str) -> Sink:
     return sink
 
 
-def read_back(folder: Path, name: str, committed: Any = None) -> Iterator[Stored]:
+def read_back(folder: Path, name: str, committed: Any = None) -> Iterator[StoredRecord]:
     """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
 
     Args:
@@ -104,7 +104,9 @@ def read_back(folder: Path, name: str, committed: Any = None) -> Iterator[Stored
         StorageError: a file cannot be read.
         InvalidSetting: a library that the format needs is not installed.
     """
-    records: Iterator[Stored] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(folder, committed)
+    records: Iterator[StoredRecord] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(
+        folder, committed
+    )
     return records
 
 

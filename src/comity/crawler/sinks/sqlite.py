@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
-from comity.crawler.stored import CHECKED, Stored, absent, is_intact
+from comity.crawler.stored import CHECKED, StoredRecord, absent, is_intact
 from comity.errors import StorageError
 from comity.frontier.database import open_finished
 
@@ -132,7 +132,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[StoredRecord]:
     """What lies in the tables; the number of a record is its id."""
     path = folder / NAME
     if not path.exists():
@@ -148,6 +148,6 @@ def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Itera
                 for row in db.execute(f"SELECT * FROM {channel} WHERE id <= ? ORDER BY id", last):
                     record = record_of(channel, dict(row))
                     number = record.pop("id")
-                    yield Stored(channel, f"{NAME}, {channel}", number, record, is_intact(record))
+                    yield StoredRecord(channel, f"{NAME}, {channel}", number, record, is_intact(record))
     except (sqlite3.Error, KeyError, OverflowError, UnicodeError) as error:
-        yield Stored(None, f"{NAME}, {channel}", number + 1, problem=f"it cannot be read: {error}")
+        yield StoredRecord(None, f"{NAME}, {channel}", number + 1, problem=f"it cannot be read: {error}")

@@ -25,9 +25,9 @@ from comity._extras import need
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.files import line
 from comity.crawler.sinks.packed import gzipped
-from comity.crawler.stored import CHECKED, Stored, absent, open_until
+from comity.crawler.stored import CHECKED, StoredRecord, absent, open_until
 from comity.frontier.durable import AppendedFile
-from comity.net.settings import secret
+from comity.net.client_settings import secret
 from comity.policy import RobotsResult
 
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
@@ -209,7 +209,7 @@ class Warc:
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
-def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[Stored]:
+def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
     """What the metadata records say, each held against the response that it names.
 
     Raises:
@@ -237,27 +237,29 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
                         named = record.rec_headers.get_header("WARC-Concurrent-To")
                         yield _stored(path.name, number, record, sha256 if named and named == response else None)
         except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
-            yield Stored(None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}")
+            yield StoredRecord(
+                None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}"
+            )
 
 
 def _name(number: int) -> str:
     return f"crawl-{number:05}.warc.gz"
 
 
-def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> Stored:
+def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> StoredRecord:
     """A metadata record; `sha256` is that of the body it tells of, None where it names none."""
     fields = dict(one.partition(b": ")[::2] for one in metadata.content_stream().read().splitlines())
     kind = fields.get(b"comity-kind", b"").decode("utf-8", "replace")
     channel = next((channel for channel in CHECKED if _KINDS[channel] == kind), None)
     if channel is None and kind in _KINDS.values():
-        return Stored(None, file, number)
+        return StoredRecord(None, file, number)
     try:
         facts = json.loads(fields[b"comity-record"])
         assert isinstance(facts, dict)
     except (KeyError, ValueError, RecursionError, AssertionError):
-        return Stored(None, file, number, problem="its field comity-record is missing or damaged")
+        return StoredRecord(None, file, number, problem="its field comity-record is missing or damaged")
     intact = None if sha256 is None or facts.get("sha256") is None else sha256 == facts["sha256"]
-    return Stored(channel, file, number, facts, intact, None if channel else f"its kind {kind[:40]!r} is none")
+    return StoredRecord(channel, file, number, facts, intact, None if channel else f"its kind {kind[:40]!r} is none")
 
 
 def _hash_of(body: Any) -> str:

@@ -17,16 +17,16 @@ from typing import Any, Final
 from comity import urls
 from comity.crawler import recrawl
 from comity.crawler.checkpoint import known_settings, policy_from_dict, settings_in_force, settings_to_dict
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import LOCK, Manifest, checked, placed_by, shards_for
+from comity.crawler.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
 from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
-from comity.crawler.workers.parts import check_free, cut_back, mark_of
+from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import Child, Start, WorkerProcess
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
@@ -38,7 +38,7 @@ from comity.frontier.postgresql.crawl import CrawlStore, Row
 from comity.frontier.postgresql.database import address, make, see_that_it_will_do
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
@@ -102,11 +102,11 @@ class JoinedCrawl(Supervisor):
             self.policy = policy or Policy()
             self.settings = settings_in_force(settings, {})
             count = checked("shards", shards or max(shards_for(workers), 2), least=2)
-            self._manifest = Manifest(count, placed_by(self.policy.pace_by), list(dict.fromkeys(given)))
+            self._manifest = CrawlManifest(count, placed_by(self.policy.pace_by), list(dict.fromkeys(given)))
             self._manifest.sink, self._manifest.expander = sink or DEFAULT, expander
         else:
             with closing(self._store):
-                self._manifest = Manifest(**self._store.crawl().manifest)
+                self._manifest = CrawlManifest(**self._store.crawl().manifest)
             if join and (given or sink is not None or expander is not None):
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             if shards is not None and shards != self._manifest.shards:
@@ -222,8 +222,8 @@ class JoinedCrawl(Supervisor):
         )
         await worker.start(job)
 
-    def _heard(self, worker: WorkerProcess, word: Word) -> None:
-        super()._heard(worker, word)
+    def _on_word(self, worker: WorkerProcess, word: Word) -> None:
+        super()._on_word(worker, word)
         match word:
             case ("word", text):
                 self._pass_on(worker.number, text)
@@ -248,7 +248,7 @@ class JoinedCrawl(Supervisor):
     def _kept_by(self, worker: WorkerProcess) -> int:
         return self.stats.pages  # which shards it had is not known here
 
-    def _bereft(self, worker: WorkerProcess) -> None:
+    def _worker_lost(self, worker: WorkerProcess) -> None:
         self._away.discard(worker.number)
 
     def _look(self) -> None:
@@ -276,7 +276,7 @@ def begun_in(store: str) -> tuple[Policy, dict[str, Any]]:
         StorageError: it cannot be reached, or there is none.
     """
     with closing(CrawlStore(address(store))) as opened:
-        manifest = Manifest(**opened.crawl().manifest)
+        manifest = CrawlManifest(**opened.crawl().manifest)
     return policy_from_dict(manifest.policy), known_settings(manifest.settings)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.orders import Order, read_order
-from comity.crawler.shards import Place, part
+from comity.crawler.shards import ShardPlace, part
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.stats import Stats
 from comity.crawler.waits import WaitJournal
@@ -131,26 +131,26 @@ class LeasedShard(ShardCrawler):
 
     Args:
         folder: of this machine; the shard's part is made in it, for this lease alone.
-        heard: a connection for what is heard, and the thread that uses it.
+        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
     """
 
     def __init__(
         self,
         seeds: list[str],
         folder: Path,
-        place: Place,
+        place: ShardPlace,
         token: int,
         *,
         where: Address,
         leases: Leases,
-        heard: tuple[CrawlStore, ThreadPoolExecutor],
+        journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
         **values: Any,
     ) -> None:
         super().__init__(seeds, folder, place, own=folder / part_of(place.number, token), **values)
         self.token = token
         self._where = where
         self._leases = leases
-        self._heard_by = heard
+        self._journal_writer = journal_writer
         self._orders = StoredOrders()  # type: ignore[assignment]
 
     def order(self, text: str) -> None:
@@ -176,7 +176,7 @@ class LeasedShard(ShardCrawler):
         return PostgresFrontier(self._where, self.place.number, self.token, patience=self._leases.seconds)
 
     def _open_journal(self) -> WaitJournal:
-        return WaitJournalRows(*self._heard_by, self.place.number, self.token)
+        return WaitJournalRows(*self._journal_writer, self.place.number, self.token)
 
     def _begin(self) -> None:
         self._client.may_send = self._may_send

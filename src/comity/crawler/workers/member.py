@@ -18,17 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.placement import place_in
 from comity.crawler.recrawl import FINISHED
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest
+from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
 from comity.crawler.workers.lending import Lending
 from comity.crawler.workers.rounds import LARGEST_GRANT, RoundAnswer, RoundRequest, Rounds
 from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.standing import all_at_rest
+from comity.crawler.workers.status import all_at_rest
 from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
 from comity.frontier.postgresql.crawl import CrawlStore
@@ -56,7 +56,7 @@ class StoreJob:
     store: str
     folder: Path
     name: str
-    manifest: Manifest
+    manifest: CrawlManifest
     policy: Policy
     settings: CrawlSettings
     client_settings: ClientSettings
@@ -89,7 +89,7 @@ class Member:
         self._where = address(job.store)
         self._store = CrawlStore(self._where)
         self._thread = ThreadPoolExecutor(1, "comity-store")
-        self._heard = CrawlStore(self._where), ThreadPoolExecutor(1, "comity-heard")
+        self._journal_writer = CrawlStore(self._where), ThreadPoolExecutor(1, "comity-journal")
         self._crawlers: dict[int, LeasedShard] = {}
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._said: dict[int, tuple[str, float]] = {}
@@ -134,7 +134,7 @@ class Member:
         self._say("begun")
         listen(self._told)
         try:
-            await self._tend()
+            await self._run_rounds()
         finally:
             for task in self._running.values():
                 _cancel(task)
@@ -143,7 +143,7 @@ class Member:
             with suppress(StorageError):
                 await self._in_thread(self._leave)
             self._thread.shutdown(wait=False)
-            self._heard[1].shutdown(wait=False)
+            self._journal_writer[1].shutdown(wait=False)
         if self._error is not None:
             raise self._error
         self._say("ended", self._ends)
@@ -159,11 +159,11 @@ class Member:
 
     # Rounds
 
-    async def _tend(self) -> None:
+    async def _run_rounds(self) -> None:
         pause = TICK
         while True:
             self._wake.clear()
-            await self._reap()
+            await self._collect_ended()
             if self._error is not None or (self._stopping and not self._running):
                 return
             try:
@@ -178,7 +178,7 @@ class Member:
                     self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
-                self._heed(look)
+                self._apply_answer(look)
                 if all(row.state == "ended" for row in look.rows):
                     return
             self._say("report", [self._now(crawler) for crawler in self._crawlers.values() if crawler.has_begun])
@@ -222,7 +222,7 @@ class Member:
             asked.acknowledge = any(crawler.has_begun and crawler.unacknowledged for crawler in self._crawlers.values())
         return asked
 
-    def _heed(self, look: RoundAnswer) -> None:
+    def _apply_answer(self, look: RoundAnswer) -> None:
         """Act on what the store said."""
         for number, text in look.orders:
             self._order = number
@@ -314,7 +314,7 @@ class Member:
             token,
             where=self._where,
             leases=self._leases,
-            heard=self._heard,
+            journal_writer=self._journal_writer,
             policy=job.policy,
             settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
             client_settings=job.client_settings,
@@ -346,7 +346,7 @@ class Member:
             _cancel(self._running[number])
             self._wake.set()
 
-    async def _reap(self) -> None:
+    async def _collect_ended(self) -> None:
         """See to the shards that have come to their end, whatever it was."""
         for number, task in list(self._running.items()):
             if not task.done():

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from comity.crawler.shards import part
 from comity.crawler.workers.member import StoreJob, on_machine
-from comity.crawler.workers.parts import leave_folder, take_folder
+from comity.crawler.workers.output_folder import leave_folder, take_folder
 from comity.crawler.workers.processes import Start
 from comity.crawler.workers.worker import AnyJob, Job, Word
 from comity.errors import ComityError, EngineFailed, InvalidSetting
@@ -42,8 +42,8 @@ class Actor:
         if prepare is not None:
             prepare()
         self._said: list[Word] = []
-        self._unheard: list[Word] = []
-        self._heard: Callable[[Word], None] | None = None
+        self._early_words: list[Word] = []
+        self._on_word: Callable[[Word], None] | None = None
         self._new = asyncio.Event()
         self._over = False
         self._asked = time.monotonic()
@@ -89,20 +89,20 @@ class Actor:
 
     async def hear(self, words: list[Word]) -> None:
         """Be told something."""
-        if self._heard is None:
-            self._unheard += words
+        if self._on_word is None:
+            self._early_words += words
         else:
             for word in words:
-                self._heard(word)
+                self._on_word(word)
 
     def _say(self, *word: Any) -> None:
         self._said.append(word)
         self._new.set()
 
-    def _listen(self, heard: Callable[[Word], None]) -> None:
-        unheard, self._unheard, self._heard = self._unheard, [], heard
-        for word in unheard:
-            heard(word)
+    def _listen(self, on_word: Callable[[Word], None]) -> None:
+        early_words, self._early_words, self._on_word = self._early_words, [], on_word
+        for word in early_words:
+            on_word(word)
 
     async def _watch(self) -> None:
         """End with the process above, where Ray does not see to that: nobody says any more who has which shard."""

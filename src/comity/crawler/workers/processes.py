@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from comity.crawler.workers.worker import AnyJob, Key, Word, pack
+from comity.crawler.workers.worker import AnyJob, LentKey, Word, pack
 from comity.errors import InvalidSetting
 
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
@@ -91,7 +91,7 @@ class WorkerProcess:
 
     Args:
         start: how one is started.
-        heard: told of each word that it says.
+        on_word: told of each word that it says.
         gone: called when it says nothing more and is dead.
     """
 
@@ -100,7 +100,7 @@ class WorkerProcess:
         number: int,
         shards: tuple[int, ...],
         start: Start,
-        heard: "Callable[[WorkerProcess, Word], None]",
+        on_word: "Callable[[WorkerProcess, Word], None]",
         gone: Callable[[], None],
     ) -> None:
         self.number = number
@@ -109,7 +109,7 @@ class WorkerProcess:
         self.deaths = 0
         self.process: Running | None = None
         self._start = start
-        self._heard = heard
+        self._on_word = on_word
         self._gone = gone
         self._listening: asyncio.Task[None] | None = None
         self._started = 0.0
@@ -177,7 +177,7 @@ class WorkerProcess:
         try:
             async for word in process.words():
                 self._silent = 0.0
-                self._heard(self, word)
+                self._on_word(self, word)
             await process.wait()
         finally:
             self._gone()
@@ -207,14 +207,14 @@ def check_files(shards: int, count: int, connections: int) -> None:
         )
 
 
-class Turns:
+class LentTurns:
     """The turns of hosts that workers ask each other for, and what they say about them (see shard.py)."""
 
     def __init__(self, workers: Sequence[WorkerProcess]) -> None:
         self._workers = workers
-        self._turns: dict[Key, tuple[WorkerProcess, int, Word]] = {}  # who asked, of whom, what this one is to know
+        self._turns: dict[LentKey, tuple[WorkerProcess, int, Word]] = {}  # who asked, of whom, what this one is to know
 
-    def heard(self, worker: WorkerProcess, word: Word) -> None:
+    def pass_on(self, worker: WorkerProcess, word: Word) -> None:
         """Pass on what a worker said."""
         key = word[1]
         if word[0] == "turn":

@@ -10,11 +10,11 @@ from typing import Any, Final, Protocol
 
 from comity.crawler import checkpoint, orders
 from comity.crawler.holds import Hold, holds
-from comity.crawler.orders import Kind, Order
-from comity.crawler.parts import store_of
+from comity.crawler.orders import Order, OrderKind
 from comity.crawler.placement import shard_with
-from comity.crawler.shards import Manifest, is_running, manifest_of, part, parts_of, stored_in
-from comity.crawler.workers.standing import Standing, in_words, standing
+from comity.crawler.shards import CrawlManifest, is_running, manifest_of, part, parts_of, stored_in
+from comity.crawler.workers.status import ShardStatus, in_words, standing
+from comity.crawler.written_crawl import store_of
 from comity.errors import InputError
 from comity.frontier import View, has_begun
 from comity.frontier.protocol import FrontierView
@@ -31,11 +31,11 @@ class ReadCrawl(Protocol):
     def views(self) -> Iterator[FrontierView]: ...
     def shard_of(self, host: str) -> int: ...
     def view_of(self, host: str) -> FrontierView | None: ...
-    def standing(self) -> list[Standing]: ...
+    def standing(self) -> list[ShardStatus]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
     def begun(self) -> tuple[Policy | None, dict[str, Any]]: ...
     def last_order(self, host: str) -> Order | None: ...
-    def give(self, host: str, kind: Kind, seconds: float | None) -> Order: ...
+    def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order: ...
     def is_running(self) -> bool: ...
 
 
@@ -81,7 +81,7 @@ class FolderReading:
         """The number of the shard that a host belongs to; 0 where there are none."""
         return 0 if self._manifest is None else shard_with(host, self._manifest, self._view)
 
-    def standing(self) -> list[Standing]:
+    def standing(self) -> list[ShardStatus]:
         """How its shards stand, where it has several."""
         return standing(self._folder)
 
@@ -104,7 +104,7 @@ class FolderReading:
         """The order that is in force about a host."""
         return orders.last_order(self._folder, host)
 
-    def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
+    def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order."""
         return orders.give(self._folder, host, kind, seconds)
 
@@ -129,7 +129,7 @@ class StoreReading:
         self._store = CrawlStore(self._where)
         self.name = str(self._where)
         with closing(self._store):
-            self._manifest = Manifest(**self._store.crawl().manifest)
+            self._manifest = CrawlManifest(**self._store.crawl().manifest)
 
     def views(self) -> Iterator[FrontierView]:
         """Each shard's, opened one at a time."""
@@ -139,7 +139,7 @@ class StoreReading:
         """That of the shard which a host belongs to."""
         return self._view(self.shard_of(host))
 
-    def standing(self) -> list[Standing]:
+    def standing(self) -> list[ShardStatus]:
         """How its shards stand: by what their holders said last."""
         from comity.crawler.workers.leased import as_said
 
@@ -154,7 +154,7 @@ class StoreReading:
             whose = "" if row.holder is None else f", on {row.holder.partition(':')[0]}"
             number = row.number
             found.append(
-                Standing(
+                ShardStatus(
                     part(number), now.stats.pages, waiting.get(number, 0), pending.get(number, 0), f"{words}{whose}"
                 )
             )
@@ -182,7 +182,7 @@ class StoreReading:
         with closing(self._store):
             return next((order for order in reversed(self._orders()) if order.host == host), None)
 
-    def give(self, host: str, kind: Kind, seconds: float | None) -> Order:
+    def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order to all who take part."""
         order = orders.checked_order(host, kind, seconds)
         with closing(self._store):

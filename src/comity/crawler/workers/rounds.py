@@ -7,8 +7,8 @@ from typing import Final
 
 from comity.crawler.workers.leased import part_of
 from comity.crawler.workers.worker import AT_ONCE
-from comity.frontier.exchange import Parcel
-from comity.frontier.postgresql.crawl import Crawl, CrawlStore, Row
+from comity.frontier.messages import Parcel
+from comity.frontier.postgresql.crawl import CrawlStore, Row, StoredCrawl
 from comity.frontier.postgresql.leases import Leases
 
 LARGEST_GRANT: Final = 500  # pages
@@ -47,7 +47,7 @@ class RoundAnswer:
         taken: a shard that is ours from now on, and its token.
     """
 
-    crawl: Crawl
+    crawl: StoredCrawl
     rows: list[Row]
     members: int
     orders: list[tuple[int, str]] = field(default_factory=list)

@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from comity import urls
 from comity.crawler.checkpoint import begun_refresh
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import PLACE, Crawler
 from comity.crawler.orders import Order, Orders
 from comity.crawler.placement import PlaceByAddress
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Place, part
+from comity.crawler.shards import ShardPlace, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
 from comity.crawler.stats import Stats
 from comity.errors import Postponed
-from comity.frontier.exchange import Parcel
+from comity.frontier.messages import Parcel
 from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
 from comity.net.session import GiveBack
@@ -67,7 +67,7 @@ class ShardCrawler(Crawler):
         self,
         seeds: list[str],
         folder: Path,
-        place: Place,
+        place: ShardPlace,
         *,
         policy: Policy,
         settings: Mapping[str, Any] | CrawlSettings,
@@ -108,7 +108,7 @@ class ShardCrawler(Crawler):
         self._passed_on: dict[str, list[GiveBack]] = {}  # turns of hosts that were found to belong to another shard
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ShardPlace:
         assert self._place is not None
         return self._place
 
@@ -132,7 +132,7 @@ class ShardCrawler(Crawler):
 
     def share(self, others: list["ShardCrawler"]) -> None:
         """Share the requests there may be at once, and the commits, with other shards of this process."""
-        self._scheduler.beside = [other._scheduler for other in others if other is not self]
+        self._scheduler.peers = [other._scheduler for other in others if other is not self]
         self._commit_every = min(COMMIT_EVERY * len(others), LATEST_COMMIT)
 
     @property
@@ -384,9 +384,9 @@ class ShardCrawler(Crawler):
     def _full(self) -> bool:
         return self._ending or super()._full()
 
-    def _heed(self, order: Order) -> None:
+    def _apply_order(self, order: Order) -> None:
         if self.place.elsewhere(order.host) is None:
-            super()._heed(order)
+            super()._apply_order(order)
             return
         if order.order != "slow" or self._by_address is not None:
             # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.

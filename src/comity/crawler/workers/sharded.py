@@ -15,26 +15,26 @@ from typing import Any
 from comity import urls
 from comity.crawler import checkpoint
 from comity.crawler.checkpoint import settings_in_force, settings_to_dict
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import ENDED, FINISHED
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import LOCK, Manifest, checked, manifest_of, part, placed_by, shards_for
+from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, part, placed_by, shards_for
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.grants import Grants, spent_by
-from comity.crawler.workers.processes import Child, Start, Turns, WorkerProcess, check_files
-from comity.crawler.workers.standing import all_at_rest, leave_word, take_back
+from comity.crawler.workers.processes import Child, LentTurns, Start, WorkerProcess, check_files
+from comity.crawler.workers.status import all_at_rest, remove_status, write_status
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import View
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
-from comity.frontier.exchange import pending
+from comity.frontier.messages import pending
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 
 class ShardedCrawl(Supervisor):
@@ -76,7 +76,7 @@ class ShardedCrawl(Supervisor):
         self.folder = Path(folder)
         before = manifest_of(self.folder)
         count = shards if before is None else before.shards
-        self._manifest = before or Manifest(checked("shards", count or shards_for(workers), least=2))
+        self._manifest = before or CrawlManifest(checked("shards", count or shards_for(workers), least=2))
         if shards is not None and shards != self._manifest.shards:
             raise InvalidSetting(f"shards: the crawl in {folder} was begun with {count}, which cannot be changed")
         if sink is not None and before is not None and sink != before.sink:
@@ -108,7 +108,7 @@ class ShardedCrawl(Supervisor):
         )
         self._grants: Grants | None = None
         self._ending = False
-        self._turns = Turns(self._processes)
+        self._turns = LentTurns(self._processes)
         self._seconds: dict[int, float] = {}  # of each shard when this run began
 
     @property
@@ -170,7 +170,7 @@ class ShardedCrawl(Supervisor):
         self.unasked = sum(end.unasked for end in self._ends)
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.write(self.folder)
-        take_back(self.folder, map(self._database, self._now))
+        remove_status(self.folder, map(self._database, self._now))
 
     def _spent(self, number: int) -> Spent:
         """What a shard has taken of the limits; its worker, if it had one, is dead."""
@@ -194,8 +194,8 @@ class ShardedCrawl(Supervisor):
         )
         await worker.start(job)
 
-    def _heard(self, worker: WorkerProcess, word: Word) -> None:
-        super()._heard(worker, word)
+    def _on_word(self, worker: WorkerProcess, word: Word) -> None:
+        super()._on_word(worker, word)
         match word:
             case ("begun",):
                 if self._ending:
@@ -209,7 +209,7 @@ class ShardedCrawl(Supervisor):
                     if other is not worker:
                         other.say(word)
             case ("turn" | "lent" | "returned", *_):
-                self._turns.heard(worker, word)
+                self._turns.pass_on(worker, word)
             case ("gave", number, granted) if self._grants is not None:
                 self._grants.gave(number, granted)
             case ("ended", _):
@@ -218,7 +218,7 @@ class ShardedCrawl(Supervisor):
     def _kept_by(self, worker: WorkerProcess) -> int:
         return sum(self._spent(number).pages for number in worker.shards)  # it may have told of more
 
-    def _bereft(self, worker: WorkerProcess) -> None:
+    def _worker_lost(self, worker: WorkerProcess) -> None:
         self._turns.died(worker)
         for number in worker.shards:
             self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
@@ -227,7 +227,7 @@ class ShardedCrawl(Supervisor):
 
     # While it runs
 
-    def _steer(self) -> None:
+    def _act_on_states(self) -> None:
         if self._ending:
             return
         if self._grants is not None:
@@ -260,4 +260,4 @@ class ShardedCrawl(Supervisor):
 
     def _look(self) -> None:
         """Leave word of how the shards stand, for `comity frontier`."""
-        leave_word(self.folder, self._now.values())
+        write_status(self.folder, self._now.values())

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Stats, summed
 from comity.crawler.workers.processes import Start, WorkerProcess
@@ -45,7 +45,7 @@ class Supervisor:
     folder: Path
     policy: Policy
     settings: CrawlSettings
-    _manifest: Manifest
+    _manifest: CrawlManifest
 
     def __init__(
         self, client_settings: ClientSettings | None, assigned: Sequence[tuple[int, ...]], start: Start, stalled: float
@@ -61,7 +61,8 @@ class Supervisor:
         self._stalled = stalled
         self._wake = asyncio.Event()
         self._processes = [
-            WorkerProcess(number, shards, start, self._heard, self._wake.set) for number, shards in enumerate(assigned)
+            WorkerProcess(number, shards, start, self._on_word, self._wake.set)
+            for number, shards in enumerate(assigned)
         ]
         self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
         self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
@@ -113,14 +114,14 @@ class Supervisor:
         try:
             for worker in self._processes:
                 await self._start(worker)
-            await self._tend()
+            await self._watch_workers()
         finally:
             for worker in self._processes:
                 worker.kill()
             for worker in self._processes:
                 await worker.wait()
 
-    async def _tend(self) -> None:
+    async def _watch_workers(self) -> None:
         """Look after the workers until all have ended, or one failed and the others came to their end."""
         told_stop = False
         last = time.monotonic()
@@ -142,7 +143,7 @@ class Supervisor:
                 for worker in self._processes:
                     worker.dismiss()
             if not told_stop:
-                self._steer()
+                self._act_on_states()
             if now - looked >= LOOK_EVERY:
                 looked = now
                 if self._shown != (0, 0):
@@ -165,10 +166,10 @@ class Supervisor:
             )
             return
         self._pictures.pop(worker.number, None)
-        self._bereft(worker)
+        self._worker_lost(worker)
         await self._start(worker)
 
-    def _heard(self, worker: WorkerProcess, word: Word) -> None:
+    def _on_word(self, worker: WorkerProcess, word: Word) -> None:
         match word:
             case ("begun",):
                 worker.begun = True
@@ -205,14 +206,14 @@ class Supervisor:
         """Pages that say that a worker which died had got on."""
         raise NotImplementedError
 
-    def _bereft(self, worker: WorkerProcess) -> None:
+    def _worker_lost(self, worker: WorkerProcess) -> None:
         """A worker that died is about to be started again."""
 
     def _has_enough(self) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
         return False
 
-    def _steer(self) -> None:
+    def _act_on_states(self) -> None:
         """Act on how the shards stand, while nothing has been told to stop."""
 
     def _look(self) -> None:

@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.placement import place_in
-from comity.crawler.settings import CrawlSettings
-from comity.crawler.shards import Manifest, part
+from comity.crawler.shards import CrawlManifest, part
 from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import ComityError
 from comity.frontier import has_begun
-from comity.frontier.exchange import Neighbour
+from comity.frontier.messages import Neighbour
 from comity.net import ClientSettings
 from comity.net.session import GiveBack
 from comity.policy import Policy
@@ -42,7 +42,7 @@ error. From one to another: `turn` key, shard, host, pace (see `ShardCrawler.len
 seconds for which it is not given; and `returned` key, good, retry_after once it is over. A worker is told `held` key,
 shard, host, pace of what its predecessor has lent.
 """
-Key = tuple[int, int]
+LentKey = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Job:
     """
 
     folder: Path
-    manifest: Manifest
+    manifest: CrawlManifest
     shards: tuple[int, ...]
     policy: Policy
     settings: CrawlSettings
@@ -115,7 +115,7 @@ class Pipe:
         except OSError:
             os._exit(1)
 
-    def listen(self, heard: Callable[[Word], None]) -> None:
+    def listen(self, on_word: Callable[[Word], None]) -> None:
         """Have each word heard on the loop that runs."""
         loop = asyncio.get_running_loop()
 
@@ -126,7 +126,7 @@ class Pipe:
                 except (EOFError, OSError):
                     os._exit(1)  # whoever has our shards next finds them as after a crash
                 try:
-                    loop.call_soon_threadsafe(heard, word)
+                    loop.call_soon_threadsafe(on_word, word)
                 except RuntimeError:  # the loop has ended
                     return
 
@@ -229,9 +229,9 @@ class Worker:
         self._mail = asyncio.Event()
         self._exchange: MessageExchange | None = None  # made once all shards have begun
         self._asked = 0
-        self._turns: dict[Key, asyncio.Future[float | None]] = {}  # of hosts of other shards
-        self._lending: dict[Key, asyncio.Task[None]] = {}  # of ours, asked for
-        self._lent: dict[Key, tuple[int, str]] = {}  # of ours
+        self._turns: dict[LentKey, asyncio.Future[float | None]] = {}  # of hosts of other shards
+        self._lending: dict[LentKey, asyncio.Task[None]] = {}  # of ours, asked for
+        self._lent: dict[LentKey, tuple[int, str]] = {}  # of ours
 
     async def run(self, listen: Callable[[Callable[[Word], None]], None]) -> None:
         """Work until all shards have come to their end.
@@ -251,11 +251,11 @@ class Worker:
             await self._first(running, asyncio.gather(*(event.wait() for _, event in begun)))
             exchange = self._exchange = MessageExchange(self._job.folder, self._job.manifest.shards, crawlers)
             self._say("begun")
-            listen(self._heard)
+            listen(self._on_word)
             try:
-                tending = asyncio.ensure_future(self._tend(exchange))
-                await self._first([tending], asyncio.gather(*running))
-                tending.cancel()
+                carrying = asyncio.ensure_future(self._carry_messages(exchange))
+                await self._first([carrying], asyncio.gather(*running))
+                carrying.cancel()
             finally:
                 exchange.close()
         finally:
@@ -269,10 +269,10 @@ class Worker:
         crawler.on_begin = event.set
         return asyncio.ensure_future(crawler.run()), event
 
-    async def _first(self, beside: Iterable["asyncio.Task[Any]"], wanted: "asyncio.Future[Any]") -> None:
+    async def _first(self, others: Iterable["asyncio.Task[Any]"], wanted: "asyncio.Future[Any]") -> None:
         """Wait for something, or the first error beside it."""
         try:
-            waiting = {wanted, *beside}
+            waiting = {wanted, *others}
             while not wanted.done():
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -282,7 +282,7 @@ class Worker:
             wanted.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody else looks at it
             wanted.cancel()
 
-    async def _tend(self, exchange: MessageExchange) -> None:
+    async def _carry_messages(self, exchange: MessageExchange) -> None:
         while True:
             more = exchange.carry()
             self._say("report", [crawler.now(os.getpid()) for crawler in self._crawlers.values()])
@@ -311,7 +311,7 @@ class Worker:
 
         return turn, give_back
 
-    async def _lend(self, key: Key, shard: int, host: str, pace: str | None) -> None:
+    async def _lend(self, key: LentKey, shard: int, host: str, pace: str | None) -> None:
         try:
             seconds = await self._crawlers[shard].lend(host, pace)
             if seconds is None:
@@ -320,7 +320,7 @@ class Worker:
         finally:
             self._lending.pop(key, None)
 
-    def _returned(self, key: Key, good: bool | None, retry_after: float | None) -> None:
+    def _returned(self, key: LentKey, good: bool | None, retry_after: float | None) -> None:
         """A turn of ours is over, or not wanted any more."""
         if key in self._lent:
             shard, host = self._lent.pop(key)
@@ -335,7 +335,7 @@ class Worker:
         self._mail.set()
         self._say("mail", number)
 
-    def _heard(self, word: Word) -> None:
+    def _on_word(self, word: Word) -> None:
         crawlers = self._crawlers
         match word:
             case ("grant", granted):

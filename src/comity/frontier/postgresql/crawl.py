@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from comity.errors import InputError, StorageError
-from comity.frontier.exchange import Parcel
 from comity.frontier.later import Visits
+from comity.frontier.messages import Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
@@ -23,7 +23,7 @@ _LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class StoredCrawl:
     """What holds for the whole crawl.
 
     Attributes:
@@ -124,7 +124,7 @@ class CrawlStore:
         with self.open() as db:
             return is_made(db, self.where)
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> StoredCrawl:
         """What holds for it now, and the database's time (Unix).
 
         Raises:
@@ -137,7 +137,7 @@ class CrawlStore:
                 "SELECT fingerprint_key, manifest, lease, ended, pool, "
                 "extract(epoch FROM clock_timestamp())::float8 FROM crawl"
             ).fetchone()
-        return Crawl(hashlib.blake2b(key, digest_size=8).hexdigest(), json.loads(manifest), *others)
+        return StoredCrawl(hashlib.blake2b(key, digest_size=8).hexdigest(), json.loads(manifest), *others)
 
     def go_on(
         self,
@@ -313,7 +313,7 @@ class CrawlStore:
             found.append(PartRow(shard, token, holder, folder, name, *(text and json.loads(text) for text in texts)))
         return found
 
-    def facts(self, key: str) -> dict[int, Any]:
+    def state(self, key: str) -> dict[int, Any]:
         """What each shard remembers by that name, by number; of one that does not, nothing."""
         with self.open() as db:
             rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
@@ -321,7 +321,7 @@ class CrawlStore:
 
     def unasked(self) -> int:
         """Pages known from before the refresh under way that wait still."""
-        last = {shard: fact["last"] for shard, fact in self.facts("refresh").items()}
+        last = {shard: fact["last"] for shard, fact in self.state("refresh").items()}
         with self.open(_LONG) as db:
             return sum(Visits(ShardTables(db, self.where, shard)).unasked(number) for shard, number in last.items())
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, Final, Self
 
 from comity.errors import StorageError
-from comity.frontier import exchange
+from comity.frontier import messages
 from comity.frontier.database import LATER, rank, split
 from comity.frontier.later import Inside, Judged, Visits, judge
 from comity.frontier.postgresql import later
@@ -61,8 +61,8 @@ class PostgresFrontier(CommittedFrontier):
                 key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
             self._seen = Fingerprints(self._db, shard, key)
             self._reload()
-            self.sent = exchange.numbers(self.load_state(exchange.SENT))
-            self.taken = exchange.numbers(self.load_state(exchange.TAKEN))
+            self.sent = messages.numbers(self.load_state(messages.SENT))
+            self.taken = messages.numbers(self.load_state(messages.TAKEN))
             self.visits = Visits(self._tables)
             self._open = stack.pop_all()
 
@@ -92,13 +92,13 @@ class PostgresFrontier(CommittedFrontier):
                 self._reload()
             self._stale = True
             with self._transaction():
-                tally = StateChanges()
+                state_changes = StateChanges()
                 later.set_aside(self._db, self._shard, batch)
-                self._settle(batch.settled, tally)
+                self._settle(batch.settled, state_changes)
                 self._put_off(batch)
-                new, met, queued = self._take_up(batch.found, tally)
+                new, met, queued = self._take_up(batch.found, state_changes)
                 with self._db.pipeline():  # the database works on it while the output is written
-                    self._count(tally)
+                    self._count(state_changes)
                     later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
                     exchanged: dict[str, dict[int, int]] = {}
                     if batch.exchanges:
@@ -111,8 +111,8 @@ class PostgresFrontier(CommittedFrontier):
             self._saved.update(saved)
             self._seen.committed(met)
             if exchanged:
-                self.sent, self.taken = exchanged[exchange.SENT], exchanged[exchange.TAKEN]
-            self.totals = {state: self.totals[state] + tally.of(state) for state in State}
+                self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
+            self.totals = {state: self.totals[state] + state_changes.of(state) for state in State}
             return queued
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
@@ -139,10 +139,10 @@ class PostgresFrontier(CommittedFrontier):
         with explained(self._where):
             self._stale = True
             with self._transaction():
-                tally = StateChanges()
+                state_changes = StateChanges()
                 tables = ShardTables(self._db, self._where, self._shard)
-                judged = judge(tables, tally, inside, policy=policy, usage=usage)
-                self._count(tally)
+                judged = judge(tables, state_changes, inside, policy=policy, usage=usage)
+                self._count(state_changes)
                 self._save_state(save(*judged))
             self._reload()
             self._stale = False
@@ -193,15 +193,15 @@ class PostgresFrontier(CommittedFrontier):
         self._refreshes = self._tables.rows("SELECT to_regclass(?)", (visited,))[0][0]
         self.totals = self.counts()
 
-    def _settle(self, settled: list[tuple[State, int]], tally: StateChanges) -> None:
+    def _settle(self, settled: list[tuple[State, int]], state_changes: StateChanges) -> None:
         states = {id_: state for state, id_ in settled}
         if not states:
             return
         for id_, host, before in self._db.execute(
             f"DELETE FROM waiting_{self._shard} WHERE id = ANY(%s) RETURNING id, host, state", (list(states),)
         ):  # what was settled before is not there
-            tally[host, before] -= 1
-            tally[host, states[id_]] += 1
+            state_changes[host, before] -= 1
+            state_changes[host, states[id_]] += 1
 
     def _put_off(self, batch: Batch) -> None:
         """Count tries, put URLs off, and have hosts' put-off URLs come up again."""
@@ -221,7 +221,7 @@ class PostgresFrontier(CommittedFrontier):
             )
 
     def _take_up(
-        self, found: list[Found], tally: StateChanges
+        self, found: list[Found], state_changes: StateChanges
     ) -> tuple[list[Found], list[int], dict[str, list[tuple[int, Found]]]]:
         """Those that are new, and their fingerprints; what of them waits goes into the queue, and is given by host."""
         fingerprints = self._seen.take_up([each.url for each in found])
@@ -234,7 +234,7 @@ class PostgresFrontier(CommittedFrontier):
         ids, number, shard = self._host_ids, self._next_id, self._shard
         for each in new:
             host = ids[each.host]
-            tally[host, each.state] += 1
+            state_changes[host, each.state] += 1
             if each.stays:
                 prefix, rest = split(each)
                 source = r"\N" if each.found_on is None else sources[each.found_on]
@@ -288,7 +288,7 @@ class PostgresFrontier(CommittedFrontier):
         urls = [each for each in batch.messages if each[1].settles]
         fingerprints = self._seen.take_up([message.url for _, message in urls])
         new = [urls[index] for index in fingerprints.values()]
-        texts = exchange.parcels_of(batch.messages, new)
+        texts = messages.parcels_of(batch.messages, new)
         made = {shard: number for number, shard in enumerate(texts, max(self.sent.values(), default=0) + 1)}
         for shard, text in texts.items():
             self._db.execute(
@@ -299,15 +299,15 @@ class PostgresFrontier(CommittedFrontier):
             self._db.execute(
                 "DELETE FROM parcel WHERE sender = %s AND receiver = %s AND id <= %s", (self._shard, shard, number)
             )
-        return {exchange.SENT: self.sent | made, exchange.TAKEN: self.taken | batch.taken}, list(fingerprints)
+        return {messages.SENT: self.sent | made, messages.TAKEN: self.taken | batch.taken}, list(fingerprints)
 
     def _copy(self, table: str, rows: list[str]) -> None:
         if rows:
             with self._db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
                 copy.write("\n".join(rows) + "\n")
 
-    def _count(self, tally: StateChanges) -> None:
-        hosts = tally.by_host()
+    def _count(self, state_changes: StateChanges) -> None:
+        hosts = state_changes.by_host()
         if not hosts:
             return
         changes = [list(column) for column in zip(*hosts.values(), strict=True)]

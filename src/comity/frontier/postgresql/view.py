@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from comity.errors import InputError
-from comity.frontier import exchange
+from comity.frontier import messages
 from comity.frontier.database import LATER, entry_of
-from comity.frontier.exchange import Parcel, numbers
+from comity.frontier.messages import Parcel, numbers
 from comity.frontier.postgresql.database import Address, connect, explained, is_made
 from comity.frontier.tables import FrontierTables, TablesView
 from comity.frontier.values import Entry, EntryKind
@@ -37,7 +37,7 @@ class ShardTables(FrontierTables):
         return explained(self._where)
 
     @staticmethod
-    def listed(ids: list[int]) -> Any:
+    def as_value(ids: list[int]) -> Any:
         """Ids as one value of a statement."""
         return ids
 
@@ -108,13 +108,13 @@ def parcels(
             most,
         ),
     ).fetchall()
-    return [(sender, Parcel(id_, receiver, exchange.read(text))) for sender, id_, receiver, text in rows]
+    return [(sender, Parcel(id_, receiver, messages.read(text))) for sender, id_, receiver, text in rows]
 
 
 def taken_of(db: Any, shards: Collection[int]) -> dict[tuple[int, int], int]:
     """The last parcel that each receiver has taken of some senders: by sender and receiver."""
     wanted = set(shards)
-    rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (exchange.TAKEN,)).fetchall()
+    rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (messages.TAKEN,)).fetchall()
     return {
         (sender, receiver): number
         for receiver, text in rows

@@ -6,13 +6,13 @@ here still has to be normalised, checked against robots.txt and against the addr
 
 from comity.signals.sitemaps.dates import Precision
 from comity.signals.sitemaps.entries import (
-    Alternate,
-    Entry,
     Image,
-    Kind,
     Limits,
     News,
     Position,
+    SitemapAlternate,
+    SitemapEntry,
+    SitemapKind,
     SitemapRef,
     SitemapUrl,
     Video,
@@ -21,14 +21,14 @@ from comity.signals.sitemaps.reader import SitemapReader, read
 from comity.signals.sitemaps.scope import in_scope, may_be_sitemap
 
 __all__ = [
-    "Alternate",
-    "Entry",
     "Image",
-    "Kind",
     "Limits",
     "News",
     "Position",
     "Precision",
+    "SitemapAlternate",
+    "SitemapEntry",
+    "SitemapKind",
     "SitemapReader",
     "SitemapRef",
     "SitemapUrl",

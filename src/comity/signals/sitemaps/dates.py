@@ -10,9 +10,9 @@ from typing import Literal
 from comity.signals.robots_meta import read_date
 
 Precision = Literal["year", "month", "day", "minute", "second", "fraction"]
-Stated = tuple[datetime | None, Precision | None]
+StatedDate = tuple[datetime | None, Precision | None]
 
-_NONE: Stated = (None, None)
+_NONE: StatedDate = (None, None)
 _LONGEST = 64
 # Wider than the note where sites are: a space or small letter for T, a zone without colon or without T's Z.
 _W3C = re.compile(
@@ -26,7 +26,7 @@ _W3C = re.compile(
 _SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:[0-5]\d)", re.ASCII).fullmatch
 
 
-def parse_w3c(text: str) -> Stated:
+def parse_w3c(text: str) -> StatedDate:
     """The instant and how precisely it was stated; `(None, None)` for what is no date.
 
     A date without a zone is taken as UTC; a year, month or day stands for its first instant.
@@ -43,7 +43,7 @@ def parse_w3c(text: str) -> Stated:
     return _parse_w3c_slowly(text) if length <= _LONGEST else _NONE
 
 
-def _parse_w3c_slowly(text: str) -> Stated:
+def _parse_w3c_slowly(text: str) -> StatedDate:
     match = _W3C.fullmatch(text)
     if match is None:
         return _NONE
@@ -87,7 +87,7 @@ def _zone(text: str | None) -> timezone:
     return timezone(-offset if text[0] == "-" else offset)
 
 
-def parse_feed(text: str) -> Stated:
+def parse_feed(text: str) -> StatedDate:
     """The date of an RSS item (RFC 822, as `Sat, 07 Sep 2002 09:42:31 GMT`), or a W3C date where one stands there."""
     stated = parse_w3c(text)
     if stated[0] is not None:

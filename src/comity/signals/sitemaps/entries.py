@@ -9,7 +9,7 @@ from typing import Literal
 
 from comity.signals.sitemaps.dates import Precision
 
-Kind = Literal["urlset", "sitemapindex", "rss", "atom", "text", "unknown"]
+SitemapKind = Literal["urlset", "sitemapindex", "rss", "atom", "text", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternate:
+class SitemapAlternate:
     """`xhtml:link rel="alternate"`: the same page in another language; `hreflang` may be `x-default`."""
 
     hreflang: str
@@ -74,7 +74,7 @@ class SitemapUrl:
     images: tuple[Image, ...] = ()
     news: tuple[News, ...] = ()
     videos: tuple[Video, ...] = ()
-    alternates: tuple[Alternate, ...] = ()
+    alternates: tuple[SitemapAlternate, ...] = ()
     precision: Precision | None = None
 
 
@@ -87,7 +87,7 @@ class SitemapRef:
     precision: Precision | None = None
 
 
-Entry = SitemapUrl | SitemapRef
+SitemapEntry = SitemapUrl | SitemapRef
 
 
 @dataclass(frozen=True, slots=True)

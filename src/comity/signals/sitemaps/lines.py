@@ -3,7 +3,7 @@
 import codecs
 import io
 
-from comity.signals.sitemaps.entries import Entry, Kind, Limits, Position, SitemapUrl
+from comity.signals.sitemaps.entries import Limits, Position, SitemapEntry, SitemapKind, SitemapUrl
 from comity.signals.sitemaps.unpack import Stop
 
 
@@ -21,10 +21,10 @@ class LineEntries:
         mark: how many bytes of byte order mark come first.
     """
 
-    kind: Kind = "text"
+    kind: SitemapKind = "text"
 
     def __init__(self, limits: Limits, charset: str, mark: int) -> None:
-        self.found: list[Entry] = []
+        self.found: list[SitemapEntry] = []
         self.skipped = 0
         self._limits = limits
         self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(charset)("replace"), translate=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 import webencodings
 
-from comity.signals.sitemaps.entries import Entry, Kind, Limits, Position
+from comity.signals.sitemaps.entries import Limits, Position, SitemapEntry, SitemapKind
 from comity.signals.sitemaps.lines import LineEntries, looks_like_list
 from comity.signals.sitemaps.unpack import Stop, Unpacker
 from comity.signals.sitemaps.xml import XmlEntries
@@ -56,7 +56,7 @@ class SitemapReader:
         self._fruitful = 0  # size when an entry was last completed
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> SitemapKind:
         """What it turned out to be; `unknown` until known."""
         return self._form.kind if self._form else "unknown"
 
@@ -65,18 +65,18 @@ class SitemapReader:
         """How many entries were left out: no URL in them, one over the limit, or several."""
         return self._form.skipped if self._form else 0
 
-    def feed(self, chunk: bytes) -> list[Entry]:
+    def feed(self, chunk: bytes) -> list[SitemapEntry]:
         """Take the next bytes, any number of them; return the entries complete by now (they come block by block).
 
         After `close`, or a whole `read`, bytes are ignored.
         """
         return list(self._entries(self._unpacker.feed(chunk)))
 
-    def close(self) -> list[Entry]:
+    def close(self) -> list[SitemapEntry]:
         """Say that no more bytes come; return the entries left. Saying it again, or after `read`, changes nothing."""
         return list(self._close())
 
-    def read(self, chunks: bytes | Iterable[bytes]) -> Iterator[Entry]:
+    def read(self, chunks: bytes | Iterable[bytes]) -> Iterator[SitemapEntry]:
         """Read all of `chunks` and give entries as they become complete."""
         for chunk in (chunks,) if isinstance(chunks, bytes) else chunks:
             yield from self._entries(self._unpacker.feed(chunk))
@@ -84,7 +84,7 @@ class SitemapReader:
                 return
         yield from self._close()
 
-    def _close(self) -> Iterator[Entry]:
+    def _close(self) -> Iterator[SitemapEntry]:
         yield from self._entries(self._unpacker.close())
         if self.stopped_at or self._closed:
             return
@@ -97,7 +97,7 @@ class SitemapReader:
             self._stop(stop)
         yield from self._found()
 
-    def _entries(self, blocks: Iterator[bytes]) -> Iterator[Entry]:
+    def _entries(self, blocks: Iterator[bytes]) -> Iterator[SitemapEntry]:
         while not self.stopped_at and not self._closed:
             try:
                 block = next(blocks, None)
@@ -118,7 +118,7 @@ class SitemapReader:
         elif self._size - self._fruitful > self._limits.gap:
             raise Stop(f"{self._limits.gap:,} bytes without one complete entry")
 
-    def _found(self) -> Iterator[Entry]:
+    def _found(self) -> Iterator[SitemapEntry]:
         if self._form and self._form.found:
             found, self._form.found = self._form.found, []
             self.entries += len(found)
@@ -129,7 +129,7 @@ class SitemapReader:
         self.stopped_at = self._form.position if self._form else Position(0, 1)
 
 
-def read(chunks: bytes | Iterable[bytes], url: str = "", *, limits: Limits | None = None) -> Iterator[Entry]:
+def read(chunks: bytes | Iterable[bytes], url: str = "", *, limits: Limits | None = None) -> Iterator[SitemapEntry]:
     """The entries of one sitemap, in order, in constant memory. Damage ends it early: `SitemapReader` says where."""
     return SitemapReader(url, limits=limits).read(chunks)
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Final
 from xml.parsers import expat
 
-from comity.signals.sitemaps.dates import Stated, parse_feed, parse_w3c
+from comity.signals.sitemaps.dates import StatedDate, parse_feed, parse_w3c
 from comity.signals.sitemaps.entries import (
-    Alternate,
-    Entry,
     Image,
-    Kind,
     Limits,
     News,
     Position,
+    SitemapAlternate,
+    SitemapEntry,
+    SitemapKind,
     SitemapRef,
     SitemapUrl,
     Video,
@@ -27,7 +27,7 @@ from comity.signals.sitemaps.unpack import Stop
 _DEPTH = 64
 _NAMES = 4096
 
-_ROOTS: Final[dict[str, Kind]] = {
+_ROOTS: Final[dict[str, SitemapKind]] = {
     "urlset": "urlset",
     "sitemapindex": "sitemapindex",
     "rss": "rss",
@@ -79,8 +79,8 @@ class XmlEntries:
     """
 
     def __init__(self, limits: Limits, charset: str, mark: int) -> None:
-        self.kind: Kind = "unknown"
-        self.found: list[Entry] = []
+        self.kind: SitemapKind = "unknown"
+        self.found: list[SitemapEntry] = []
         self.skipped = 0
         self._limits = limits
         self._total = 0
@@ -102,7 +102,7 @@ class XmlEntries:
         self._images: list[Image] = []
         self._news: list[News] = []
         self._videos: list[Video] = []
-        self._alternates: list[Alternate] = []
+        self._alternates: list[SitemapAlternate] = []
         self._prolog: list[bytes] | None = []  # what the parser has been given, until the outermost element
         self._parser = self._new_parser()
 
@@ -265,7 +265,7 @@ class XmlEntries:
         href = attributes.get("href", "").strip()
         hreflang = attributes.get("hreflang", "").strip()
         if href and hreflang and len(self._alternates) < self._limits.extras:
-            self._alternates.append(Alternate(hreflang, href))
+            self._alternates.append(SitemapAlternate(hreflang, href))
 
     def _atom_link(self, attributes: dict[str, str]) -> None:
         if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
@@ -376,7 +376,7 @@ class XmlEntries:
         return False
 
 
-def _stated(text: str | None) -> Stated:
+def _stated(text: str | None) -> StatedDate:
     return parse_w3c(text.strip()) if text else (None, None)
 
 

@@ -11,7 +11,7 @@ from conftest import missing
 from postgres import programs
 from sites import HANGS
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 NEVER = {"pages lost", "pages written twice", "intervals too short", "requests forbidden"}
 
 

@@ -1,8 +1,8 @@
 """What is no page is named as what it is and never handed over as content; what is one, is never taken for less."""
 
 import pytest
+from commands import ALLOW, comity
 from sites import Site
-from test_command import ALLOW, comity
 from test_retrieve import got
 
 from comity.retrieve.extraction import read

@@ -26,12 +26,12 @@ from comity.audit.chain import Proof
 from comity.audit.prove import prove
 from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.ledger import START, canonical
-from comity.crawler.shards import Manifest, Stored, shard_of
+from comity.crawler.shards import CrawlManifest, StoreMark, shard_of
 from comity.crawler.workers.member import Member, StoreJob
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.crawl import CrawlStore, PartRow
 from comity.net import ClientSettings
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 HOSTS = 6
 PAGES = 10
@@ -49,7 +49,7 @@ class Crawl:
         self.store = CrawlStore(database.address(self.url))
         self.settings = CrawlSettings(scope="any", sitemaps=False)
         self.policy = policy
-        self.manifest = Manifest(
+        self.manifest = CrawlManifest(
             SHARDS, seeds=seeds, policy=policy_to_dict(policy), settings=settings_to_dict(self.settings)
         )
         with self.store.open() as db:
@@ -57,7 +57,7 @@ class Crawl:
 
     def machine(self, folder: Path) -> Member:
         folder.mkdir()
-        Stored(str(self.store.where), self.store.crawl().id, self.store.where.without_password).write(folder)
+        StoreMark(str(self.store.where), self.store.crawl().id, self.store.where.without_password).write(folder)
         name = f"{folder.name}:{time.monotonic_ns()}"
         job = StoreJob(self.url, folder, name, self.manifest, self.policy, self.settings, ClientSettings())
         return Member(job, lambda *_: None)

@@ -9,11 +9,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from sites import Site
-from test_command import ALLOW, comity
 from test_retrieve import got
 
 import comity as package

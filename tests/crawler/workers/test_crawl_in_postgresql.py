@@ -22,11 +22,11 @@ from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
-from comity.crawler.shards import Manifest, placed_by, shard_of, stored_in
+from comity.crawler.shards import CrawlManifest, placed_by, shard_of, stored_in
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.leased import StoreClock
 from comity.crawler.workers.member import Member, StoreJob
-from comity.crawler.workers.parts import cut_back, leave_folder, take_folder
+from comity.crawler.workers.output_folder import cut_back, leave_folder, take_folder
 from comity.crawler.workers.rounds import Rounds
 from comity.errors import Postponed, StorageError
 from comity.frontier import Batch, EntryKind, Found, State
@@ -35,7 +35,7 @@ from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.leases import Leases
 from comity.frontier.postgresql.queue import Displaced
 from comity.net import ClientSettings, Session
-from comity.policy.settings import policy_to_dict
+from comity.policy.policy import policy_to_dict
 
 HOSTS = 6
 PAGES = 15
@@ -63,7 +63,7 @@ class Crawl:
         self.store = CrawlStore(database.address(self.url))
         self.lease = lease
         self.seeds = seeds
-        self.manifest = Manifest(SHARDS, seeds=seeds)
+        self.manifest = CrawlManifest(SHARDS, seeds=seeds)
         self.words: list[tuple[str, Any]] = []
 
     def begin(self, *, policy: Policy = QUICK, **settings: Any) -> None:

@@ -161,7 +161,7 @@ def test_the_commands_of_the_documentation_print_what_it_shows(site: Site, tmp_p
     )
     site.set("/llms.txt", "# The library\n> Everything the islands wrote down.\n\n## Rooms\n- [Lamp](/lamp.md)\n")
     site.set("/lamp", PAGE)
-    text = (Path(__file__).parents[1] / "docs" / "retrieve.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "retrieve.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     shown = []
     for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:

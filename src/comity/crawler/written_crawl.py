@@ -16,9 +16,9 @@ from typing import Any, Final
 from comity.crawler.shards import (
     MANIFEST,
     STORE,
-    Manifest,
-    Place,
-    Stored,
+    CrawlManifest,
+    ShardPlace,
+    StoreMark,
     is_running,
     manifest_of,
     parts_of,
@@ -55,7 +55,7 @@ class Part:
 
     path: Path
     name: str = ""
-    place: Place | None = None
+    place: ShardPlace | None = None
     absent: str | None = None
     followed: bool = False
     kept: Mapping[str, Any] | None = None
@@ -79,7 +79,7 @@ class Part:
         """What of the output is committed, as its format says it; None where all that lies there is to be read."""
         return None if self.kept is None else (self.kept["sink"] or {}).get("committed", {})
 
-    def facts(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, Any]:
         """`ledger`, `sink` and `stats` as its frontier remembers them; what is no JSON is left out.
 
         Raises:
@@ -165,7 +165,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
             Part(
                 folder / name,
                 name,
-                Place(number, manifest.shards, manifest.by),
+                ShardPlace(number, manifest.shards, manifest.by),
                 absent=None if (folder / name).is_dir() else "it is missing",
             )
         ]
@@ -174,12 +174,12 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     return WrittenCrawl(str(folder), shards, MANIFEST, running)
 
 
-def store_of(held: Stored, store: str | None = None) -> str:
+def store_of(held: StoreMark, store: str | None = None) -> str:
     """The address of the store in which a folder's crawl lies."""
     return store or held.url or held.store
 
 
-def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str | None) -> WrittenCrawl:
+def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: str | None) -> WrittenCrawl:
     from comity.frontier.postgresql.crawl import CrawlStore
     from comity.frontier.postgresql.database import Unreachable, address
 
@@ -189,7 +189,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str |
     opened = CrawlStore(address(url))
     try:
         with closing(opened):
-            crawl, rows, stats, running = opened.crawl(), opened.parts(), opened.facts("stats"), opened.is_running()
+            crawl, rows, stats, running = opened.crawl(), opened.parts(), opened.state("stats"), opened.is_running()
     except Unreachable as error:
         raise StorageError(
             f"{error.args[0]}; it says what of the crawl is committed",
@@ -201,7 +201,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str |
                 f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
                 hint="name folders of one crawl, and by --store URL its store",
             )
-    manifest = Manifest(**crawl.manifest)
+    manifest = CrawlManifest(**crawl.manifest)
     shards: list[list[Part]] = [[] for _ in range(manifest.shards)]
     written = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
     last = {row.shard: row.token for row in written}
@@ -212,7 +212,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, Stored], store: str |
             Part(
                 path or Path(row.folder) / row.name,
                 row.name,
-                Place(row.shard, manifest.shards, manifest.by),
+                ShardPlace(row.shard, manifest.shards, manifest.by),
                 None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
                 followed=not newest,
                 kept={"ledger": row.ledger, "sink": row.sink, "stats": stats.get(row.shard) if newest else None},

@@ -19,7 +19,7 @@ pytest.importorskip("numpy")
 import pyarrow.csv as pa_csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from comity.bulk import parts, sources  # noqa: E402
+from comity.bulk import part_files, sources  # noqa: E402
 from comity.bulk.survey import refused  # noqa: E402
 from comity.errors import InputError  # noqa: E402
 from comity.policy import Policy  # noqa: E402
@@ -208,7 +208,7 @@ def test_without_robots_files_every_origin_is_asked(tmp_path: Path) -> None:
         assert site.paths() == ["/robots.txt"]
 
 
-class Counting(parts.Judge):
+class Counting(part_files.Judge):
     """Counts what it judges, and stops as a process that is killed does."""
 
     def __init__(self, stop_after: int) -> None:
@@ -226,13 +226,13 @@ class Counting(parts.Judge):
 def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None:
     batches = [pa.chunked_array([[f"https://a.example/x{number}", URLS[1]]]) for number in range(4)]
     with pytest.raises(KeyboardInterrupt):
-        list(parts.written(Counting(2), iter(batches), tmp_path))
+        list(part_files.written(Counting(2), iter(batches), tmp_path))
     (tmp_path / "part-000000-000002.new").write_bytes(b"half")
     again = Counting(9)
-    done = list(parts.written(again, iter(batches), tmp_path))
+    done = list(part_files.written(again, iter(batches), tmp_path))
     assert again.judged == 2
     assert [size for _, size in done] == [2, 2, 2, 2]
-    parts.joined([part for part, _ in done], tmp_path / "out.parquet")
+    part_files.joined([part for part, _ in done], tmp_path / "out.parquet")
     table = pq.read_table(tmp_path / "out.parquet")
     assert table["url"].to_pylist() == [url for batch in batches for url in batch.to_pylist()]
     assert table["may_fetch"].to_pylist() == [False, True] * 4

@@ -3,14 +3,14 @@
 import asyncio
 from collections import Counter
 
-from comity.net.turns import Turns
+from comity.net.loop_slices import LoopSlices
 
 
 def done_in_turns(sizes: list[int], most: int, *, cancelled: tuple[int, ...] = ()) -> list[list[int]]:
     """By turn of the loop, the numbers of the tasks that had their turn in it."""
     turns: list[list[int]] = []
 
-    async def work(shared: Turns, number: int) -> None:
+    async def work(shared: LoopSlices, number: int) -> None:
         await shared.take(sizes[number])
         turns[-1].append(number)
 
@@ -21,7 +21,7 @@ def done_in_turns(sizes: list[int], most: int, *, cancelled: tuple[int, ...] = (
 
     async def run() -> None:
         counting = asyncio.ensure_future(count())
-        shared = Turns(most)
+        shared = LoopSlices(most)
         tasks = [asyncio.ensure_future(work(shared, number)) for number in range(len(sizes))]
         await asyncio.sleep(0)
         for number in cancelled:
@@ -58,7 +58,7 @@ def test_a_task_that_was_cancelled_holds_up_nobody() -> None:
 
 def test_turns_go_on_after_a_rest() -> None:
     async def run() -> None:
-        shared = Turns(10)
+        shared = LoopSlices(10)
         for size in (1, 10, 3, 100):
             await shared.take(size)
             for _ in range(3):

@@ -25,7 +25,7 @@ from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
 from comity._ray import joined
 from comity.audit.prove import prove
-from comity.bulk import parts, sources, spread
+from comity.bulk import part_files, sources, spread
 from comity.crawler.shards import is_running
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.joined import JoinedCrawl
@@ -83,17 +83,17 @@ def test_ray_judges_each_piece_once_and_goes_on_where_another_engine_was_stopped
     pieces = list(sources.pieces(sources.files(str(tmp_path / "urls")), 200))
     assert [piece.groups for piece in pieces] == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), None]
     table = sources.robots(str(tmp_path / "robots"))
-    judge = parts.Judge(table, ["MyBot"], Policy(), None, [])
+    judge = part_files.Judge(table, ["MyBot"], Policy(), None, [])
     folder = tmp_path / "parts"
     folder.mkdir()
     begun = spread.locally(judge, pieces, "url", 200, folder)
     first = [next(begun)[0] for _ in range(2)]
     before = [path.stat().st_ino for path in first]
-    again = parts.Judge(table, ["MyBot"], Policy(), None, [])
+    again = part_files.Judge(table, ["MyBot"], Policy(), None, [])
     done = sorted(spread.on_ray(ray, again, pieces, "url", 200, folder), key=lambda each: each[0])
     assert [size for _, size, _ in done] == [200, 200, 200, 200, 200, 20]
     assert [path.stat().st_ino for path in first] == before
-    parts.joined([path for path, _, _ in done], tmp_path / "out.parquet")
+    part_files.joined([path for path, _, _ in done], tmp_path / "out.parquet")
     urls = [url for batch in sources.batches(pieces, "url", 200) for url in batch.to_pylist()]
     assert pq.read_table(tmp_path / "out.parquet")["url"].to_pylist() == urls
 
@@ -271,10 +271,10 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
     def on_another_machine() -> None:  # what it is called and that nobody holds its folder are all that is different
         import platform
 
-        from comity.crawler.workers import parts
+        from comity.crawler.workers import output_folder
 
         platform.node = lambda: "far.example"
-        parts.PATIENCE = 0
+        output_folder.PATIENCE = 0
 
     class Busy:  # has processors, and does nothing with them
         def ready(self) -> None:

@@ -21,7 +21,7 @@ from comity.signals import rsl, rsl_licence, tdmrep, usage
 from comity.signals.links import read_page
 from comity.usage import Statement, Usage, aipref, content_signal
 
-AIPREF = json.loads((Path(__file__).parent / "data" / "aipref.json").read_text(encoding="utf-8"))
+AIPREF = json.loads((Path(__file__).parents[1] / "data" / "aipref.json").read_text(encoding="utf-8"))
 URL = "https://example.com/a/page.html"
 
 
@@ -30,7 +30,7 @@ def answers(found: Usage) -> tuple[str, str, str]:
     return search, ai_input, train
 
 
-def records(*rows: Sequence[Any]) -> list[usage.Record]:
+def records(*rows: Sequence[Any]) -> list[usage.UsageLine]:
     return [(line, value, "*") for line, value in rows]
 
 
@@ -528,7 +528,7 @@ rows = st.lists(st.tuples(st.integers(1, 99), texts, st.none()), max_size=5)
 @examples(300)
 @given(rows, rows, rows, pairs, texts)
 def test_nothing_a_site_says_raises(
-    usages: list[usage.Record], signals: list[usage.Record], licences: list[usage.Record], named: Any, url: str
+    usages: list[usage.UsageLine], signals: list[usage.UsageLine], licences: list[usage.UsageLine], named: Any, url: str
 ) -> None:
     found = usage.merge(
         usage.from_robots(url, content_usage=usages, content_signal=signals, licences=licences),
@@ -738,7 +738,7 @@ def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> N
 
 
 def test_the_documentation_shows_what_really_happens() -> None:
-    page = Path(__file__).parent.parent / "docs" / "usage.md"
+    page = Path(__file__).parents[2] / "docs" / "usage.md"
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.attempted > 15
     assert result.failed == 0

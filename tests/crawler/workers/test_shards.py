@@ -23,16 +23,16 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.cli.progress import picture
 from comity.crawler import orders
-from comity.crawler.shards import Manifest, Place, is_running, manifest_of, parts_of, shard_of
+from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.standing import in_words
+from comity.crawler.workers.status import in_words
 from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
-from comity.frontier.exchange import Neighbour, Parcel, pending
+from comity.frontier.messages import Neighbour, Parcel, pending
 from comity.net import ClientSettings
 
 HOSTS = 6
@@ -411,7 +411,7 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
     late = comity("crawl", *where, "--resume", "--workers", "2")
     assert late.returncode == 64
     assert "was begun without shards" in complaint(late)
-    Manifest(4, seeds=[site.url("/")]).write(tmp_path)
+    CrawlManifest(4, seeds=[site.url("/")]).write(tmp_path)
     for more, said in (
         (("--workers", "5"), "has 4 shards, so no more can work on it"),
         (("--shards", "8"), "was begun with 4, which cannot be changed"),
@@ -492,7 +492,7 @@ def test_a_host_belongs_to_one_shard_for_good() -> None:
     assert {shard_of(host, 1) for host in hosts} == {0}
     spread = Counter(shard_of(f"host{number}.example", 8) for number in range(8000))
     assert min(spread.values()) > 800
-    place = Place(6, 16)
+    place = ShardPlace(6, 16)
     assert place.elsewhere("example.com") is None
     assert place.elsewhere("example.org") == 5
     assert place.own(["http://example.com/", "http://example.org/"]) == ["http://example.com/"]
@@ -644,7 +644,7 @@ def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and
 
 def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    Manifest(2, seeds=[sites[0].url("/0")]).write(tmp_path)
+    CrawlManifest(2, seeds=[sites[0].url("/0")]).write(tmp_path)
     asyncio.run(
         Crawler(
             sites[0].url("/0"), tmp_path / "shard-000", policy=QUICK, settings=CrawlSettings(max_pages=30, scope="any")

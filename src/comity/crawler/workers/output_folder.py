@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from comity.crawler.shards import LOCK, Stored, manifest_of, stored_in
+from comity.crawler.shards import LOCK, StoreMark, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
 from comity.errors import StorageError
 from comity.frontier import has_begun
@@ -45,12 +45,12 @@ def same_process(one: str, other: str) -> bool:
     return one.partition(":")[2] == other.partition(":")[2]
 
 
-def mark_of(store: CrawlStore) -> Stored:
+def mark_of(store: CrawlStore) -> StoreMark:
     """What marks a folder as one that holds parts of a crawl."""
-    return Stored(str(store.where), store.crawl().id, store.where.without_password)
+    return StoreMark(str(store.where), store.crawl().id, store.where.without_password)
 
 
-def check_free(folder: Path, ours: Stored | None) -> None:
+def check_free(folder: Path, ours: StoreMark | None) -> None:
     """See that a folder can hold parts of a crawl in a store; None: of a new one.
 
     Raises:

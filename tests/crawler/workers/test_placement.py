@@ -15,7 +15,7 @@ from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.placement import PlaceByAddress
-from comity.crawler.shards import Place, part, parts_of, shard_of
+from comity.crawler.shards import ShardPlace, part, parts_of, shard_of
 from comity.crawler.workers.reading import crawl_at
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.net import ClientSettings
@@ -168,7 +168,7 @@ def test_a_shard_knows_of_a_host_what_it_settled_or_was_told(tmp_path: Path) -> 
     assert settles.has_to_settle("a.test")
     assert settles.elsewhere("a.test") == first
     assert other.elsewhere("a.test") == first
-    address = next(each for each in map(str, range(9)) if Place(first, 2).elsewhere(each) is not None)
+    address = next(each for each in map(str, range(9)) if ShardPlace(first, 2).elsewhere(each) is not None)
     settles.settle("a.test", address)
     settles.settle("a.test", "another")  # too late
     other.settle("a.test", address)

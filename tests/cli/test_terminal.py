@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import ALLOW, comity
 from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
-from test_command import ALLOW, comity
 
 from comity.cli import terminal
 from comity.cli.app import app

@@ -16,14 +16,14 @@ from comity import urls
 from comity.crawler import admission, link_graph, plugins, records
 from comity.crawler.admission import URLFilter
 from comity.crawler.commit import CommitBuffer
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
 from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
-from comity.crawler.settings import CrawlSettings
 from comity.crawler.uses import Uses
 from comity.frontier import Entry, EntryKind, Visit
 from comity.net import Response
-from comity.net.turns import Turns
+from comity.net.loop_slices import LoopSlices
 from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
@@ -44,7 +44,7 @@ class LongWork:
 
     def __init__(self) -> None:
         self._line = asyncio.Lock()
-        self._turns = Turns(LARGE)
+        self._turns = LoopSlices(LARGE)
 
     async def turn(self, size: int) -> None:
         """Until a page of so many bytes may be read: a large one, or a few small ones, at each turn of the loop."""
@@ -105,7 +105,7 @@ class PageProcessor:
         dates: whether the `lastmod` of sitemaps counts.
         purposes: what the content is wanted for.
         wake: called where a commit is wanted.
-        beside: for what takes long and needs nothing of the crawl's.
+        executor: for what takes long and needs nothing of the crawl's.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class PageProcessor:
         dates: bool,
         purposes: Sequence[str],
         wake: Callable[[], None],
-        beside: Executor,
+        executor: Executor,
     ) -> None:
         self._settings = settings
         self._agent = agent
@@ -133,10 +133,10 @@ class PageProcessor:
         self._dates = dates
         self._uses = Uses(purposes, settings.only_if, agent)
         self._wake = wake
-        self._beside = beside
+        self._executor = executor
         self._long_work = LongWork()
 
-    def recall(self, robots: RobotsResult) -> None:
+    def robots_known_already(self, robots: RobotsResult) -> None:
         """A site comes up again: what its robots.txt says may have been forgotten since it was read."""
         if self._filter.forgets:
             self._filter.robots_seen(robots)
@@ -227,7 +227,7 @@ class PageProcessor:
             await self._long_work.turn(size)
         shown = response if rendered is None else rendered.shown(response)
         read_it = partial(read_response, response) if rendered is None else partial(rendered.read, response)
-        read = read_it() if size < HUGE else await asyncio.get_running_loop().run_in_executor(self._beside, read_it)
+        read = read_it() if size < HUGE else await asyncio.get_running_loop().run_in_executor(self._executor, read_it)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         if (named := plugins.following(read, expanded, response.url)) is not None:
@@ -236,7 +236,7 @@ class PageProcessor:
         if read is not None and self._settings.duplicates == "near":
             # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
             make = partial(fingerprint_of, shown.body, read.encoding)
-            fingerprint = await asyncio.get_running_loop().run_in_executor(self._beside, make)
+            fingerprint = await asyncio.get_running_loop().run_in_executor(self._executor, make)
         return Taken(shown, read, meta, expanded, fingerprint)
 
     def keep(

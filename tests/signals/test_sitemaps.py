@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from sites import HANGS
 
 from comity.signals.sitemaps import (
-    Alternate,
-    Entry,
     Image,
     Limits,
     News,
     Position,
+    SitemapAlternate,
+    SitemapEntry,
     SitemapReader,
     SitemapRef,
     SitemapUrl,
@@ -88,7 +88,7 @@ def test_lists_and_feeds_are_sitemaps_too(body: bytes) -> None:
     assert [entry.loc for entry in read(body)] == ["https://h/a", "https://h/b"]
 
 
-def reading(body: bytes | Iterator[bytes], **limits: int) -> tuple[list[Entry], SitemapReader]:
+def reading(body: bytes | Iterator[bytes], **limits: int) -> tuple[list[SitemapEntry], SitemapReader]:
     reader = SitemapReader("https://h/sitemap.xml", limits=Limits(**limits))
     return list(reader.read(body)), reader
 
@@ -131,7 +131,7 @@ def test_the_extensions_are_read_whatever_their_prefixes() -> None:
         videos=(
             Video("V", "D", "https://h/t", "https://h/c", "https://h/p", 61, datetime(2026, 3, 4, 5, 6, tzinfo=UTC)),
         ),
-        alternates=(Alternate("de", "https://h/de?a=1&b"), Alternate("x-default", "https://h/")),
+        alternates=(SitemapAlternate("de", "https://h/de?a=1&b"), SitemapAlternate("x-default", "https://h/")),
     )
     assert second == SitemapUrl("https://h/b")
 
@@ -140,7 +140,9 @@ def test_elements_of_other_vocabularies_are_passed_over() -> None:
     body = b"""<urlset xmlns:pm="https://example.com/pagemap"><url><pm:loc>no</pm:loc><loc>u</loc><pm:loc>no</pm:loc>
         <link xmlns="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="de" href="d"/><lastmod>2026</lastmod>
         <pm:url><loc>u</loc></pm:url></url></urlset>"""
-    entry = SitemapUrl("u", datetime(2026, 1, 1, tzinfo=UTC), alternates=(Alternate("de", "d"),), precision="year")
+    entry = SitemapUrl(
+        "u", datetime(2026, 1, 1, tzinfo=UTC), alternates=(SitemapAlternate("de", "d"),), precision="year"
+    )
     assert list(read(body)) == [entry]
 
 
@@ -153,7 +155,7 @@ def test_links_that_are_no_alternates_are_passed_over() -> None:
     body = b"""<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url><loc>u</loc>
         <x:link rel="alternate" media="print" href="p"/><x:link rel="amphtml" hreflang="de" href="a"/>
         <x:link rel="alternate" hreflang="de" href="d"/></url></urlset>"""
-    assert list(read(body)) == [SitemapUrl("u", alternates=(Alternate("de", "d"),))]
+    assert list(read(body)) == [SitemapUrl("u", alternates=(SitemapAlternate("de", "d"),))]
 
 
 def test_what_an_atom_entry_says_of_its_source_is_not_said_of_itself() -> None:
@@ -580,7 +582,7 @@ def test_damage_anywhere_in_a_long_sitemap_reads_the_same_in_pieces(damage: byte
 LONG = urlset(*(f"https://h/{random.Random(number).getrandbits(256):x}" for number in range(4000)))
 LONG_PACKED = gzip.compress(LONG)
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MEASURE = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -10,7 +10,7 @@ from typing import Final
 from comity import urls
 from comity.errors import AddressBlocked, FetchError
 from comity.gate import FetchRobots
-from comity.gate.robots import RobotsRequest
+from comity.gate.robots_cache import RobotsRequest
 from comity.net import blocking_driver, driver
 from comity.net.deadlines import timed_out, within
 from comity.net.decoding import ACCEPTED, decoder_for

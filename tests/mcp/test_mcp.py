@@ -11,7 +11,7 @@ from agents import agent, client_of, over_a_pipe, over_http, posted, refused, se
 from commands import comity, complaint
 from sites import HANGS, Site
 
-from comity.mcp import first
+from comity.mcp import first_answer
 from comity.mcp.budget import tokens
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.schemas import TOOLS
@@ -96,11 +96,11 @@ def test_the_first_answer_is_that_of_the_sdk() -> None:
         message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": shake}
         answer = httpx.post(url, json=message, headers=accepted, timeout=HANGS)
         (by_sdk,) = (line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {"))
-        ours = first.answer(json.dumps(message).encode())
+        ours = first_answer.answer(json.dumps(message).encode())
         assert ours is not None
         assert json.loads(ours[1]) == json.loads(by_sdk)
         answer = posted(url, "server/discover")
-        ours = first.answer(answer.request.content)
+        ours = first_answer.answer(answer.request.content)
         assert ours is not None
         assert json.loads(ours[1]) == answer.json()
 
@@ -118,7 +118,7 @@ def test_the_first_answer_is_that_of_the_sdk() -> None:
     ],
 )
 def test_what_does_not_introduce_a_client_is_left_to_the_sdk(line: bytes) -> None:
-    assert first.answer(line) is None
+    assert first_answer.answer(line) is None
 
 
 def test_host_origin_and_token_are_checked() -> None:

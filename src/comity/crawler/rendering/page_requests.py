@@ -18,7 +18,7 @@ from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_ask
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
 from comity.http import next_hop
 from comity.net import Response, Session
-from comity.net.settings import OURS, SHARED
+from comity.net.client_settings import OURS, SHARED
 from comity.policy import Decision
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ KINDS: Final = ("script", "stylesheet")
 MOST: Final = 64 * 1024 * 1024  # bytes
 _OVERHEAD: Final = 2000  # bytes of an answer beside its body, about
 
-Key = tuple[str, str, bool]
+SubresourceKey = tuple[str, str, bool]
 """URL; the origin that asks, where it says so; whether credentials are sent: the answer may differ."""
 
 
@@ -38,10 +38,12 @@ class Scripts:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._size = 0
-        self._kept: OrderedDict[Key, Response] = OrderedDict()
-        self._coming: dict[Key, asyncio.Task[Response]] = {}
+        self._kept: OrderedDict[SubresourceKey, Response] = OrderedDict()
+        self._coming: dict[SubresourceKey, asyncio.Task[Response]] = {}
 
-    async def get(self, key: Key, fetch: Callable[[], Coroutine[Any, Any, Response]]) -> tuple[Response, bool]:
+    async def get(
+        self, key: SubresourceKey, fetch: Callable[[], Coroutine[Any, Any, Response]]
+    ) -> tuple[Response, bool]:
         """The answer for a key, and whether it is one that another page got; errors are those of `fetch`."""
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
@@ -64,7 +66,7 @@ class Scripts:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _arrived(self, key: Key, task: asyncio.Task[Response]) -> None:
+    def _arrived(self, key: SubresourceKey, task: asyncio.Task[Response]) -> None:
         self._coming.pop(key, None)
         if task.cancelled() or task.exception() is not None or not _may_be_kept(response := task.result()):
             return
@@ -97,7 +99,7 @@ NOT_SHOWN: Final = frozenset(
 FOREIGN: Final = "https://nobody.invalid"  # an origin that no page has
 
 
-class Parts:
+class PageRequests:
     """The requests of one page.
 
     Args:

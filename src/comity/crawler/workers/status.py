@@ -17,7 +17,7 @@ from comity.crawler.shards import LOCK, manifest_of
 from comity.crawler.stats import WAITS
 from comity.errors import StorageError
 from comity.frontier import State, View, database, has_begun
-from comity.frontier.exchange import pending
+from comity.frontier.messages import pending
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.snapshot import ShardNow
@@ -45,7 +45,7 @@ def all_at_rest(shards: "Mapping[int, ShardNow]", granted: Mapping[int, int] | N
     )
 
 
-def leave_word(folder: Path, shards: "Iterable[ShardNow]") -> None:
+def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
     """Write down how the shards of a crawl that runs stand; where it cannot be written, nobody is told."""
     rows = [{"number": now.number, "worker": now.worker, "words": in_words(now)} for now in shards]
     path = folder / STATUS
@@ -55,7 +55,7 @@ def leave_word(folder: Path, shards: "Iterable[ShardNow]") -> None:
         new.replace(path)
 
 
-def take_back(folder: Path, databases: Iterable[Path]) -> None:
+def remove_status(folder: Path, databases: Iterable[Path]) -> None:
     """The crawl runs no more: nobody reads a shard's database beside it, which kept its journal from being taken up."""
     with suppress(OSError):
         (folder / STATUS).unlink()
@@ -65,7 +65,7 @@ def take_back(folder: Path, databases: Iterable[Path]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ShardStatus:
     """How one shard of a crawl stands, running or not.
 
     Attributes:
@@ -82,7 +82,7 @@ class Standing:
     state: str
 
 
-def standing(folder: Path) -> list[Standing]:
+def standing(folder: Path) -> list[ShardStatus]:
     """How the shards of a crawl stand; none where it has no shards. Reads only.
 
     Raises:
@@ -98,13 +98,13 @@ def standing(folder: Path) -> list[Standing]:
     for number, name in enumerate(manifest.parts):
         path = paths[number]
         if not has_begun(path):
-            found.append(Standing(name, 0, 0, 0, "not begun"))
+            found.append(ShardStatus(name, 0, 0, 0, "not begun"))
             continue
         with View(path) as view:
             counts, stats = view.counts(), view.load_state("stats") or {}
             ended = view.load_state(_ENDED) or "cut off"
         waiting = counts[State.UNASKED] + counts[State.QUEUED]
-        found.append(Standing(name, stats.get("pages", 0), waiting, to_others[number], now.get(number, ended)))
+        found.append(ShardStatus(name, stats.get("pages", 0), waiting, to_others[number], now.get(number, ended)))
     return found
 
 

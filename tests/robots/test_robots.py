@@ -23,7 +23,7 @@ from comity.robots import DIALECTS, Robots, parse
 
 pytestmark = pytest.mark.both_forms
 
-CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
+CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.json"))
 
 
 def cases() -> Iterator[Any]:

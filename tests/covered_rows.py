@@ -1,4 +1,4 @@
-"""Which rows of BEHAVIOURS.md are covered, and by which tests: `python tests/rows.py [W7 L5 ...]`.
+"""Which rows of BEHAVIOURS.md are covered, and by which tests: `python tests/covered_rows.py [W7 L5 ...]`.
 
 A test names the rows that it covers in a comment above it or behind its name: `# covers: L3, F8`.
 """

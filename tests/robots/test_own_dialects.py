@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import ALLOW, comity
 from sites import Site
-from test_command import ALLOW, comity
 
 from comity import Client, Crawler, InvalidSetting, Policy, load_settings, parse
 from comity.audit.prove import prove

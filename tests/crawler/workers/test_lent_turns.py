@@ -16,8 +16,8 @@ from comity.audit.paces import TOLERANCE, Paces
 from comity.audit.prove import prove
 from comity.crawler import orders
 from comity.crawler.orders import Order
-from comity.crawler.shards import Place, part, shard_of
-from comity.crawler.workers.processes import Turns, WorkerProcess
+from comity.crawler.shards import ShardPlace, part, shard_of
+from comity.crawler.workers.processes import LentTurns, WorkerProcess
 from comity.crawler.workers.shard import ORDERS_REST, ShardCrawler
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.worker import Word
@@ -41,7 +41,7 @@ class Told(WorkerProcess):
 
 def shard(folder: Path, policy: Policy = POLICY) -> ShardCrawler:
     """The shard that has one of two hosts."""
-    place = Place(shard_of(HERE, SHARDS), SHARDS)
+    place = ShardPlace(shard_of(HERE, SHARDS), SHARDS)
     assert place.elsewhere(THERE) is not None
     clock = FakeClock()
     crawler = ShardCrawler([], folder, place, policy=policy, settings={}, client_settings=ClientSettings(), clock=clock)
@@ -216,9 +216,9 @@ def test_a_host_that_only_its_own_shard_still_takes_for_stopped_is_asked_for_aga
 def test_a_host_whose_robots_txt_leads_to_a_stopped_one_of_another_shard_goes_on_with_it(tmp_path: Path) -> None:
     crawler = shard(tmp_path)
     host = crawler._scheduler.hosts._add(HERE)
-    crawler._heed(Order(THERE, "stop"))
+    crawler._apply_order(Order(THERE, "stop"))
     host.held_by, host.not_before = "stopped", math.inf
-    crawler._heed(Order(THERE, "go"))
+    crawler._apply_order(Order(THERE, "go"))
     assert host.not_before == 0.0
 
 
@@ -240,26 +240,26 @@ def test_a_shard_that_ends_asks_for_no_turn(tmp_path: Path, end: Any) -> None:
 
 def test_who_asks_a_worker_that_has_ended_for_a_turn_is_told_so() -> None:
     asking, owner = Told(0, 0, 2), Told(1, 1)
-    turns = Turns([asking, owner])
-    turns.heard(asking, ("turn", (0, 1), 1, THERE))
-    turns.heard(asking, ("turn", (0, 2), 1, THERE))
-    turns.heard(owner, ("lent", (0, 1), None))
+    turns = LentTurns([asking, owner])
+    turns.pass_on(asking, ("turn", (0, 1), 1, THERE))
+    turns.pass_on(asking, ("turn", (0, 2), 1, THERE))
+    turns.pass_on(owner, ("lent", (0, 1), None))
     owner.ended = True
     turns.ended(owner)
     assert asking.told == [("lent", (0, 1), None), ("lent", (0, 2), 0.0)]
     asking.told.clear()
-    turns.heard(asking, ("turn", (0, 3), 1, THERE))
+    turns.pass_on(asking, ("turn", (0, 3), 1, THERE))
     assert asking.told == [("lent", (0, 3), 0.0)]
 
 
 def test_a_worker_that_is_started_again_is_told_which_turns_its_predecessor_has_lent() -> None:
     asking, owner = Told(0, 0, 2), Told(1, 1)
-    turns = Turns([asking, owner])
+    turns = LentTurns([asking, owner])
     for number, seconds in enumerate((None, 3000.0, None)):
-        turns.heard(asking, ("turn", (0, number), 1, THERE))
-        turns.heard(owner, ("lent", (0, number), seconds))
-    turns.heard(asking, ("turn", (0, 3), 1, THERE))
-    turns.heard(asking, ("returned", (0, 2), True, None))
+        turns.pass_on(asking, ("turn", (0, number), 1, THERE))
+        turns.pass_on(owner, ("lent", (0, number), seconds))
+    turns.pass_on(asking, ("turn", (0, 3), 1, THERE))
+    turns.pass_on(asking, ("returned", (0, 2), True, None))
     assert owner.told[-1] == ("returned", (0, 2), True, None)
     owner.told.clear()
     turns.begun(owner)
@@ -272,7 +272,7 @@ def test_an_order_to_stop_a_host_holds_in_all_shards(tmp_path: Path) -> None:
     policy = POLICY.with_changes(robots_fetch_counts=False)
     crawler = shard(tmp_path / "alone", policy)
     for order, stopped in (("stop", {THERE}), ("slow", {THERE}), ("go", set())):
-        crawler._heed(Order(THERE, order, 5.0))  # type: ignore[arg-type]
+        crawler._apply_order(Order(THERE, order, 5.0))  # type: ignore[arg-type]
         assert crawler._client.driver.gate.stopped == stopped
     with Site(HERE) as one, Site(THERE) as other:
         one.set("/robots.txt", status=301, headers={"Location": other.url("/1")})

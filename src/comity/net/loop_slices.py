@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 
 
-class Turns:
+class LoopSlices:
     """For the tasks of one event loop.
 
     Args:
