@@ -207,8 +207,8 @@ class URLFilter:
 
     def unmet(self, found: Iterable[str]) -> list[str]:
         """Those that did not come up lately."""
-        recent = self._recent
-        return [url for url in found if url not in recent]
+        recent, places = self._recent, len(self._recent)
+        return [url for url in found if recent[hash(url) % places] != url]
 
     def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
         """Take up the links of the page `found_on`."""
