@@ -334,3 +334,21 @@ def test_what_was_met_lately_has_the_same_places_however_much_is_met(
         asyncio.run(crawl.run())
         assert sorted(path for path in site.paths() if path in pages) == sorted(pages), "each once all the same"
     assert len(crawl._filter._recent) == 4
+
+
+def test_a_link_is_looked_for_in_one_place_of_what_was_met_lately(tmp_path: Path, clock: FakeClock) -> None:
+    compared = []
+
+    class Counted(str):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    with Site() as site:
+        crawl = Crawler(site.url("/"), tmp_path, policy=Policy(allow_addresses=("127.0.0.0/8",)), clock=clock)
+        asyncio.run(crawl.run())
+        links = [Counted(site.url(f"/{number}")) for number in range(100)]
+        assert len(crawl._filter.unmet(links)) == len(links)
+    assert len(compared) <= len(links)
