@@ -4,11 +4,9 @@ traceback.
 
 import errno
 import gc
-import io
 import os
 import sys
 import warnings
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +29,7 @@ from comity.cli.options import (
     loaded,
     together,
 )
-from comity.cli.terminal import complain
+from comity.cli.terminal import complain, take_streams, warned
 from comity.errors import ComityError
 
 _judging = together(
@@ -352,28 +350,13 @@ def audit(
     )
 
 
-def _take_streams() -> None:
-    """See that there are three standard streams, and that standard output takes any text, whatever the locale."""
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _warned(message: Warning | str, *_: object, **__: object) -> None:
-    complain(str(message).removeprefix("comity: "))
-
-
 def main() -> None:
     """Entry point of the `comity` command."""
-    _take_streams()
+    take_streams()
     gc.set_threshold(50_000)  # what is imported stays: looking it through for garbage, again and again, takes long
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _warned
+            warnings.showwarning = warned
             code = app(standalone_mode=False)
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:

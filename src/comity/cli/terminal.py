@@ -3,8 +3,11 @@
 Every line for people goes through here; JSON escapes such characters by itself.
 """
 
+import io
+import os
 import sys
 import unicodedata
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -42,3 +45,19 @@ def tell(text: str) -> None:
 def complain(message: str) -> None:
     """One line on standard error that begins with the command's name."""
     click.echo(f"comity: {safe(' '.join(message.split()))}", err=True)
+
+
+def take_streams() -> None:
+    """See that there are three standard streams, and that standard output takes any text, whatever the locale."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def warned(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one line, for `warnings.showwarning`."""
+    complain(str(message).removeprefix("comity: "))
