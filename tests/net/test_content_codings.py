@@ -19,11 +19,13 @@ ROOM = 10**8
 FAST = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
 
-@pytest.fixture(scope="module", autouse=True, params=["isal.isal_zlib", "zlib"])
+@pytest.fixture(scope="module", autouse=True, params=["isal.isal_zlib", "zlib", "deflate"])
 def library(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each of the two that may inflate."""
+    """Each of the three that may inflate; libdeflate with zlib for what is not whole."""
+    module = pytest.importorskip(request.param)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoding, "_inflating", pytest.importorskip(request.param))
+        patch.setattr(decoding, "_inflating", zlib if request.param == "deflate" else module)
+        patch.setattr(decoding, "_at_once", module if request.param == "deflate" else None)
         yield
 
 
@@ -47,7 +49,9 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def decoded(coding: str, packed: bytes, size: int) -> bytes:
     decoder = decoder_for([coding], URL, 10_000.0)
     assert decoder is not None
-    parts = [part for at in range(0, len(packed), size) for part in decoder.feed(packed[at : at + size], ROOM)]
+    parts = []
+    for at in range(0, len(packed), size):
+        parts += decoder.feed(packed[at : at + size], ROOM, last=at + size >= len(packed))
     decoder.close()
     return b"".join(parts)
 
@@ -67,12 +71,44 @@ def test_a_body_is_whole_where_the_last_octets_wait_inside_the_decoder(how: str,
     assert decoded(coding, pack(body), 1 << 20) == body
 
 
+@pytest.mark.parametrize("length", [1, 5_000, 600_000])
+def test_two_members_that_are_the_same_are_two(length: int) -> None:
+    body = (b"0123456789abcdef" * (length // 16 + 1))[:length]
+    assert decoded("gzip", gzip.compress(body) * 2, 1 << 20) == body * 2
+
+
+@pytest.mark.parametrize("padding", [bytes(1), bytes(512), bytes(4) + (12).to_bytes(4, "little"), b"\x1f\x00" * 8])
+def test_padding_after_a_member_is_left_out(padding: bytes) -> None:
+    assert decoded("gzip", gzip.compress(b"hello, world") + padding, 1 << 20) == b"hello, world"
+
+
+@pytest.mark.parametrize("claim", [0, 1, 11, 13, 400_000, 2**32 - 1])
+def test_a_size_that_is_not_true_is_damage_and_not_what_is_written(claim: int) -> None:
+    packed = gzip.compress(b"hello, world")[:-4] + claim.to_bytes(4, "little")
+    with pytest.raises(comity.FetchError, match="damaged"):
+        decoded("gzip", packed, 1 << 20)
+
+
+def test_a_sum_that_is_wrong_is_damage() -> None:
+    packed = bytearray(gzip.compress(b"hello, world"))
+    packed[-8] ^= 1
+    with pytest.raises(comity.FetchError, match="damaged"):
+        decoded("gzip", bytes(packed), 1 << 20)
+
+
+def test_a_whole_body_gives_no_more_than_there_is_room_for() -> None:
+    decoder = decoder_for(["gzip"], URL, 10_000.0)
+    assert decoder is not None
+    assert b"".join(decoder.feed(gzip.compress(b"a" * 5_000), 100, last=True)) == b"a" * 101
+
+
 def test_what_ends_too_soon_is_told() -> None:
     for coding, pack in PACKED.values():
         packed = pack(b"hello, world")
         for cut in (1, 2, len(packed) - 1):
-            with pytest.raises(comity.FetchError, match="ends too soon"):
-                decoded(coding, packed[:cut], 7)
+            for size in (7, len(packed)):
+                with pytest.raises(comity.FetchError, match="ends too soon"):
+                    decoded(coding, packed[:cut], size)
 
 
 @pytest.mark.parametrize("word", ["none", "utf-8", "UTF-8", "binary", "text/html", "", "identity, none"])

@@ -201,7 +201,8 @@ class OpenAnswer:
                 if decoder is not None:
                     await self._turns.take(len(data))
                 self._check_open()
-                for part in (data,) if decoder is None else decoder.feed(data, room):
+                last = self._response.content.at_eof()
+                for part in (data,) if decoder is None else decoder.feed(data, room, last=last):
                     room -= len(part)
                     if room < 0:
                         if not cut:
