@@ -39,11 +39,13 @@ from comity.frontier.durable import writing_to
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
 OF_ITS_OWN = 1024 * 1024  # bytes of a block that goes back to the system when it is freed
+KEPT_FREE = 32 * 1024 * 1024  # bytes at the end of the heap that do not
+GROWTH = 4 * 1024 * 1024  # bytes by which the heap grows at least
 _LEASE = SettingField(name="--lease", hint=float, unit="seconds")
 FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
-_MMAP_THRESHOLD = -3  # malloc.h: M_MMAP_THRESHOLD
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h: M_TRIM_THRESHOLD and so on
 
 
 def crawl(
@@ -212,9 +214,14 @@ def tune() -> None:
     gc.freeze()  # what is there now stays to the end
     gc.set_threshold(GARBAGE, 20, 100)
     # Left to itself, glibc takes blocks from the heap up to the size of the largest ever freed, and the bodies of a
-    # crawl leave holes in it: several times as much memory as is in use.
+    # crawl leave holes in it: several times as much memory as is in use. And it gives back what it needs for the next
+    # page: each page of memory that comes again takes the kernel microseconds, and a body has seventy.
     with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, OF_ITS_OWN)
+        option = ctypes.CDLL(None).mallopt
+        option(_MMAP_THRESHOLD, OF_ITS_OWN)
+        option(_TRIM_THRESHOLD, KEPT_FREE)
+        option(_TOP_PAD, GROWTH)
+        option(_ARENA_MAX, 1)  # threads share one heap: bodies are made in one and freed in another
 
 
 def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
