@@ -32,6 +32,7 @@ _GRACE: Final = 1024 * 1024  # decoded bytes before the ratio counts
 _STEP: Final = 256 * 1024
 _SMALL: Final = 512 * 1024  # decoded bytes that are made in one piece: half a millisecond
 _MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
+_MEMBERS: Final = 256  # of one body, and one more for each KiB received: each takes time, though it may hold nothing
 
 
 def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
@@ -65,6 +66,7 @@ class Decoder:
         self._max_ratio = max_ratio
         self._received = 0
         self._decoded = 0
+        self._members = 0
 
     def feed(self, data: bytes, room: int, *, last: bool = False) -> Iterator[bytes]:
         """The decoded bytes of what has arrived, at most one more than `room`, in parts of at most 256 KiB.
@@ -97,6 +99,9 @@ class Decoder:
                     break
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
+                self._members += 1
+                if self._members > _MEMBERS + self._received // 1024:
+                    raise TooLarge(f"the body of {self._url} is of too many members of gzip", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
             try:
@@ -115,13 +120,19 @@ class Decoder:
                 )
             if part:
                 yield part
+        if room >= 0 and self._received > self._decoded + room + _GRACE:  # what holds nothing might go on for ever
+            raise TooLarge(
+                f"the body of {self._url} is larger packed than it may be unpacked",
+                url=self._url,
+                hint="raise max_body if that is expected",
+            )
 
     def _in_one_piece(self, data: bytes, room: int) -> bytes | None:
         """The body, where it is one member of gzip of moderate size with nothing wrong; else None."""
         if _at_once is None or not self._gzip or data.find(_MEMBER + b"\x08", 2) > 0:  # that may be another member
             return None
         size = int.from_bytes(data[-4:], "little")  # RFC 1952, 2.3.1; it is a claim, and bounds what is written
-        if not 0 < size <= min(room, _SMALL):
+        if not 0 < size <= min(room, _SMALL) or len(data) > _SMALL:
             return None
         try:
             body = _at_once.gzip_decompress(data, size)
