@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from comity.crawler.ledger import canonical
 
-VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False)
-)
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False))
 
 
 def by_the_standard_library(record: dict[str, Any]) -> bytes:

@@ -6,9 +6,9 @@ from comity.crawler.met import MetLately
 def test_the_urls_met_last_are_remembered_whatever_their_hashes() -> None:
     met = MetLately(1000)
     urls = [f"http://a.example/{number}" for number in range(1000)]
-    assert not any([met.meet(url) for url in urls])
+    assert not any(met.meet(url) for url in urls)
     assert met.unmet(urls) == []
-    assert all([met.meet(url) for url in urls])
+    assert all(met.meet(url) for url in urls)
 
 
 def test_the_oldest_leave_one_by_one_and_no_more_than_asked_for_are_kept() -> None:

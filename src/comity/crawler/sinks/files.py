@@ -139,7 +139,7 @@ class JsonLines:
         self.pending += len(data)
 
     def flush(self, *, final: bool) -> dict[str, int]:
-        lengths = {channel: file.flush() for channel, file in self._files.items()}
+        lengths: dict[str, int] = {channel: file.flush() for channel, file in self._files.items()}
         self.pending = 0
         return lengths
 
