@@ -19,7 +19,7 @@ def test_the_oldest_leave_one_by_one_and_no_more_than_asked_for_are_kept() -> No
     assert met.unmet(map(str, range(10))) == list("0123456")
 
 
-def test_a_url_that_was_forgotten_and_met_again_leaves_in_the_turn_of_its_last_meeting() -> None:
+def test_a_url_that_was_forgotten_is_unmet_until_it_is_met_again() -> None:
     met = MetLately(3)
     for url in "ab":
         met.meet(url)
@@ -27,7 +27,7 @@ def test_a_url_that_was_forgotten_and_met_again_leaves_in_the_turn_of_its_last_m
     met.forget("never met")
     assert met.unmet("ab") == ["a"]
     assert not met.meet("a")
-    met.meet("c")  # in the place where "a" stood first
-    assert met.unmet("abc") == []
-    met.meet("d")
-    assert met.unmet("abcd") == ["b"]
+    assert met.unmet("ab") == []
+    for url in "cdefgh":
+        met.meet(url)
+    assert met.unmet("abcdefgh") == list("abcde")

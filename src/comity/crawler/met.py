@@ -12,30 +12,29 @@ class MetLately:
 
     def __init__(self, most: int) -> None:
         self._order: list[str | None] = [None] * most  # a ring: the next one takes the place of the oldest
-        self._places: dict[str, int] = {}
         self._next = 0
+        self._met: dict[str, None] = {}  # a set of as many takes twice the memory
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._met)
 
     def unmet(self, found: Iterable[str]) -> list[str]:
         """Those that were not met lately."""
-        met = self._places
+        met = self._met
         return [url for url in found if url not in met]
 
     def meet(self, url: str) -> bool:
         """Whether a URL was met lately; from now on it was."""
-        places = self._places
-        if url in places:
+        if url in self._met:
             return True
         place = self._next
         oldest = self._order[place]
-        if oldest is not None and places.get(oldest) == place:  # else it was forgotten, and perhaps met again since
-            del places[oldest]
-        self._order[place], places[url] = url, place
+        if oldest is not None:
+            self._met.pop(oldest, None)
+        self._order[place], self._met[url] = url, None
         self._next = (place + 1) % len(self._order)
         return False
 
     def forget(self, url: str) -> None:
-        """Remember a URL no more."""
-        self._places.pop(url, None)
+        """Remember a URL no more. Where it is met again, it may leave as early as if it had not been forgotten."""
+        self._met.pop(url, None)
