@@ -16,6 +16,7 @@ from comity.crawler import records
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.met import MetLately
 from comity.crawler.scope import Scope
 from comity.crawler.shards import ShardPlace
 from comity.crawler.traps import Trap, Traps, redirect_trap
@@ -190,9 +191,8 @@ class URLFilter:
         self._buffer = buffer
         self._origin_policy = origin_policy
         self._place = place
-        # Each URL has one place, from which the next one of that place drives it out: what was met long ago leaves one
-        # by one, and memory does not rise and fall.
-        self._recent: list[str | None] = [None] * RECENT
+        self._recent = MetLately(RECENT)
+        self.unmet = self._recent.unmet
         self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
@@ -205,17 +205,10 @@ class URLFilter:
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
 
-    def unmet(self, found: Iterable[str]) -> list[str]:
-        """Those that did not come up lately."""
-        recent, places = self._recent, len(self._recent)
-        return [url for url in found if recent[hash(url) % places] != url]
-
     def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
         """Take up the links of the page `found_on`."""
-        recent, places = self._recent, len(self._recent)
         for url in found:
-            if recent[hash(url) % places] != url:
-                self.discover(url, depth=depth, found_on=found_on)
+            self.discover(url, depth=depth, found_on=found_on)
 
     def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
         """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
@@ -251,11 +244,11 @@ class URLFilter:
         found_on: str | None = None,
     ) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
-        if self._met(url) and not given:  # a link may have named it before, and have been cleaned
+        if self._recent.meet(url) and not given:  # a link may have named it before, and have been cleaned
             return
         if not given:
             clean = self.clean(url)
-            if clean is not url and self._met(clean):
+            if clean is not url and self._recent.meet(clean):
                 return
             url = clean
             if not self._covers(url, depth=depth, kind=kind):
@@ -316,7 +309,7 @@ class URLFilter:
         if message.widens:
             self._scope = self._scope.moved(message.found_on or message.url, message.url)
         else:
-            self._recent[hash(message.url) % len(self._recent)] = None  # it may have gone out from here, to be placed
+            self._recent.forget(message.url)  # it may have gone out from here, to be placed
             self.discover(
                 message.url,
                 depth=message.depth,
@@ -369,11 +362,3 @@ class URLFilter:
         if found is None and self._settings.traps and not given:
             found = self._traps.judge(url, depth=depth)
         return found
-
-    def _met(self, url: str) -> bool:
-        """Whether a URL came up lately; spares the frontier most repeats."""
-        place = hash(url) % len(self._recent)
-        if self._recent[place] == url:
-            return True
-        self._recent[place] = url
-        return False

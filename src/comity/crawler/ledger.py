@@ -32,13 +32,40 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 _MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
+try:
+    import orjson
+except ImportError:
+    orjson = None  # type: ignore[assignment]
+
 LedgerRecord = dict[str, Any]
+_PLAIN = frozenset((str, int, bool, type(None)))
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def canonical(record: Mapping[str, Any]) -> bytes:
     """The bytes of a record that its hash is made of: JSON with sorted keys, no spaces, ASCII only."""
+    if orjson is not None and _is_plain(record):
+        try:
+            data = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
+        except TypeError:  # surrogates, numbers beyond 64 bits
+            pass
+        else:
+            if data.isascii() and b"\x7f" not in data:  # else the standard library escapes what orjson does not
+                return data
     return _canonical(record).encode("ascii")
+
+
+def _is_plain(record: Mapping[str, Any]) -> bool:
+    """Whether orjson, which takes a tenth of the time, writes the values as the standard library does: those that hold
+    no others, and of fractions those that need no exponent."""
+    for value in record.values():
+        kind = type(value)
+        if kind is float:
+            if not 1e-4 <= value < 1e16 and value != 0:
+                return False
+        elif kind not in _PLAIN:
+            return False
+    return True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

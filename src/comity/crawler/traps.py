@@ -337,6 +337,8 @@ class Traps:
             return shape
         if (why := self._calendars.judge(url, depth)) is not None:
             return Trap("calendar", why)
+        if "&" not in url:
+            return None
         if (why := self._facets.forms_exceeded(url)) is not None:
             return Trap("parameters", why)
         if (why := self._facets.choices_exceeded(url)) is not None:

@@ -121,10 +121,7 @@ class JsonLines:
     def __init__(self) -> None:
         self._files: dict[Channel, Appended] = {}
         self._folder = Path()
-
-    @property
-    def pending(self) -> int:
-        return sum(file.pending for file in self._files.values())
+        self.pending = 0
 
     def open(self, folder: Path, committed: Any) -> None:
         lengths: dict[str, int] = committed or {}
@@ -137,10 +134,14 @@ class JsonLines:
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel not in self._files:
             self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
-        self._files[channel].add(line(record, channel))
+        data = line(record, channel)
+        self._files[channel].add(data)
+        self.pending += len(data)
 
     def flush(self, *, final: bool) -> dict[str, int]:
-        return {channel: file.flush() for channel, file in self._files.items()}
+        lengths: dict[str, int] = {channel: file.flush() for channel, file in self._files.items()}
+        self.pending = 0
+        return lengths
 
     def close(self) -> None:
         for file in self._files.values():
