@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from comity import urls
 from comity.cli.exits import Exit
@@ -15,7 +15,9 @@ from comity.cli.terminal import complain, say
 from comity.errors import InvalidURL
 from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
-from comity.robots import Match
+
+if TYPE_CHECKING:
+    from comity.robots import Match
 
 CheckAnswer = tuple[Decision, RobotsResult | None] | InvalidURL
 UNREACHABLE: Final = "unreachable"
@@ -156,7 +158,7 @@ def _word(decision: Decision) -> str:
     return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
 
 
-def _match_of(each: tuple[Decision, RobotsResult | None], policy: Policy) -> Match | None:
+def _match_of(each: tuple[Decision, RobotsResult | None], policy: Policy) -> "Match | None":
     decision, result = each
     # In a mode that does not ask robots.txt no line of it decides.
     if result is None or result.robots is None or decision.source is None:
@@ -170,7 +172,7 @@ def _as_json(each: CheckAnswer, policy: Policy) -> dict[str, Any]:
     return {**each[0].to_dict(), **_match(_match_of(each, policy))}
 
 
-def _match(match: Match | None) -> dict[str, Any]:
+def _match(match: "Match | None") -> dict[str, Any]:
     if match is None:
         return {"path": None, "group": None, "beaten": []}
     return {
@@ -180,7 +182,7 @@ def _match(match: Match | None) -> dict[str, Any]:
     }
 
 
-def _story(decision: Decision, match: Match | None) -> list[str]:
+def _story(decision: Decision, match: "Match | None") -> list[str]:
     lines = [
         f"{decision.url}",
         f"  {_word(decision)} for {decision.agent}: {decision.why}",
