@@ -15,7 +15,7 @@ import commands
 import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
-from comity.configuration import KINDS, PREFIX, SETTINGS, load
+from comity.configuration import PREFIX, every_setting, kinds, load
 from comity.crawler.checkpoint import settings_in_force
 from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
@@ -128,7 +128,7 @@ def test_a_file_that_was_asked_for_must_be_there(nowhere: Path) -> None:
 
 
 def test_no_setting_has_two_meanings() -> None:
-    names = [field.name for kind in KINDS for field in dataclasses.fields(kind)]
+    names = [field.name for kind in kinds() for field in dataclasses.fields(kind)]
     assert len(names) == len(set(names))
 
 
@@ -141,7 +141,7 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     told: dict[str, Any] = json.loads(
         comity("settings", "--json", "--preset", "yoink", COMITY_AGENT="Bot/2", COMITY_AGNET="Bot/3").stdout
     )
-    assert set(told) == set(SETTINGS)
+    assert set(told) == set(every_setting())
     assert told["agent"] == {"value": "Bot/2", "origin": "COMITY_AGENT", "variable": "COMITY_AGENT"}
     assert told["min_interval"]["origin"] == "comity.toml"
     assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
@@ -191,9 +191,9 @@ def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
     script = runpy.run_path(str(DOCUMENT.with_name("settings_tables.py")))
     text = DOCUMENT.read_text("utf-8")
     assert text == script["tables"](text), "run: python docs/settings_tables.py"
-    assert all(f"\n| `{name}`" in text for name in SETTINGS if name != "preset")
+    assert all(f"\n| `{name}`" in text for name in every_setting() if name != "preset")
     assert all(f"`{name}`" in text for name in PRESETS)
-    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in SETTINGS}
+    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in every_setting()}
 
 
 def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
@@ -318,7 +318,7 @@ def test_sizes_and_times_are_read_as_people_write_them(
     monkeypatch.setenv(PREFIX + field.upper(), text)
     loaded = load().settings[field]
     assert (loaded.value, loaded.origin) == (value, PREFIX + field.upper())
-    assert SETTINGS[field].read(SETTINGS[field].written(value)) == value
+    assert every_setting()[field].read(every_setting()[field].written(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_what_is_neither_a_size_nor_a_time_is_named(field: str, text: str, messa
         load(**{field: text})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_every_setting_is_checked_against_its_type(kind: type) -> None:
     for name, field in settings_of(kind).items():
         wrong: list[Any] = [object()]
@@ -356,7 +356,7 @@ def test_every_setting_is_checked_against_its_type(kind: type) -> None:
                 kind(**{name: value})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_signature(kind: type) -> None:
     assert list(words_of(kind)) == list(settings_of(kind))
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -409,7 +409,7 @@ def test_a_value_of_another_type_is_refused(value: Any, hint: Any, why: str) -> 
         typed(value, hint)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, Dialect])
+@pytest.mark.parametrize("kind", [*kinds(), Dialect])
 def test_every_default_is_allowed_and_in_its_normal_form(kind: type) -> None:
     for field in settings_of(kind).values():
         assert field.default is MISSING or field.checked(field.default) == field.default

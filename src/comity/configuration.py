@@ -3,24 +3,25 @@ defaults. This is the one place that reads settings from environment and files; 
 where it is defined.
 """
 
-import dataclasses
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import InvalidSetting
 from comity.fields import SettingField, settings_of, words_of
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
 
+if TYPE_CHECKING:
+    from comity.crawler.crawl_settings import CrawlSettings
+
 FILE: Final = "comity.toml"
 PREFIX: Final = "COMITY_"
-KINDS: Final = (Policy, ClientSettings, CrawlSettings)
 SWITCHES: Final = frozenset(
     ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES")
 )
@@ -28,15 +29,33 @@ SWITCHES: Final = frozenset(
 ALIASES: Final = {"delay": "min_interval"}
 """Other names under which people look for a setting."""
 
-SETTINGS: Final[Mapping[str, SettingField]] = {
+_OF_REQUESTS: Final[Mapping[str, SettingField]] = {
     "preset": SettingField(name="preset", hint=str, default="rfc9309"),
-    **{name: each for kind in KINDS for name, each in settings_of(kind).items()},
+    **settings_of(Policy),
+    **settings_of(ClientSettings),
 }
-"""Every setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+@cache
+def kinds() -> tuple[type, ...]:
+    """The classes of settings."""
+    from comity.crawler.crawl_settings import CrawlSettings  # late: who only asks sites needs nothing of crawls
+
+    return Policy, ClientSettings, CrawlSettings
+
+
+@cache
+def every_setting() -> Mapping[str, SettingField]:
+    """Every setting by name."""
+    return {**_OF_REQUESTS, **{name: each for kind in kinds() for name, each in settings_of(kind).items()}}
+
+
+def field_of(name: str) -> SettingField | None:
+    """What is asked of a setting; None where there is none of that name."""
+    return _OF_REQUESTS.get(name) or every_setting().get(name)
+
+
+class Setting(NamedTuple):
     """One setting in force.
 
     Attributes:
@@ -49,20 +68,37 @@ class Setting:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Configuration:
     """All settings, and where each came from.
 
     Attributes:
-        settings: every setting by name.
+        chosen: the settings that do not come from the defaults, by name, as they were given.
         unknown: COMITY_* variables that are no setting: misspelt, perhaps.
     """
 
     policy: Policy
     client: ClientSettings
-    crawl: CrawlSettings
-    settings: Mapping[str, Setting]
+    chosen: Mapping[str, Setting]
     unknown: tuple[str, ...]
+
+    @cached_property
+    def crawl(self) -> "CrawlSettings":
+        """The settings of crawls; those that were given have been checked."""
+        made: CrawlSettings = _made(kinds()[2], self.chosen)
+        return made
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """Every setting by name, in the form in which it is kept."""
+        values = {name: each.default for name, each in every_setting().items()}
+        values |= {name: each.value for name, each in self.chosen.items()}
+        for kind, made in zip(kinds(), (self.policy, self.client, self.crawl), strict=True):
+            values |= {name: getattr(made, name) for name in settings_of(kind)}
+        return {
+            name: Setting(name, value, self.chosen[name].origin if name in self.chosen else "default")
+            for name, value in values.items()
+        }
 
 
 def load(file: Path | None = None, **arguments: Any) -> Configuration:
@@ -84,36 +120,30 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     if variables:
         found |= _from_environment()
     for name, value in _by_own_names(arguments, "arguments").items():
-        if name not in SETTINGS:
+        if (field := field_of(name)) is None:
             raise InvalidSetting(f"{name}: there is no such setting{meant(name)}", hint="comity settings lists them")
-        number = isinstance(value, str) and SETTINGS[name].hint in (int, float)
-        found[name] = Setting(name, SETTINGS[name].read(value) if number else value, "argument")
-    settings = {name: Setting(name, each.default, "default") for name, each in SETTINGS.items()}
-    preset = found.get("preset", settings["preset"])
+        number = isinstance(value, str) and field.hint in (int, float)
+        found[name] = Setting(name, field.read(value) if number else value, "argument")
+    preset = found.get("preset") or Setting("preset", _OF_REQUESTS["preset"].default, "default")
     if not isinstance(preset.value, str) or preset.value not in PRESETS:
         where = "" if preset.origin == "argument" else f"{preset.origin}: "
         raise InvalidSetting(f"{where}preset: {preset.value!r} is not one of {', '.join(PRESETS)}")
     bundle = {name: Setting(name, value, f"preset {preset.value}") for name, value in PRESETS[preset.value].items()}
-    settings |= bundle | found
-    made = [_made(kind, settings) for kind in KINDS]
-    in_force = {name: getattr(each, name) for kind, each in zip(KINDS, made, strict=True) for name in settings_of(kind)}
-    settings = {
-        name: dataclasses.replace(each, value=in_force.get(name, each.value)) for name, each in settings.items()
-    }
-    known = {PREFIX + name.upper() for name in (*SETTINGS, *ALIASES)}
-    return Configuration(
-        cast(Policy, made[0]),
-        cast(ClientSettings, made[1]),
-        cast(CrawlSettings, made[2]),
-        settings,
-        tuple(sorted(name for name in variables if name.upper() not in known)),
-    )
+    chosen = bundle | found
+    unknown: tuple[str, ...] = ()
+    if variables:
+        known = {PREFIX + name.upper() for name in (*every_setting(), *ALIASES)}
+        unknown = tuple(sorted(name for name in variables if name.upper() not in known))
+    made = Configuration(_made(Policy, chosen), _made(ClientSettings, chosen), chosen, unknown)
+    if not chosen.keys() <= _OF_REQUESTS.keys():
+        _ = made.crawl  # says now what is not allowed
+    return made
 
 
 def words_of_setting(name: str) -> str:
     """What a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
     words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
-    for kind in KINDS:
+    for kind in kinds():
         words |= words_of(kind)
     return re.sub(r"\bNone\b", "`none`", words.get(name, "")).replace("`math.inf`", "`inf`")
 
@@ -137,29 +167,33 @@ def meant(name: str) -> str:
     from difflib import get_close_matches
 
     plain = name.removeprefix(PREFIX).lower().replace("-", "_")
-    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, SETTINGS, 1, 0.75)), None)
+    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, every_setting(), 1, 0.75)), None)
     return "" if near is None else f"; it is called {near}"
 
 
-def _made(kind: type, settings: Mapping[str, Setting]) -> Any:
+def _made(kind: type, chosen: Mapping[str, Setting]) -> Any:
     """Policy, ClientSettings or CrawlSettings; each checks its own fields."""
-    mine = {name: settings[name] for name in settings_of(kind)}
+    mine = {name: chosen[name] for name in settings_of(kind) if name in chosen}
     try:
         return kind(**{name: setting.value for name, setting in mine.items()})
     except InvalidSetting as error:
         setting = mine.get(error.args[0].partition(":")[0])
-        if setting is None or setting.origin in ("argument", "default"):
+        if setting is None or setting.origin == "argument":
             raise
         hint = error.hint
-        if (example := SETTINGS[setting.name].example) and not setting.origin.startswith(PREFIX):  # as TOML has it
+        if (example := settings_of(kind)[setting.name].example) and not setting.origin.startswith(
+            PREFIX
+        ):  # as TOML has it
             hint = hint.replace(example, f"{setting.name} = {example.replace(': ', ' = ')}")
         raise InvalidSetting(f"{setting.origin}: {error.args[0]}", hint=hint) from None
 
 
 def _from_environment() -> dict[str, Setting]:
-    given = {name: PREFIX + name.upper() for name in (*SETTINGS, *ALIASES) if PREFIX + name.upper() in os.environ}
+    given = {
+        name: PREFIX + name.upper() for name in (*every_setting(), *ALIASES) if PREFIX + name.upper() in os.environ
+    }
     return {
-        name: Setting(name, SETTINGS[name].read(os.environ[variable]), variable)
+        name: Setting(name, every_setting()[name].read(os.environ[variable]), variable)
         for name, variable in _by_own_names(given, "variables").items()
     }
 
@@ -176,9 +210,9 @@ def _from_file(path: Path) -> dict[str, Setting]:
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     found = {}
     for name, value in _by_own_names(values, str(path)).items():
-        if name not in SETTINGS:
+        if (field := field_of(name)) is None:
             raise InvalidSetting(f"{path}: {name!r} is not a setting{meant(name)}", hint="comity settings lists them")
-        found[name] = Setting(name, SETTINGS[name].read(value) if isinstance(value, str) else value, str(path))
+        found[name] = Setting(name, field.read(value) if isinstance(value, str) else value, str(path))
     return found
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,28 @@ from sites import Site
 from comity import Crawler, CrawlSettings, Policy
 
 HEAVY = {"aiohttp", "pydantic", "pydantic_settings", "ssl", "asyncio"}
+NOT_FOR_A_VERDICT = {
+    "comity.crawler",
+    "comity.robots.explain",
+    "comity.robots.lines",
+    "comity.audit",
+    "comity.mcp",
+    "csv",
+}
 PROGRAM = """
 import sys
 from comity.cli import main
 try:
     main()
 finally:
-    print(sorted({each.partition(".")[0] for each in sys.modules} & set(%r)), file=sys.stderr)
+    print(sorted(set(sys.modules) & set(%r)), file=sys.stderr)
 """
 
 
-def loaded(*words: str, cwd: Path) -> tuple[int, list[str]]:
-    """The exit code of a command, and what it said on standard error, line by line; the last names heavy modules."""
-    program = [sys.executable, "-c", PROGRAM % sorted(HEAVY), *words]
+def loaded(*words: str, cwd: Path, of: Iterable[str] = HEAVY) -> tuple[int, list[str]]:
+    """The exit code of a command, and what it said on standard error, line by line; the last names which `of` these
+    modules it loaded."""
+    program = [sys.executable, "-c", PROGRAM % sorted(of), *words]
     ran = subprocess.run(program, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
     return ran.returncode, ran.stderr.splitlines()
 
@@ -69,3 +79,21 @@ def test_a_command_that_asks_a_site_is_told_from_those(folder: Path, site: Site)
     code, said = loaded("check", site.url("/"), "--allow-address", "127.0.0.0/8", cwd=folder)
     assert code == 0
     assert "aiohttp" in said[-1]
+
+
+def test_a_check_loads_nothing_of_crawls_and_nothing_that_explains(folder: Path, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    asked = ("check", site.url("/"), "--allow-address", "127.0.0.0/8")
+    (empty := folder / "empty").mkdir()
+    code, said = loaded(*asked, cwd=empty, of=NOT_FOR_A_VERDICT)
+    assert (code, said[-1]) == (0, "[]"), said
+    code, said = loaded("explain", *asked[1:], "--purpose", "search", cwd=empty, of=NOT_FOR_A_VERDICT)
+    assert (code, said[-1]) == (0, "['comity.robots.explain']"), said
+
+
+def test_a_setting_of_crawls_is_checked_whoever_reads_it(folder: Path) -> None:
+    (other := folder / "other").mkdir()
+    (other / "comity.toml").write_text("concurrency = 0\n")
+    code, said = loaded("check", "http://a.example/", "--robots", str(folder / "robots.txt"), cwd=other)
+    assert code == 64
+    assert "concurrency" in said[0]

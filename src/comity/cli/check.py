@@ -1,13 +1,12 @@
 """`comity check` and `comity explain`."""
 
-import csv
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from comity import urls
 from comity.cli.exits import Exit
@@ -16,9 +15,11 @@ from comity.cli.terminal import complain, say
 from comity.errors import InvalidURL
 from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
-from comity.robots import Match
 
-CheckAnswer = tuple[Decision, Match | None] | InvalidURL
+if TYPE_CHECKING:
+    from comity.robots import Match
+
+CheckAnswer = tuple[Decision, RobotsResult | None] | InvalidURL
 UNREACHABLE: Final = "unreachable"
 
 
@@ -40,8 +41,10 @@ def check(
     Args:
         exit_zero: whether the exit code is 0 whatever the answers are.
     """
-    table = csv.writer(sys.stdout, lineterminator="\n")
     if form == "csv":
+        import csv  # late: few ask for a table
+
+        table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow((*_COLUMNS, *policy.purposes))
     judged: list[str] = []
     for each in _judge(targets, policy, settings, robots):
@@ -88,14 +91,14 @@ def explain(
     """Print why, with the rules that lost."""
     judged = list(_judge(targets, policy, settings, robots))
     if as_json:
-        print(json.dumps([_as_json(each) for each in judged], indent=2))
+        print(json.dumps([_as_json(each, policy) for each in judged], indent=2))
     for number, each in enumerate(judged):
         if isinstance(each, InvalidURL):
             complain(str(each))
         elif not as_json:
             if number:
                 say("")
-            for line in _story(*each):
+            for line in _story(each[0], _match_of(each, policy)):
                 say(line)
     return _exit([_row(each)["answer"] for each in judged])
 
@@ -112,12 +115,7 @@ def _judge(
                 yield error
                 continue
             result = result_of(url)
-            decision = decide(policy, url, result)
-            match = None
-            # In a mode that does not ask robots.txt no line of it decides.
-            if result is not None and result.robots is not None and decision.source is not None:
-                match = result.robots.explain(url, policy.asked_as)
-            yield decision, match
+            yield decide(policy, url, result), result
 
 
 @contextmanager
@@ -160,14 +158,21 @@ def _word(decision: Decision) -> str:
     return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
 
 
-def _as_json(each: CheckAnswer) -> dict[str, Any]:
+def _match_of(each: tuple[Decision, RobotsResult | None], policy: Policy) -> "Match | None":
+    decision, result = each
+    # In a mode that does not ask robots.txt no line of it decides.
+    if result is None or result.robots is None or decision.source is None:
+        return None
+    return result.robots.explain(decision.url, policy.asked_as)
+
+
+def _as_json(each: CheckAnswer, policy: Policy) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
-    decision, match = each
-    return {**decision.to_dict(), **_match(match)}
+    return {**each[0].to_dict(), **_match(_match_of(each, policy))}
 
 
-def _match(match: Match | None) -> dict[str, Any]:
+def _match(match: "Match | None") -> dict[str, Any]:
     if match is None:
         return {"path": None, "group": None, "beaten": []}
     return {
@@ -177,7 +182,7 @@ def _match(match: Match | None) -> dict[str, Any]:
     }
 
 
-def _story(decision: Decision, match: Match | None) -> list[str]:
+def _story(decision: Decision, match: "Match | None") -> list[str]:
     lines = [
         f"{decision.url}",
         f"  {_word(decision)} for {decision.agent}: {decision.why}",

@@ -29,9 +29,9 @@ class _SettingOption(click.Option):
     """An option that sets a setting. What help says of it comes from the table, which is read only then."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from comity.configuration import SETTINGS, words_of_setting
+        from comity.configuration import every_setting, words_of_setting
 
-        field = SETTINGS[str(self.name)]
+        field = every_setting()[str(self.name)]
         if self.metavar is None and not self.is_flag:
             self.metavar = {int: "N", float: "N"}.get(field.hint, "NAME")
             self.metavar = {"seconds": "TIME", "bytes": "SIZE"}.get(field.unit, self.metavar)
@@ -63,9 +63,9 @@ def option_of(setting: str) -> str | None:
 
 def as_typed(setting: str, value: Any) -> list[str]:
     """A setting and its value as one types them; where there is no option for it, as comity.toml has it."""
-    from comity.configuration import SETTINGS
+    from comity.configuration import every_setting
 
-    option, written = option_of(setting), SETTINGS[setting].written
+    option, written = option_of(setting), every_setting()[setting].written
     if option is None:
         return [f"{setting} = {value}"]
     if isinstance(value, bool):
@@ -96,9 +96,9 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
 
 def parted(config: Path | None, **options: Any) -> tuple["Configuration", dict[str, Any]]:
     """The settings in force, and the command's other options, which set none of them; errors as for `loaded`."""
-    from comity.configuration import SETTINGS
+    from comity.configuration import every_setting
 
-    others = {name: options.pop(name) for name in list(options) if name not in SETTINGS}
+    others = {name: options.pop(name) for name in list(options) if name not in every_setting()}
     return loaded(config, **options), others
 
 

@@ -9,7 +9,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
-from comity.configuration import PREFIX, SETTINGS, Configuration, Setting, meant
+from comity.configuration import PREFIX, Configuration, Setting, every_setting, meant
 from comity.net.client_settings import concealed
 from comity.robots import Dialect
 
@@ -32,7 +32,7 @@ def show(configuration: Configuration, *, as_json: bool) -> Exit:
             )
         )
     else:
-        written = {each.name: SETTINGS[each.name].written(_concealed(each)) for each in settings}
+        written = {each.name: every_setting()[each.name].written(_concealed(each)) for each in settings}
         width = min(max(map(len, written.values())), 44)
         for each in settings:
             changed = each.origin != "default"

@@ -22,9 +22,9 @@ on the caller's monotonic clock.
 """
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from comity import urls
 from comity.gate.robots_cache import Known, RobotsCache
@@ -385,8 +385,7 @@ def told_by(result: RobotsResult) -> tuple[bool, float | None]:
     return result.kind != "unreachable", asked_for if result.status in BUSY else None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A row of the table: `answer` gives the step that ends the search, or None to go on."""
 
     name: str

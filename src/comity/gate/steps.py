@@ -5,7 +5,7 @@ Whoever drives the gate carries a step out and reports back.
 
 from dataclasses import dataclass, field
 from math import isinf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from comity import errors
 from comity.gate.throttle import Throttle
@@ -14,8 +14,7 @@ from comity.policy import Decision, OriginPolicy, RobotsResult
 Body = Literal["read", "streamed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolve:
+class Resolve(NamedTuple):
     """Find the IP address of this host, then call `Gate.resolved` (only where the policy paces by address)."""
 
     host: str
@@ -39,8 +38,7 @@ class FetchRobots:
     interval: float | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Ask again at `until` (seconds of the caller's monotonic clock), or, where that is None, after the next report
     about `key`, which names what shares one pace: the host, unless the policy says otherwise.
     """
@@ -49,16 +47,14 @@ class Wait:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(NamedTuple):
     """The site accepts no visits before `until` (Visit-time); callers should not wait for it."""
 
     until: float
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitOpen:
+class CircuitOpen(NamedTuple):
     """The host failed too often in a row; nothing is sent before `until`. Then one probe decides."""
 
     until: float
@@ -98,8 +94,7 @@ class Go:
         return self._decision
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(NamedTuple):
     """Do not send it; the decision says why."""
 
     url: str

@@ -4,8 +4,8 @@ wrapped library. It has a time-out and limits of its own and never judges the co
 
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from comity import urls
 from comity.errors import AddressBlocked, FetchError
@@ -23,8 +23,7 @@ REUSABLE: Final = ("basic ", "bearer ")  # schemes whose credentials are not tho
 MAX_RATIO: Final = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsAnswer:
+class RobotsAnswer(NamedTuple):
     """The answer to one request for a robots.txt.
 
     Attributes:

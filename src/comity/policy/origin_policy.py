@@ -11,7 +11,7 @@ from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.robots_result import RobotsResult
-from comity.robots.explain import brief, cut
+from comity.robots.reasons import brief, cut
 
 if TYPE_CHECKING:
     from comity.robots import Robots

@@ -13,9 +13,10 @@ from comity.errors import InvalidSetting
 from comity.robots import kinds
 from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
+from comity.robots.lines import Line
 from comity.robots.octets import octets
 from comity.robots.robots import Robots, parse
-from comity.robots.values import Group, Line, Rule
+from comity.robots.values import Group, Rule
 
 NO_RULE = "Disallow:"  # forbids nothing
 _PACE = ("crawl-delay", "request-rate", "visit-time")

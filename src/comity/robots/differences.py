@@ -17,11 +17,12 @@ from comity.robots._making import matcher_of
 from comity.robots._match import Matcher
 from comity.robots.agents import Chooser, token
 from comity.robots.dialects import DIALECTS
+from comity.robots.explain import Match
 from comity.robots.octets import LineNumbers
 from comity.robots.rates import RequestRate, VisitTime
 from comity.robots.robots import Robots, parse
 from comity.robots.rules import position_of, ranked
-from comity.robots.values import Match, Rule
+from comity.robots.values import Rule
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
 _PACE = ("crawl-delay", "request-rate", "visit-time")

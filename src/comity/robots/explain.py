@@ -1,43 +1,44 @@
-"""Why: the rule that decides, the rules that it overrides, and one plain sentence."""
+"""The whole story of a verdict: every rule that matches, and why each but one lost."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
 from comity.robots.octets import LineNumbers
-from comity.robots.parsed import MOST_CITED
-from comity.robots.rules import comparable, position_of, ranked
-from comity.robots.values import Match, Rule
+from comity.robots.reasons import why
+from comity.robots.rules import comparable, ranked
+from comity.robots.values import Group, Rule
 
 if TYPE_CHECKING:
     from comity.robots.parsed import Parsed
 
 
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
-MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 
-def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, str]:
-    """Verdict, deciding rule and one sentence: what a decision about a fetch needs, without trying every rule."""
-    dialect = robots.dialect
-    path = robots._path_of(url, agent)
-    shown = path.decode("utf-8", "replace")
-    if path == b"/robots.txt" and dialect.robots_txt_allowed:
-        return True, None, _why(None, True, shown, agent, True)
-    matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
-    rank = matcher.best(path)
-    if not rank:
-        named = robots._named.get(agent)
-        if named is None:
-            robots._make_room()
-            named = robots._named[agent] = bool(robots._chosen(agent))
-        return True, None, _why(None, named, shown, agent, False)
-    rule = robots._cited.get(rank)
-    if rule is None:
-        if len(robots._cited) >= MOST_CITED:
-            robots._cited.clear()
-        rule = robots._cited[rank] = robots._rule(position_of(rank), LineNumbers(robots.body))
-    return bool(rank & 1), rule, _why(rule, True, shown, agent, False)
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Why a URL may be fetched, or not.
+
+    Attributes:
+        allowed: the verdict.
+        rule: the rule that decides; None where none matches.
+        group: the group it stands in, or the first that applies to the agent; None where none does.
+        path: path and query as they were compared.
+        beaten: the other rules that match, strongest first, each with the reason why it lost.
+        why: one plain sentence.
+    """
+
+    url: str
+    agent: str
+    dialect: str
+    allowed: bool
+    rule: Rule | None
+    group: Group | None
+    path: str
+    beaten: tuple[tuple[Rule, str], ...]
+    why: str
 
 
 def explain(robots: "Parsed", url: str, agent: str) -> Match:
@@ -70,31 +71,12 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
         group=group,
         path=shown,
         beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
-        why=_why(None if always else rule, spans != [], shown, agent, always),
+        why=why(None if always else rule, spans != [], shown, agent, always),
     )
 
 
 def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
     return matches(pattern, path) if dialect.wildcards else path.startswith(pattern)
-
-
-def _why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:
-    if len(path) > MOST_TEXT:
-        path = cut(path)
-    if always:
-        return "robots.txt itself may always be fetched"
-    if rule is None:
-        if not has_group:
-            return f"no group of the file applies to {agent}, so everything is allowed"
-        return f"no rule for {agent} matches {path}, so it is allowed"
-    if not rule.pattern:
-        return f"line {rule.line}, {cut(rule.text)!r}, has no path, so it disallows nothing"
-    return f"line {rule.line}, {cut(rule.text)!r}, {'allows' if rule.allow else 'disallows'} {path}"
-
-
-def cut(text: str) -> str:
-    """Words of a site as a sentence can hold them."""
-    return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
 
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:

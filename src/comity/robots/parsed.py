@@ -18,9 +18,10 @@ from comity.robots.agents import choose, folded, identified, letters, names
 from comity.robots.dialects import Dialect
 from comity.robots.octets import LineNumbers, byte_order_mark
 from comity.robots.rules import comparable, position_of
-from comity.robots.values import Group, Line, Record, Rule
+from comity.robots.values import Group, Record, Rule
 
 if TYPE_CHECKING:
+    from comity.robots.lines import Line
     from comity.robots.rates import RequestRate, VisitTime
 
 MOST_MATCHERS = 64  # agents remembered for one file
@@ -125,7 +126,7 @@ class Parsed(Asked):
         return tuple(self._group(span, lines) for span in self._spans())
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> "tuple[Line, ...]":
         """Every line as read; the raw texts joined are the file, up to where it was parsed."""
         return tuple(self._read_lines())
 
@@ -319,20 +320,10 @@ class Parsed(Asked):
             rules=tuple(self._rule(number, lines) for number, _ in self._rule_entries([span])),
         )
 
-    def _read_lines(self) -> Iterator[Line]:
-        lines = LineNumbers(self.body)
-        known = {lines.of(entry >> 32): entry for entry in self._index}
-        for number, raw in enumerate(self.body[: self._stop()].splitlines(keepends=True), 1):
-            text = raw.decode("utf-8", "surrogateescape")
-            content, mark, comment = text.rstrip("\r\n").partition("#")
-            entry = known.get(number)
-            if entry is not None:
-                kind, value = kinds.NAMES[entry & 0xFF], self._value(entry)
-            elif content.strip().removeprefix("\ufeff"):
-                kind, value = "unknown", content.strip()
-            else:
-                kind, value = ("comment" if mark else "blank"), ""
-            yield Line(number, text, kind, value, comment)
+    def _read_lines(self) -> "Iterator[Line]":
+        from comity.robots.lines import read  # late: a verdict needs no lines
+
+        return read(self.body, self._stop(), self._index, self._value)
 
 
 @lru_cache(maxsize=1024)

@@ -6,9 +6,11 @@ from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.octets import octets
 from comity.robots.parsed import MOST_MATCHERS, Parsed
-from comity.robots.values import Match, Rule
+from comity.robots.reasons import brief
+from comity.robots.values import Rule
 
 if TYPE_CHECKING:
+    from comity.robots.explain import Match
     from comity.robots.lint import Finding
     from comity.robots.usage import RobotsUsage
     from comity.usage import Usage
@@ -44,18 +46,16 @@ class Robots(Parsed):
         super().__init__(body, dialect, max_bytes)
         self._usages: dict[str, RobotsUsage] = {}
 
-    def explain(self, url: str, agent: str) -> Match:
+    def explain(self, url: str, agent: str) -> "Match":
         """Why `agent` may fetch `url`, or not: the rule that decides, its line, and the rules that it overrides."""
-        from comity.robots import explain
+        from comity.robots.explain import explain
 
-        return explain.explain(self, url, agent)
+        return explain(self, url, agent)
 
     def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
         """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
         the sentence, and faster than `explain`, which tries every rule."""
-        from comity.robots import explain
-
-        return explain.brief(self, url, agent)
+        return brief(self, url, agent)
 
     def usage(self, url: str, agent: str) -> "Usage":
         """How the file says that the content of a URL may be used: each statement with its line."""

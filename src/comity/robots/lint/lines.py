@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from comity.robots.dialects import KIB, Dialect
 from comity.robots.kinds import LABELS, PREFIXES
+from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.rates import request_rate, visit_time
-from comity.robots.values import Line
 
 LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
 ENORMOUS_DELAY = 3600  # seconds

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from comity.robots.agents import folded, token
-from comity.robots.explain import cut
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
+from comity.robots.reasons import cut
 from comity.robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
