@@ -274,6 +274,17 @@ def current(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in told.stdout.splitlines()]
 
 
+def test_pages_that_were_written_and_are_no_longer_there_are_not_passed_over(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    crawl(site, tmp_path)
+    (tmp_path / "pages.jsonl").write_text((tmp_path / "pages.jsonl").read_text().splitlines(keepends=True)[0])
+    told = comity("pages", str(tmp_path))
+    assert told.returncode == 66
+    assert [json.loads(line)["url"] for line in told.stdout.splitlines()] == [site.url("/")]
+    assert "1 of the 2 pages that were written can be read" in told.stderr
+
+
 def test_a_parquet_folder_has_the_schema_where_nothing_was_written(site: Site, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     site.link("/", "/a")

@@ -142,6 +142,13 @@ def test_nobody_but_this_machine_is_served_without_a_token(tmp_path: Path) -> No
     assert "ADDRESS:PORT" in complaint(comity("mcp", "--http", "8766"))
 
 
+def test_how_long_a_crawl_may_be_is_written_as_every_other_time() -> None:
+    wrong = comity("mcp", "--crawl-seconds", "1d x", "--http", "8766")
+    assert wrong.returncode == 64
+    assert "--crawl-seconds: '1d x' is not a number of seconds" in complaint(wrong)
+    assert "ADDRESS:PORT" in complaint(comity("mcp", "--crawl-seconds", "10m", "--http", "8766"))
+
+
 def test_without_the_sdk_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("comity.mcp.serving.find_spec", lambda name: None)
     answer = comity("mcp")

@@ -23,9 +23,13 @@ def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, An
     Raises:
         StorageError: the folder holds no crawl, or it cannot be read.
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
+        InputError: there are fewer than were written, which is said after those that are there.
     """
+    lacking: list[str] = []
     for parts in crawl.there:
-        yield from _pages(parts, bodies=bodies)
+        yield from _pages(parts, lacking, bodies=bodies)
+    if lacking:
+        raise InputError("; ".join(lacking), hint="comity prove DIR names the files")
 
 
 def sink_of(part: Part) -> str:
@@ -44,13 +48,15 @@ def sink_of(part: Part) -> str:
     return str(name)
 
 
-def _pages(parts: Sequence[Part], *, bodies: bool) -> Iterator[dict[str, Any]]:
+def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterator[dict[str, Any]]:
     given = [(part, sink_of(part)) for part in parts]
+    there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
         db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, at REAL, record INTEGER) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
         for number, (channel, record) in enumerate(_told(given)):
+            there += channel == "pages"
             db.execute(
                 "INSERT INTO latest VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET at = excluded.at, "
                 "record = excluded.record WHERE excluded.at >= at",
@@ -62,6 +68,16 @@ def _pages(parts: Sequence[Part], *, bodies: bool) -> Iterator[dict[str, Any]]:
             row = db.execute("SELECT 1 FROM latest WHERE url = ? AND record = ?", (record["url"], number)).fetchone()
             if row is not None:
                 yield record if bodies else {name: value for name, value in record.items() if name not in _BODY}
+    if there < (wrote := sum(map(_written, parts))):
+        lacking.append(f"{parts[0].path}: {there:,} of the {wrote:,} pages that were written can be read")
+
+
+def _written(part: Part) -> int:
+    """How many pages a part was written, as far as that is known."""
+    match part.state().get("ledger"):
+        case {"written": {"pages": int(number)}}:
+            return number
+    return 0
 
 
 def _told(parts: Sequence[tuple[Part, str]]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -274,7 +274,7 @@ def mcp(
     allow_origin: tuple[str, ...],
     folder: Path | None,
     crawl_pages: int,
-    crawl_seconds: float,
+    crawl_seconds: str,
     **options: Any,
 ) -> Exit:
     """Serve tools for agents by the Model Context Protocol: on standard input and output, or over HTTP."""

@@ -8,10 +8,13 @@ from comity.cli.exits import Exit
 from comity.cli.terminal import complain
 from comity.configuration import Configuration
 from comity.errors import InvalidSetting
+from comity.fields import SettingField
 from comity.mcp import serving
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service
+
+_CRAWL_SECONDS = SettingField(name="--crawl-seconds", hint=float, unit="seconds")
 
 
 def serve(
@@ -23,16 +26,17 @@ def serve(
     allowed_origins: tuple[str, ...],
     folder: Path | None,
     pages: int,
-    seconds: float,
+    seconds: str,
 ) -> Exit:
     """Serve until the client leaves, or the process is told to end."""
+    longest: float = _CRAWL_SECONDS.checked(seconds)
     serving.check_installed()
 
     def make() -> "Service":
         from comity.mcp.crawls import CrawlLimits  # late: the first answer does not wait for it
         from comity.mcp.service import Service
 
-        return Service(configuration.policy, configuration.client, CrawlLimits(pages=pages, seconds=seconds), folder)
+        return Service(configuration.policy, configuration.client, CrawlLimits(pages=pages, seconds=longest), folder)
 
     if http is None:
         if token_file is not None or allowed_hosts or allowed_origins:

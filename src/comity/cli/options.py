@@ -200,9 +200,8 @@ SERVING: Final = together(
     ),
     click.option(
         "--crawl-seconds",
-        metavar="S",
-        type=click.FloatRange(min=1),
-        default=600.0,
-        help="Ask a person beyond S seconds of a crawl.  [600]",
+        metavar="TIME",
+        default="10m",
+        help="Ask a person beyond so long a crawl.  [10m]",
     ),
 )

@@ -27,6 +27,7 @@ from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifes
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
+from comity.crawler.workers.shard import ShardCrawler
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.status import in_words
 from comity.crawler.workers.worker import AT_ONCE, MessageExchange
@@ -585,6 +586,38 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         neighbour.close()
     with Frontier(path) as sender:
         assert sender.sent == {1: last.number}
+
+
+def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(tmp_path: Path) -> None:
+    taken = []
+    with Site() as site:
+        site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
+        site.link("/")
+        place = ShardPlace(shard_of("127.0.0.1", 2), 2)
+        (sender,) = place.others
+        parcel = Parcel(1, place.number, (Message(site.url("/private/x"), 1),))
+
+        class Told(ShardCrawler):
+            """Another shard's message comes while its last commit is made; it ends once it has nothing to do."""
+
+            async def _commit(self, *, final: bool = False) -> None:
+                await super()._commit(final=final)
+                if final:
+                    taken.append(self.take_in(sender, parcel))
+                elif not self._ending and self.stats.pages == 1:
+                    self.end()
+
+        shard = Told(
+            [site.url("/")],
+            tmp_path,
+            place,
+            policy=QUICK,
+            settings={"sitemaps": False},
+            client_settings=ClientSettings(),
+        )
+        asyncio.run(shard.run())
+    assert prove(shard.folder).findings == [], "the seal is the last record"
+    assert taken == [False]
 
 
 class Receiver:

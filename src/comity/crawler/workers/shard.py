@@ -152,6 +152,8 @@ class ShardCrawler(Crawler):
         """
         if parcel.number <= self.taken(sender):
             return True
+        if self._ended is not None:  # the seal is the last record of a run: it waits for the next one
+            return False
         if self._by_address is not None and not self._are_settled(parcel, self._by_address):
             return False
         for message in parcel.messages:
