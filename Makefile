@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-all test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -18,13 +18,20 @@ crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.
 
 # Tests start the command as a process of its own: without bytecode kept, each start would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Three times as many at a time as there are processors: much of a test is waiting for servers and processes.
-AT_ONCE = $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 3))
-PYTEST = $(BIN)/pytest -n $(AT_ONCE) --dist worksteal
+# Three times as many at a time as there are processors: much of a test is waiting for servers and processes. As many as
+# there are where most of it is computing; both at once, so that what computes runs while the others wait.
+PROCESSORS = $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+PYTEST = $(BIN)/pytest -n $$(($(PROCESSORS) * 3)) --dist worksteal
+INTERPRETED = COMITY_NO_EXTENSIONS=1 $(BIN)/pytest -n $(PROCESSORS) --dist worksteal
+# $(call beside,A,B): the target A, and beside it B, whose output comes after that of A.
+beside = @$(MAKE) --no-print-directory $(2) >$(VENV)/beside 2>&1 & other=$$!; first=0; second=0; \
+	$(MAKE) --no-print-directory $(1) || first=$$?; wait $$other || second=$$?; cat $(VENV)/beside; \
+	exit $$((first || second))
 
 BOTH_FORMS = $(shell grep -rl both_forms tests --include='test_*.py')
 
-test: test-compiled test-interpreted ## the tests, on both forms of the hot modules
+test: $(VENV)/tested ## the tests, on both forms of the hot modules
+	$(call beside,test-compiled,test-interpreted)
 
 test-compiled: $(VENV)/tested
 	@$(BIN)/comity --version
@@ -32,13 +39,19 @@ test-compiled: $(VENV)/tested
 
 test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
-	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+	$(INTERPRETED) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 test-all: $(VENV)/tested ## `make test` and `make test-long` at once, so that what is slow runs beside the rest
+	$(call beside,test-all-compiled,test-all-interpreted)
+
+test-all-compiled: $(VENV)/tested
 	@$(BIN)/comity --version
 	$(PYTEST) --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
-	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and (not long or hypothesis)' --hypothesis-profile=thorough \
-		$(BOTH_FORMS) $(ARGS)
+
+test-all-interpreted: $(VENV)/tested
+	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
+	$(INTERPRETED) -m 'both_forms and (not long or hypothesis)' --hypothesis-profile=thorough \
+		-o faulthandler_timeout=3600 $(BOTH_FORMS) $(ARGS)
 
 test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group engines
@@ -46,7 +59,7 @@ test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pan
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
-	COMITY_NO_EXTENSIONS=1 $(PYTEST) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
+	$(INTERPRETED) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

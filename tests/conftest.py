@@ -39,6 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     long = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("waits")]
+    long.sort(key=lambda item: not item.get_closest_marker("waits"))  # what computes runs beside what waits
     rest = [item for item in items if not (item.get_closest_marker("long") or item.get_closest_marker("waits"))]
     dealt: list[pytest.Item] = []
     for worker in range(workers):

@@ -49,6 +49,14 @@ def chromium() -> str:
     return path
 
 
+def shell() -> str:
+    """Chromium without windows, which Playwright takes of its own where none are asked for: a page of it costs a fifth.
+    Chromium itself where it is not installed.
+    """
+    need("playwright")
+    return shutil.which("chromium-headless-shell") or chromium()
+
+
 def _by_threads(
     get: Callable[[str], tuple[int, comity.Decision]], failed: type[Exception], urls: Sequence[str], at_once: bool
 ) -> list[Outcome]:
@@ -235,7 +243,7 @@ def _forking() -> subprocess.Popen[str]:
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
-    names = ("agent", "product_token", "min_interval", "breaker_failures")
+    names = ("agent", "product_token", "min_interval", "backoff", "breaker_failures")
     told = {name: getattr(policy, name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
         asked = _forking()
@@ -265,7 +273,7 @@ def _aborted(error: Exception) -> Outcome:
 @cache
 def _browser() -> tuple[ThreadPoolExecutor, Any]:
     """A Chromium, and the thread in which it is spoken to."""
-    path = chromium()
+    path = shell()
     from playwright.sync_api import sync_playwright
 
     thread = ThreadPoolExecutor(1)
@@ -294,15 +302,16 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
             browser.new_context(user_agent=policy.agent, service_workers="block") as context,
         ):
             context.route("**/*", ComityRoutes(client))
+            page = context.new_page()
             for url in urls:
-                page = context.new_page()
                 try:
                     response = page.goto(url)
                     assert response is not None
                     outcomes.append(response.status)
                 except Error as error:
                     outcomes.append(_aborted(error))
-                page.close()
+                    page.close()  # or what it shows of the error would interrupt what comes next
+                    page = context.new_page()
         return outcomes
 
     return thread.submit(run).result()
@@ -311,7 +320,7 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
 @cache
 def _async_browser() -> tuple[asyncio.AbstractEventLoop, Any]:
     """A Chromium, and the event loop in which it is spoken to."""
-    path = chromium()
+    path = shell()
     from playwright.async_api import async_playwright
 
     loop = asyncio.new_event_loop()
@@ -339,20 +348,17 @@ def _async_browser() -> tuple[asyncio.AbstractEventLoop, Any]:
 
 def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
     loop, browser = _async_browser()
-    from playwright.async_api import BrowserContext, Error
+    from playwright.async_api import Error, Page
 
     from comity.middleware.playwright import AsyncComityRoutes
 
-    async def fetch(context: BrowserContext, url: str) -> Outcome:
-        page = await context.new_page()
+    async def fetch(page: Page, url: str) -> Outcome:
         try:
             response = await page.goto(url)
             assert response is not None
             return response.status
         except Error as error:
             return _aborted(error)
-        finally:
-            await page.close()
 
     async def run() -> list[Outcome]:
         async with (
@@ -361,8 +367,9 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
         ):
             await context.route("**/*", AsyncComityRoutes(client))
             if at_once:
-                return await asyncio.gather(*(fetch(context, url) for url in urls))
-            return [await fetch(context, url) for url in urls]
+                pages = [await context.new_page() for _ in urls]
+                return await asyncio.gather(*map(fetch, pages, urls))
+            return [await fetch(await context.new_page(), url) for url in urls]
 
     return asyncio.run_coroutine_threadsafe(run(), loop).result()
 

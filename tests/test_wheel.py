@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from wheels import ROOT, Installed, build, install
+from wheels import ROOT, Installed, build, install, install_extra, once
 
 from comity.cli.app import app
 from comity.demo import serve
@@ -37,12 +37,12 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("wheel"))
+    return next(once(tmp_path_factory, "wheel", build).glob("comity-*.whl"))
 
 
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return install(wheel, tmp_path_factory.mktemp("base") / "env")
+    return Installed(once(tmp_path_factory, "base", lambda folder: install(wheel, folder)))
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +53,18 @@ def demo() -> Iterator[DemoSite]:
 
 @pytest.fixture(scope="module")
 def crawled(base: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds `out`, a crawl of the demo site made by the installed command."""
-    folder = tmp_path_factory.mktemp("crawled")
+    """A folder that holds `out`, a crawl of the demo site made by the installed command; this process's own."""
+
+    def crawl(folder: Path) -> None:
+        ran = base.run("crawl", "--demo", "-o", "out", cwd=folder)
+        assert ran.code == 2, ran.err  # some pages fail, as the demo site means them to
+        assert "Traceback" not in ran.err
+        assert ran.out.splitlines()[0].startswith("pages ")
+
+    made = once(tmp_path_factory, "crawled", crawl)
+    folder = tmp_path_factory.mktemp("crawled") / "own"
+    shutil.copytree(made, folder)
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
-    ran = base.run("crawl", "--demo", "-o", "out", cwd=folder)
-    assert ran.code == 2, ran.err  # some pages fail, as the demo site means them to
-    assert "Traceback" not in ran.err
-    assert ran.out.splitlines()[0].startswith("pages ")
     return folder
 
 
@@ -155,10 +160,11 @@ LARGE = {"ray"}  # a hundred megabytes
 @pytest.mark.parametrize(
     "extra", [pytest.param(extra, marks=pytest.mark.long if extra in LARGE else ()) for extra in EXTRAS]
 )
-def test_an_extra_brings_what_it_promises(wheel: Path, tmp_path: Path, extra: str) -> None:
-    installed = install(wheel, tmp_path / "env", extra)
+def test_an_extra_brings_what_it_promises(wheel: Path, base: Installed, tmp_path: Path, extra: str) -> None:
+    installed = install_extra(wheel, base, tmp_path / "env", extra)
     promise = PROMISED[extra]
-    ran = installed.python(promise, tmp_path) if isinstance(promise, str) else installed.run(*promise, cwd=tmp_path)
+    words = ["-c", promise] if isinstance(promise, str) else ["-m", "comity", *promise]
+    ran = installed.run(*words, program="python", cwd=tmp_path)
     shutil.rmtree(tmp_path / "env")  # some are large
     assert "Traceback" not in ran.err, ran.err
     assert ran.code in ((0,) if isinstance(promise, str) else (0, 2)), ran.out + ran.err

@@ -1,10 +1,16 @@
 """The package as a stranger gets it: a wheel built from this tree, installed where there is nothing else."""
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 PASSED_ON = ("PATH", "HOME", "LANG", "PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE")
@@ -13,6 +19,26 @@ PASSED_ON = ("PATH", "HOME", "LANG", "PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FI
 def bare(**more: str) -> dict[str, str]:
     """An environment with nothing of ours: what finds programs and packages, and `more`."""
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | more
+
+
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first of the processes that share the tests makes, and the others wait for.
+
+    Args:
+        make: fills the folder, which is there.
+    """
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    folder, made = root / name, root / f"{name}.made"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of one that failed
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder
 
 
 def build(folder: Path) -> Path:
@@ -69,11 +95,26 @@ class Ran:
     err: str
 
 
-def install(wheel: Path, folder: Path, extra: str = "") -> Installed:
-    """A new environment with the wheel in it, and the extra if one is named."""
+def install(wheel: Path, folder: Path) -> Installed:
+    """A new environment with the wheel in it."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", folder, "install", "--quiet", wanted], env=bare(), check=True
-    )
+    _install(folder, str(wheel))
     return Installed(folder)
+
+
+def install_extra(wheel: Path, base: Installed, folder: Path, extra: str) -> Installed:
+    """An environment that holds what another does, in which an extra is then installed; its commands are modules."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    shutil.copytree(_packages(base.folder), _packages(folder), dirs_exist_ok=True)
+    _install(folder, f"{wheel}[{extra}]")
+    return Installed(folder)
+
+
+def _packages(folder: Path) -> str:
+    return sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
+
+
+def _install(folder: Path, wanted: str) -> None:
+    """By pip, without compiling all that is installed: what a test imports is a small part of it."""
+    words = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", wanted]
+    subprocess.run([sys.executable, "-m", "pip", "--python", folder, *words], env=bare(), check=True)

@@ -69,7 +69,7 @@ def crawl(
     sink: str | None = None,
     **settings: Any,
 ) -> Crawler:
-    policy = policy or Policy(min_interval=0.02, allow_addresses=LOOPBACK)
+    policy = policy or Policy(min_interval=0.02, backoff=0.05, allow_addresses=LOOPBACK)
     crawler = Crawler(
         seeds,
         folder,
@@ -1024,7 +1024,10 @@ def test_the_output_of_a_plug_in_is_said_not_to_be_compared(site: Site, tmp_path
     furnish(site)
     asyncio.run(
         Crawler(
-            [site.url("/")], tmp_path, policy=Policy(min_interval=0, allow_addresses=LOOPBACK), sink=Nowhere()
+            [site.url("/")],
+            tmp_path,
+            policy=Policy(min_interval=0, backoff=0.05, allow_addresses=LOOPBACK),
+            sink=Nowhere(),
         ).run()
     )
     assert found(tmp_path) == []
@@ -1252,7 +1255,7 @@ def test_the_command_says_so_and_exits_zero(crawled: Path) -> None:
 
 def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_path: Path) -> None:
     furnish(site)
-    lax = Policy(min_interval=0, mode="report_only", allow_addresses=LOOPBACK)
+    lax = Policy(min_interval=0, backoff=0.05, mode="report_only", allow_addresses=LOOPBACK)
     blind = lax.with_changes(mode="ignore")
     crawl(tmp_path, site.url("/a"), retries=0, sitemaps=False, policy=lax.with_changes(mode="respect"))
     crawl(tmp_path, site.url("/"), retries=0, policy=lax)
@@ -1275,7 +1278,8 @@ def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_
 
 def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
     furnish(site)
-    crawl(tmp_path, site.url("/"), policy=Policy(min_interval=0, mode="ignore", allow_addresses=LOOPBACK), retries=0)
+    policy = Policy(min_interval=0, backoff=0.05, mode="ignore", allow_addresses=LOOPBACK)
+    crawl(tmp_path, site.url("/"), policy=policy, retries=0)
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
     assert "</code>. robots.txt was not asked. " in html(gather(tmp_path))

@@ -15,7 +15,7 @@ from comity.audit.report import plots, write
 from comity.audit.report.figures import BINS, WIDTHS, Timeline
 from comity.frontier.database import lock
 
-QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
+QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 
 
 def crawl(folder: Path, *seeds: str, clock: FakeClock | None = None, refresh: bool = False) -> Crawler:

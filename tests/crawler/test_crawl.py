@@ -15,7 +15,7 @@ from sites import Site
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
 
-QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 
 
 def crawl(

@@ -30,7 +30,7 @@ from comity.crawler.sinks.runner import FORMATS
 from comity.frontier import Visit
 from comity.signals import sitemaps
 
-QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 LOCAL = ("--delay", "0", "--allow-address", "127.0.0.0/8")
 
 

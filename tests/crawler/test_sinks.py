@@ -31,7 +31,7 @@ from comity.crawler.sinks import files
 from comity.crawler.sinks.runner import FORMATS, SinkRunner, make, read_back
 from comity.frontier import Frontier
 
-QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "parquet": "pyarrow"}
 every_format = pytest.mark.parametrize("form", FORMATS)
 

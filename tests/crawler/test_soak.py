@@ -13,6 +13,7 @@ OTHER_FILES = 100  # the frontier's, the output's, the loop's own
 
 
 @pytest.mark.long
+@pytest.mark.waits
 def test_a_crawl_among_slow_and_failing_hosts_stays_within_bounds() -> None:
     pytest.importorskip("uvloop")
     if not Path("/proc/self/statm").exists():

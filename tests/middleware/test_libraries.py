@@ -15,7 +15,7 @@ from comity import urls
 
 AGENT = "MyBot/1.0 (+https://example.org/bot)"
 FAST = comity.Policy(agent=AGENT, min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
-PACED = comity.Policy(agent=AGENT, min_interval=0.05, allow_addresses=("127.0.0.0/8",))
+PACED = comity.Policy(agent=AGENT, min_interval=0.05, backoff=0.1, allow_addresses=("127.0.0.0/8",))
 
 
 @pytest.fixture(params=list(ALL))

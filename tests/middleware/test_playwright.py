@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
-from libraries import chromium
+from libraries import shell
 from sites import HANGS, Site
 
 import comity
@@ -26,7 +26,7 @@ def other() -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    path = chromium()
+    path = shell()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as browser:
@@ -111,7 +111,7 @@ def test_a_page_and_its_client_keep_one_pace(browser: "Browser", site: Site) -> 
 
 
 def test_a_page_and_its_client_keep_one_pace_on_an_event_loop(site: Site) -> None:
-    path = chromium()
+    path = shell()
     from playwright.async_api import async_playwright
 
     from comity.middleware.playwright import AsyncComityRoutes
