@@ -1,6 +1,5 @@
 """The package as a stranger gets it: a wheel built from this tree, installed where there is nothing else."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -27,6 +26,8 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
     Args:
         make: fills the folder, which is there.
     """
+    import fcntl  # which Windows has not
+
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent
