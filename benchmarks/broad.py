@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import comity
+from common import at_least_one, start_nginx
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -45,6 +45,8 @@ class Site:
 
 
 def make_site(folder: Path, hosts: int, copies: int, delay: bool) -> Site:
+    import comity  # not at the top: Scrapy's process is to have only what it needs
+
     names = [f"host{number}.bench.test" for number in range(hosts)]
     with gzip.open(CORPUS / "pages" / "truth.jsonl.gz", "rt", encoding="utf-8") as file:
         known = [json.loads(line) for line in file]
@@ -92,10 +94,7 @@ def nginx(folder: Path, site: Path) -> "subprocess.Popen[bytes]":
         "ssl_session_cache shared:tls:20m; gzip_static on; gunzip on; gzip on; gzip_types text/plain;\n"
         f"server {{ listen 127.0.0.1:{PORT} ssl backlog=8192; root {site}/$host; }} }}\n"
     )
-    found = shutil.which("nginx") or "/usr/sbin/nginx"
-    process = subprocess.Popen([found, "-c", str(folder / "nginx.conf"), "-p", str(folder)])
-    time.sleep(0.5)
-    return process
+    return start_nginx(folder, PORT)
 
 
 @dataclass
@@ -120,9 +119,10 @@ def by_comity(output: Path, urls: list[str]) -> dict[str, float]:
     from comity.cli.crawl import tune
     from comity.crawler import Crawler, CrawlSettings
     from comity.net import ClientSettings
+    from comity.policy import Policy
 
     tune()  # as the command does
-    policy = comity.Policy(agent=AGENT, min_interval=0.0, allow_addresses=("127.0.0.0/8",))
+    policy = Policy(agent=AGENT, min_interval=0.0, allow_addresses=("127.0.0.0/8",))
     client = ClientSettings(
         resolve={urlsplit(url).hostname or "": "127.0.0.1" for url in urls}, ca_file=str(output.parent / "ca.pem")
     )
@@ -224,6 +224,8 @@ def measured(name: str, site: Site, folder: Path, most: int) -> dict[str, float]
         asked = [line.rstrip("\n").split(" ", 5) for line in file]
     new = {each[0]: each[1] for each in reversed(asked)}  # the first request of each connection tells of its handshake
     paths = [f"https://{each[4]}:{PORT}{each[5]}" for each in asked if each[5] != "/robots.txt"]
+    if not got:
+        raise SystemExit(f"{name} wrote no page: {len(asked)} requests reached the server")
     figures |= {
         "pages": len(got),
         "lost": len(site.allowed.intersection(urls) - got.keys()),
@@ -258,11 +260,11 @@ ROWS: tuple[tuple[str, str, Callable[[dict[str, float]], float]], ...] = (
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hosts", type=int, default=200)
-    parser.add_argument("--copies", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--hosts", type=at_least_one, default=200)
+    parser.add_argument("--copies", type=at_least_one, default=2)
+    parser.add_argument("--rounds", type=at_least_one, default=1)
     parser.add_argument("--delay", action="store_true", help="leave Crawl-delay in robots.txt")
-    parser.add_argument("--scrapy-pages", type=int, default=1_000, help="of the list; it is slow (0: without Scrapy)")
+    parser.add_argument("--scrapy-pages", type=int, help="for a quick look, only the first of the list (0: no Scrapy)")
     parser.add_argument("--one", choices=CRAWLERS)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -271,6 +273,9 @@ def main() -> None:
         return
     if not CORPUS.exists():
         raise SystemExit("this benchmark serves the pages of ../shared/corpus, which are not here")
+    most = options.scrapy_pages
+    if most is not None and most < 0:
+        parser.error("--scrapy-pages is at least 0")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -281,8 +286,8 @@ def main() -> None:
             rounds = []
             for _ in range(options.rounds):
                 ran = {"comity": measured("comity", site, folder, len(site.urls))}
-                if options.scrapy_pages:
-                    ran["Scrapy"] = measured("Scrapy", site, folder, options.scrapy_pages)
+                if most != 0:
+                    ran["Scrapy"] = measured("Scrapy", site, folder, len(site.urls) if most is None else most)
                 rounds.append(ran)
         finally:
             server.terminate()

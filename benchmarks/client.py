@@ -5,7 +5,6 @@ Run by `make bench-client`; needs nginx. CPU time of this process, medians of se
 
 import asyncio
 import itertools
-import shutil
 import statistics
 import subprocess
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 import aiohttp
 import httpx
 import uvloop
+from common import start_nginx
 
 import comity
 from comity import AsyncClient, Client, Policy
@@ -42,10 +42,7 @@ def nginx(folder: Path) -> "subprocess.Popen[bytes]":
         f"http {{ access_log off; keepalive_requests 10000000;\n"
         f"server {{ listen 127.0.0.1:{PORT}; root {folder}; }} }}\n"
     )
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    process = subprocess.Popen([program, "-c", str(folder / "nginx.conf"), "-p", str(folder)])
-    time.sleep(0.5)
-    return process
+    return start_nginx(folder, PORT)
 
 
 def url() -> str:

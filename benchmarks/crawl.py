@@ -21,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import at_least_one, start_nginx
+
 PORT = 8462
 START = f"http://127.0.0.1:{PORT}/p/0.html"
 LINKS = 60
@@ -55,11 +57,7 @@ def nginx(folder: Path, site: Path) -> "subprocess.Popen[bytes]":
         f"http {{ access_log off; keepalive_requests 10000000; types {{ text/html html; text/plain txt; }}\n"
         f"server {{ listen 127.0.0.1:{PORT} backlog=4096; root {site}; }} }}\n"
     )
-    process = subprocess.Popen(
-        [shutil.which("nginx") or "/usr/sbin/nginx", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
-    )
-    time.sleep(0.5)
-    return process
+    return start_nginx(folder, PORT)
 
 
 def by_comity(output: Path, most: int) -> float:
@@ -228,8 +226,8 @@ def raw(pages: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pages", type=int, default=6_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pages", type=at_least_one, default=6_000)
+    parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument("--one", choices=CRAWLERS)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

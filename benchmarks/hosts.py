@@ -11,7 +11,6 @@ import asyncio
 import ctypes
 import gc
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -22,7 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
-from loopback import Requests, address, serve
+from common import at_least_one
+from loopback import Requests, address, beside, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -121,37 +121,31 @@ def measured(folder: Path, port: int, requests: int, hosts: int) -> dict[str, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hosts", type=int, default=1_000_000)
-    parser.add_argument("--requests", type=int, default=500, help="of each run that is measured")
+    parser.add_argument("--hosts", type=at_least_one, default=1_000_000)
+    parser.add_argument("--requests", type=at_least_one, default=500, help="of each run that is measured")
     parser.add_argument("--crawl", type=Path)
     parser.add_argument("--port", type=int)
     options = parser.parse_args()
     if options.crawl:
         print(json.dumps(crawl(options.crawl, options.port, options.requests, options.hosts)))
         return
-    ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
-    server.start()
-    port = ours.recv()
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name) / "crawl"
-            measured(folder, port, 50, 1)
-            few = measured(folder, port, options.requests, NAMED)
-            meet(folder, port, options.hosts)
-            ours.send("asked")
-            ours.recv()
-            started = time.time()
-            many = measured(folder, port, options.requests, min(options.hosts, MOST_HOSTS))
-            ours.send("asked")
-            asked = ours.recv()
-    finally:
-        ours.send("stop")
-        server.join()
+    if options.hosts <= NAMED:
+        parser.error(f"--hosts: more than the {NAMED:,} that they are compared with")
+    with beside(run_server) as (server, port), tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "crawl"
+        measured(folder, port, 50, 1)
+        few = measured(folder, port, options.requests, NAMED)
+        meet(folder, port, options.hosts)
+        server.send("asked")
+        server.recv()
+        started = time.time()
+        many = measured(folder, port, options.requests, min(options.hosts, MOST_HOSTS))
+        server.send("asked")
+        asked = server.recv()
     more = many["resident"] - few["resident"]
-    print(f"{options.hosts:,} hosts met, {many['in_memory']:,.0f} of them in memory")
+    print(f"{options.hosts:,} hosts met, {many['in_memory']:,.0f} of them in memory, few of them asked")
     print(f"memory       {many['resident']:.0f} MB; {few['resident']:.0f} with a thousand hosts")
-    print(f"             so {more * 1e6 / options.hosts:.0f} bytes a host")
+    print(f"             so {more * 1e6 / (options.hosts - NAMED):.0f} bytes a host")
     print(f"begun again  first request after {min(asked) - started:.1f} s, {many['cpu']:.1f} s of CPU")
 
 

@@ -1,8 +1,11 @@
 """What the benchmarks' web servers have in common: requests cut out of a connection, and hosts on loopback."""
 
 import asyncio
+import multiprocessing
 import re
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -59,8 +62,25 @@ def serve(server: Callable[[], Requests], pipe: Connection, tell: Callable[[], A
             listening = await loop.create_server(server, host, port, backlog=4096)
             port = listening.sockets[0].getsockname()[1]
         pipe.send(port)
-        while await loop.run_in_executor(None, pipe.recv) != "stop":
-            pipe.send(tell())
+        with suppress(EOFError):  # who asked is gone
+            while await loop.run_in_executor(None, pipe.recv) != "stop":
+                pipe.send(tell())
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started this, and ends it
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(run())
+
+
+@contextmanager
+def beside(run: Callable[[Connection], None]) -> Iterator[tuple[Connection, int]]:
+    """A process of its own that serves (`run` calls `serve`): what it is asked through, and its port. It ends with the
+    block, however that ends."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=run, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours, ours.recv()
+    finally:
+        ours.close()
+        process.join()

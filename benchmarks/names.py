@@ -13,6 +13,8 @@ from collections import Counter
 from multiprocessing.connection import Connection
 from typing import Any
 
+from common import at_least_one
+
 from comity.net.names import Names
 
 CALLERS = 3
@@ -76,7 +78,7 @@ async def look_up(names: Names, hosts: list[str]) -> tuple[list[float], int]:
 
 def measured(hosts: list[str]) -> None:
     pipe, other = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=serve, args=(other,))
+    server = multiprocessing.Process(target=serve, args=(other,), daemon=True)
     server.start()
     port = pipe.recv()
 
@@ -102,7 +104,7 @@ def measured(hosts: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--names", type=int, default=10_000)
+    parser.add_argument("--names", type=at_least_one, default=10_000)
     count = parser.parse_args().names
     print("none dead")
     measured([f"well{number}.test" for number in range(count)])

