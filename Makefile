@@ -22,9 +22,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # there are where most of it is computing; both at once, so that what computes runs while the others wait.
 PROCESSORS = $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 PYTEST = $(BIN)/pytest -n $$(($(PROCESSORS) * 3)) --dist worksteal
-INTERPRETED = COMITY_NO_EXTENSIONS=1 $(BIN)/pytest -n $(PROCESSORS) --dist worksteal
-# $(call beside,A,B): the target A, and beside it B, whose output comes after that of A.
-beside = @$(MAKE) --no-print-directory $(2) >$(VENV)/beside 2>&1 & other=$$!; first=0; second=0; \
+INTERPRETED = exec env COMITY_NO_EXTENSIONS=1 $(BIN)/pytest -n $(PROCESSORS) --dist worksteal
+# $(call beside,A,B): the target A, and beside it B, whose output comes after that of A. Ctrl-C ends both: what a shell
+# has in the background is deaf to it.
+beside = @trap 'kill $$other' INT; $(MAKE) --no-print-directory $(2) >$(VENV)/beside 2>&1 & other=$$!; first=0; second=0; \
 	$(MAKE) --no-print-directory $(1) || first=$$?; wait $$other || second=$$?; cat $(VENV)/beside; \
 	exit $$((first || second))
 
