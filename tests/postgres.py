@@ -1,6 +1,7 @@
 """A PostgreSQL server of the tests' own, from the system's package: on a unix socket, in a folder of its own."""
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sites import HANGS
@@ -16,6 +17,7 @@ from sites import HANGS
 PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 NEEDED = ("initdb", "postgres", "pg_isready")
 MEMORY = Path("/dev/shm")
+PORTS = range(10_000, 32_000)  # below those that Linux, macOS and Windows give away
 ROOM = 2**30  # octets that memory must have for a server to lie there
 QUICK = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")  # nobody cuts the power here
 
@@ -30,10 +32,14 @@ def programs() -> Path | None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    """A port that nobody listens on, and that the system gives to nobody who asks for any: a server takes it later, and
+    again when it comes back.
+    """
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as taken, suppress(OSError):
+            taken.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
