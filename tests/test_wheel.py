@@ -148,7 +148,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "ray": "import ray.util.client.worker, comity.crawler.workers.on_ray",
     "requests": "import comity.middleware.requests",
     "scrapy": "import comity.middleware.scrapy",
-    "speed": "import orjson, uvloop",
+    "speed": "import deflate, isal.isal_zlib, orjson, uvloop",
     "warc": crawl_as("warc"),
     "zstd": [*crawl_as("jsonl"), "--compress", "zstd"],
 }
