@@ -31,3 +31,14 @@ def test_a_url_that_was_forgotten_is_unmet_until_it_is_met_again() -> None:
     for url in "cdefgh":
         met.meet(url)
     assert met.unmet("abcdefgh") == list("abcde")
+
+
+def test_nothing_is_met_after_all_was_forgotten() -> None:
+    met = MetLately(3)
+    for url in "abcd":
+        met.meet(url)
+    met.clear()
+    assert (len(met), met.unmet("abcd")) == (0, list("abcd"))
+    for url in "defg":
+        assert not met.meet(url)
+    assert met.unmet("abcdefg") == list("abcd")

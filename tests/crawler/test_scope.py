@@ -293,3 +293,14 @@ def test_a_url_met_too_deep_is_taken_when_it_is_met_again_nearer(site: Site, tmp
     crawl(tmp_path, site.url("/a"), site.url("/z0"), max_depth=1, concurrency=1)
     assert site.paths().index("/b") < site.paths().index("/z")
     assert pages(tmp_path, site) == {"/a", "/b", "/z", "/t"}
+
+
+def test_what_was_outside_before_a_redirect_moved_the_scope_is_taken_up_after_it(site: Site, tmp_path: Path) -> None:
+    other = site.url("").replace("127.0.0.1", "localhost")
+    site.link("/", f"{other}/x")
+    site.set("/moved", status=302, headers={"Location": f"{other}/home"})
+    site.link("/home", f"{other}/x")
+    site.link("/x")
+    crawl(tmp_path, site.url("/"), site.url("/moved"), concurrency=1)
+    assert site.paths().index("/") < site.paths().index("/moved")
+    assert site.paths().count("/x") == 1

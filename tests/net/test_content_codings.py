@@ -114,6 +114,11 @@ def test_a_body_of_members_that_hold_next_to_nothing_is_given_up_and_few_of_them
         decoded("gzip", gzip.compress(member) * 20_000, size)
 
 
+def test_a_body_of_many_small_records_each_a_member_of_its_own_is_read() -> None:
+    record = random.Random(0).randbytes(300)  # as large packed as a record of a web archive
+    assert decoded("gzip", gzip.compress(record) * 2_000, 1 << 16) == record * 2_000
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_what_follows_the_end_of_a_body_is_not_read_for_ever(coding: str) -> None:
     decoder = decoder_for([coding], URL, 100.0)

@@ -307,7 +307,7 @@ class URLFilter:
     def arrived(self, message: Message) -> None:
         """Take up what another shard found."""
         if message.widens:
-            self._scope = self._scope.moved(message.found_on or message.url, message.url)
+            self._widen(self._scope.moved(message.found_on or message.url, message.url))
         else:
             self._recent.forget(message.url)  # it may have gone out from here, to be placed
             self.discover(
@@ -321,8 +321,7 @@ class URLFilter:
 
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
-        before, self._scope = self._scope, self._scope.moved(origin, target)
-        if self._place is not None and self._scope is not before and self._scope != before:
+        if self._widen(self._scope.moved(origin, target)) and self._place is not None:
             for shard in self._place.others:
                 self._buffer.message(shard, Message(target, found_on=origin, widens=True))
 
@@ -345,12 +344,20 @@ class URLFilter:
         """What changed since the last call, by name, to be remembered across runs."""
         state = self._traps.save_state()
         if self._given:
-            self._scope = self._scope.widened(self._given)
+            self._widen(self._scope.widened(self._given))
             self._given.clear()
         if self._scope is not self._scope_kept:
             self._scope_kept = self._scope
             state["scope"] = self._scope.to_dict()
         return state
+
+    def _widen(self, scope: Scope) -> bool:
+        """Whether a scope is another than before; of what was met lately some may lie in it then."""
+        if scope == self._scope:
+            return False
+        self._scope = scope
+        self._recent.clear()
+        return True
 
     def _covers(self, url: str, *, depth: int, kind: EntryKind) -> bool:
         """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""

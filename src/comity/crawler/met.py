@@ -38,3 +38,8 @@ class MetLately:
     def forget(self, url: str) -> None:
         """Remember a URL no more. Where it is met again, it may leave as early as if it had not been forgotten."""
         self._met.pop(url, None)
+
+    def clear(self) -> None:
+        """Remember none of them any more."""
+        self._order = [None] * len(self._order)
+        self._met.clear()

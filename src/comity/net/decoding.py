@@ -32,7 +32,9 @@ _GRACE: Final = 1024 * 1024  # decoded bytes before the ratio counts
 _STEP: Final = 256 * 1024
 _SMALL: Final = 512 * 1024  # decoded bytes that are made in one piece: half a millisecond
 _MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
-_MEMBERS: Final = 256  # of one body, and one more for each KiB received: each takes time, though it may hold nothing
+# Of one body, and one more for each so many octets received: each takes six microseconds, though it may hold nothing.
+_MEMBERS: Final = 256
+_PER_MEMBER: Final = 256  # records of a web archive, and lines of a log, may be members of little more
 
 
 def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
@@ -100,7 +102,7 @@ class Decoder:
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
                 self._members += 1
-                if self._members > _MEMBERS + self._received // 1024:
+                if self._members > _MEMBERS + self._received // _PER_MEMBER:
                     raise TooLarge(f"the body of {self._url} is of too many members of gzip", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
