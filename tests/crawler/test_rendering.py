@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -248,7 +249,7 @@ def test_nothing_leaves_the_browser_but_what_may_be_asked_for(site: Site, tmp_pa
         script(site, "/open/shared.js", "importScripts('/private/shared-import.js'); fetch('/private/from-shared')")
         script(site, "/open/service.js", "addEventListener('fetch', e => e.respondWith(fetch('/private/by-service')))")
         site.set("/open/frame", "<script>fetch('/private/from-frame'); new Image().src = '/private/f.png'</script>")
-        settings = CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=1)
+        settings = replace(RENDER, max_pages=1)
         policy = POLICY.with_changes(min_interval=0.03, robots_fetch_counts=True)
         _, pages = crawl(site, tmp_path, settings=settings, policy=policy)
         time.sleep(0.3)
@@ -473,9 +474,7 @@ def test_no_browser_is_left_behind_and_the_crawl_goes_on_where_it_stopped(
 
 @pytest.mark.long
 def test_at_most_so_many_pages_are_kept_as_were_wished_for(shop: Site, tmp_path: Path) -> None:
-    stats, pages = crawl(
-        shop, tmp_path, settings=CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=2)
-    )
+    stats, pages = crawl(shop, tmp_path, settings=replace(RENDER, max_pages=2))
     assert stats.pages == len(pages) == 2
 
 
@@ -485,9 +484,7 @@ def test_a_page_waits_for_the_browser_without_holding_up_other_hosts(site: Site,
     site.link("/", *(f"/{number}" for number in range(4)))
     for number in range(4):
         site.set(f"/{number}", f"<script src=/script{number}></script>")
-    settings = CrawlSettings(
-        render=True, render_seconds=HANGS, sitemaps=False, render_pages=1, concurrency=2, per_host=4
-    )
+    settings = replace(RENDER, render_pages=1, concurrency=2, per_host=4)
     with Site("127.0.0.2") as other:  # a host is its name, without the port
         other.set("/robots.txt", "")
         other.link("/", *(f"/{number}" for number in range(20)))
@@ -567,9 +564,7 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
             try {{ document.body.append(document.querySelector('iframe').contentDocument.title) }} catch (error) {{}}
         }}</script>""",
     )
-    _, pages = crawl(
-        site, tmp_path, settings=CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=1)
-    )
+    _, pages = crawl(site, tmp_path, settings=replace(RENDER, max_pages=1))
     assert pages["/"]["title"] == "mine nothing nothing shared"
     assert "hidden" not in pages["/"]["body"]
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
@@ -580,9 +575,7 @@ def test_a_part_that_redirects_in_a_loop_is_asked_for_once(site: Site, tmp_path:
     site.set("/round", status=302, headers={"Location": "/and-round"})
     site.set("/and-round", status=302, headers={"Location": "/round"})
     site.set("/", "<script src=/round></script><p>page")
-    _, pages = crawl(
-        site, tmp_path, settings=CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=1)
-    )
+    _, pages = crawl(site, tmp_path, settings=replace(RENDER, max_pages=1))
     assert "/" in pages
     assert [path for path in site.paths() if "round" in path] == ["/round", "/and-round"]
 
@@ -615,7 +608,7 @@ def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_anothe
         <iframe src='{other.url("/inner")}'></iframe>
         <script>fetch('{other.url("/data")}', {{mode: 'no-cors'}})</script><a href='{other.url("/")}'>other</a>""",
     )
-    settings = CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, scope="any", max_pages=3)
+    settings = replace(RENDER, scope="any", max_pages=3)
     client = comity.ClientSettings(auth={other.url("/"): ("me", "secret")})
     crawl(site, tmp_path, settings=settings, client_settings=client)
     with_credentials = [seen.path for seen in other.seen if "Authorization" in seen.headers]
@@ -667,9 +660,7 @@ def test_headers_of_a_script_s_choice_go_to_another_site_only_if_it_agrees(
             document.title = all.join(' ')
         }})()</script>""",
     )
-    _, pages = crawl(
-        site, tmp_path, settings=CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=1)
-    )
+    _, pages = crawl(site, tmp_path, settings=replace(RENDER, max_pages=1))
     assert pages["/"]["title"].rstrip() == "/own /agreed /agreed /star - - - /plain"
     assert [(method, path) for method, path, _ in asked] == [
         ("GET", "/own"),
@@ -770,7 +761,7 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
 
 @pytest.mark.parametrize("form", ["warc", *(pytest.param(form, marks=pytest.mark.long) for form in REST)])
 def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_path: Path, form: str) -> None:
-    settings = CrawlSettings(render=True, render_seconds=HANGS, sitemaps=False, max_pages=1)
+    settings = replace(RENDER, max_pages=1)
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, sink=form)
     asyncio.run(crawler.run())
     shell = b"<title>Loading</title>"
