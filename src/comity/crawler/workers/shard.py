@@ -145,15 +145,16 @@ class ShardCrawler(Crawler):
         return self._taken.get(shard, 0)
 
     def take_in(self, sender: int, parcel: Parcel) -> bool:
-        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up. What
-        comes once the run is sealed waits for the next one.
+        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up.
 
         Returns:
             Whether it was taken up, now or before. If not, nothing later of the same sender may be.
         """
         if parcel.number <= self.taken(sender):
             return True
-        if self._ended is not None or not self._are_settled(parcel):  # the seal is the last record of a run
+        if self._ended is not None:  # the seal is the last record of a run: it waits for the next one
+            return False
+        if self._by_address is not None and not self._are_settled(parcel, self._by_address):
             return False
         for message in parcel.messages:
             self._filter.arrived(message)
@@ -162,9 +163,9 @@ class ShardCrawler(Crawler):
         self._wake.set()
         return True
 
-    def _are_settled(self, parcel: Parcel) -> bool:
-        place, unsettled = self._by_address, False
-        for message in () if place is None else parcel.messages:
+    def _are_settled(self, parcel: Parcel, place: PlaceByAddress) -> bool:
+        unsettled = False
+        for message in parcel.messages:
             if message.widens:
                 continue
             host = urls.host(message.url)
