@@ -23,6 +23,7 @@ from comity import Policy
 from comity.cli.metrics import place
 from comity.crawler import Crawler, CrawlSettings, HostState
 from comity.crawler.metrics import collector
+from comity.crawler.shards import parts_of
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
 
@@ -182,7 +183,8 @@ def test_no_label_holds_what_a_site_sent_and_there_are_few_of_them(tmp_path: Pat
             assert answer[1] in {"none", *(f"{number}xx" for number in range(1, 10))}
 
 
-def test_a_crawl_is_scraped_over_http_while_it_runs(tmp_path: Path, site: Site) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_crawl_is_scraped_over_http_while_it_runs(workers: int, tmp_path: Path, site: Site) -> None:
     site_of(site)
     looked = threading.Event()
 
@@ -193,6 +195,7 @@ def test_a_crawl_is_scraped_over_http_while_it_runs(tmp_path: Path, site: Site) 
     site.set("/7", last)
     folder = tmp_path / "out"
     words = ["crawl", site.url("/"), "-o", str(folder), "--delay", "0.01", "--metrics", "0", "--concurrency", "1"]
+    words += ["--workers", str(workers)]
     process = subprocess.Popen(
         [sys.executable, "-m", "comity", *words, *ALLOW], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -201,17 +204,19 @@ def test_a_crawl_is_scraped_over_http_while_it_runs(tmp_path: Path, site: Site) 
     found = re.fullmatch(r"comity: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", said)
     assert found, said
     deadline = time.monotonic() + HANGS
-    while "/7" not in site.paths() and time.monotonic() < deadline:
-        scraped(found[1])
-        time.sleep(0.05)
     values = scraped(found[1])
+    while values.get("comity_requests_under_way") != 1 or "/7" not in site.paths():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        values = scraped(found[1])
     looked.set()
     process.communicate(timeout=HANGS)
     assert process.returncode == 2, "a page failed"
     assert values["comity_running"] == 1
     assert values["comity_requests_under_way"] == 1
     assert values["comity_hosts{state=fetching}"] == 1
-    assert 1 <= values["comity_pages_total"] < len(lines(folder, "pages"))
+    written = sum(len(lines(part, "pages")) for part in parts_of(folder) if (part / "pages.jsonl").exists())
+    assert 1 <= values["comity_pages_total"] < written
     if sys.platform == "linux":
         assert values["process_resident_memory_bytes"] > 1e6
     with pytest.raises(OSError, match="refused"):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from comity.crawler.hosts import Host
-from comity.crawler.stats import OTHERS, RefusingRule, Stats, StatsCollector
+from comity.crawler.stats import COMMIT_BOUNDS, OTHERS, RefusingRule, Stats, StatsCollector
 from comity.frontier import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -139,7 +139,7 @@ class Snapshot:
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
     urls: Mapping[State, int] = field(default_factory=dict)
-    commits: tuple[int, ...] = ()
+    commits: tuple[int, ...] = (0,) * (len(COMMIT_BOUNDS) + 1)
     commit_seconds: float = 0.0
     shards: tuple[ShardNow, ...] = ()
 
@@ -205,6 +205,7 @@ def merged(
     phase: Phase,
     stats: Stats,
     seconds: float,
+    pages_per_second: float,
     earlier: int,
     shards: tuple[ShardNow, ...],
     most_hosts: int,
@@ -215,6 +216,7 @@ def merged(
     Args:
         stats: the counts of all, which may be newer.
         seconds: since this run began.
+        pages_per_second: of all, over the last ten seconds.
         earlier: pages that were kept before this run.
     """
     rules: Counter[RefusingRule] = Counter()
@@ -234,7 +236,7 @@ def merged(
         phase=phase,
         stats=stats,
         seconds=seconds,
-        pages_per_second=sum(part.pages_per_second for part in parts),
+        pages_per_second=pages_per_second,
         overall=(stats.pages - earlier) / max(seconds, 0.001),
         under_way=sum(part.under_way for part in parts),
         states=states,
@@ -244,7 +246,7 @@ def merged(
         requests=requests,
         refused=refused,
         urls=known,
-        commits=tuple(map(sum, zip(*(part.commits for part in parts if part.commits), strict=True))),
+        commits=tuple(map(sum, zip([0] * (len(COMMIT_BOUNDS) + 1), *(each.commits for each in parts), strict=True))),
         commit_seconds=sum(part.commit_seconds for part in parts),
         shards=shards,
     )

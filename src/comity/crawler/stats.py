@@ -195,6 +195,37 @@ class Commits:
 
 
 RECENT: Final = 10.0  # seconds that the current pace is measured over
+
+
+class Pace:
+    """Pages kept a second, over the last ten seconds.
+
+    Attributes:
+        started: when the run began, on the clock's monotonic time.
+        earlier: pages that were kept before it.
+    """
+
+    __slots__ = ("_samples", "earlier", "started")
+
+    def __init__(self, started: float, earlier: int = 0) -> None:
+        self.started, self.earlier = started, earlier
+        self._samples: deque[tuple[float, int]] = deque(maxlen=int(RECENT) + 1)
+
+    def add(self, now: float, pages: int) -> None:
+        """So many pages are kept now."""
+        if not self._samples or now - self._samples[-1][0] >= 1.0:
+            self._samples.append((now, pages))
+
+    def per_second(self, now: float, pages: int) -> float:
+        """Over the last ten seconds, or since the run began if that is less; `pages`: kept now."""
+        since, before = self.started, self.earlier
+        for sample in list(self._samples):
+            if sample[0] > now - RECENT:
+                break
+            since, before = sample
+        return max(pages - before, 0) / max(now - since, 1.0)
+
+
 FIRST: Final = 1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
 SLOW: Final = 1.0  # seconds of a commit that are worth a line
 WAITS: Final = {
@@ -238,7 +269,7 @@ class StatsCollector:
         self.how = ""
         self.limit: str | None = None
         self._frontier: DurableFrontier | None = None
-        self._samples: deque[tuple[float, int]] = deque(maxlen=int(RECENT) + 1)  # time, pages
+        self._pace = Pace(0.0)
         self._slow = SLOW
 
     @property
@@ -267,6 +298,7 @@ class StatsCollector:
         self.stats = Stats(**frontier.load_state("stats", {}))
         self.tally = Tally(frontier.load_state("tally", ()))
         self.earlier = self.stats.pages
+        self._pace = Pace(self.started or 0.0, self.earlier)
         known = frontier.load_states(UNREACHABLE)
         self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times) in known.items()}
         if self.stats.found:
@@ -323,23 +355,14 @@ class StatsCollector:
     def committed(self, seconds: float) -> None:
         """What was found is durable; it took so long to make it so."""
         self.commits.add(seconds)
-        now = self.clock.monotonic()
-        if not self._samples or now - self._samples[-1][0] >= 1.0:
-            self._samples.append((now, self.stats.pages))
+        self._pace.add(self.clock.monotonic(), self.stats.pages)
         if seconds >= self._slow:
             log.warning("a commit took %.1f s: the disk is slow, or the machine is", seconds)
             self._slow = 2 * seconds  # told again when it gets much worse
 
     def pages_per_second(self, now: float) -> float:
         """Over the last ten seconds, or since the run began if that is less."""
-        if self.started is None:
-            return 0.0
-        since, before = self.started, self.earlier
-        for at, pages in list(self._samples):
-            if at > now - RECENT:
-                break
-            since, before = at, pages
-        return (self.stats.pages - before) / max(now - since, 1.0)
+        return 0.0 if self.started is None else self._pace.per_second(now, self.stats.pages)
 
     def _trouble(self, request: "RequestRecord") -> None:
         if request.origin is not None or request.error == "given up" or not log.isEnabledFor(logging.WARNING):

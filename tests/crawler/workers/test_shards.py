@@ -518,6 +518,7 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
         phase="running",
         stats=Stats(pages=7),
         seconds=9.0,
+        pages_per_second=4.0,
         earlier=2,
         shards=shards,
         most_hosts=8,
@@ -534,6 +535,21 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
 
 def message(number: int, **more: Any) -> tuple[int, Message]:
     return 1, Message(f"http://b.example/{number}", 2, EntryKind.PAGE, 1, "http://a.example/", **more)
+
+
+def test_the_pace_is_told_though_nobody_asks_for_hosts_or_rules(sites: list[Site], tmp_path: Path) -> None:
+    crawler = ShardedCrawl([site.url("/0") for site in sites], tmp_path / "out", workers=2, policy=QUICK)
+
+    async def run() -> list[float]:
+        crawling = asyncio.ensure_future(crawler.run())
+        paces = []
+        while not crawling.done():
+            paces.append(crawler.snapshot(hosts=0, rules=0).pages_per_second)
+            await asyncio.sleep(0.05)
+        await crawling
+        return [*paces, crawler.snapshot(hosts=0, rules=0).pages_per_second]
+
+    assert max(asyncio.run(run())) > 0
 
 
 def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -> None:

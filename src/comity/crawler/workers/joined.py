@@ -186,7 +186,7 @@ class JoinedCrawl(Supervisor):
             self._store.go_on(asdict(self._manifest), self.settings.max_pages)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
-        self._earlier = self.stats.pages
+        self._pace.earlier = self.stats.pages
 
     def _sum_up(self) -> None:
         self._see_again()  # first: a connection that broke is made anew

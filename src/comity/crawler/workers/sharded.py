@@ -155,7 +155,7 @@ class ShardedCrawl(Supervisor):
         spent = {number: self._spent(number) for number in range(manifest.shards)}
         self._seconds = {number: each.seconds for number, each in spent.items()}
         manifest.seconds = max(manifest.seconds, *self._seconds.values())
-        self._earlier = sum(each.pages for each in spent.values())
+        self._pace.earlier = sum(each.pages for each in spent.values())
         if (most := self.settings.max_pages) is not None:
             self._grants = Grants(most, {number: each.pages for number, each in spent.items()})
         manifest.ended = None

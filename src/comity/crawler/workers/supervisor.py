@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.stats import Stats, summed
+from comity.crawler.stats import Pace, Stats, summed
 from comity.crawler.workers.processes import Start, WorkerProcess
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.worker import Word
@@ -68,12 +68,11 @@ class Supervisor:
         self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
         self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
         self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
-        self._shown = 0, 0  # hosts and rules that a picture is to have
+        self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
         self._ends: list[ShardEnd] = []
         self._stopping = False
         self._error: Exception | None = None
-        self._earlier = 0  # pages
-        self._started = time.monotonic()
+        self._pace = Pace(time.monotonic())
 
     @property
     def stopped(self) -> bool:
@@ -92,13 +91,16 @@ class Supervisor:
 
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
-        self._shown = hosts, rules
+        most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
+        self._shown = max(hosts, most[0]), max(rules, most[1])
+        now = time.monotonic()
         return merged(
             [each for pictures in self._pictures.copy().values() for each in pictures.values()],
             phase="stopping" if self._stopping else "running",
             stats=self.stats,
-            seconds=time.monotonic() - self._started,
-            earlier=self._earlier,
+            seconds=now - self._pace.started,
+            pages_per_second=self._pace.per_second(now, self.stats.pages),
+            earlier=self._pace.earlier,
             shards=tuple(self._now.copy().values()),
             most_hosts=hosts,
             most_rules=rules,
@@ -146,7 +148,8 @@ class Supervisor:
                 self._act_on_states()
             if now - looked >= LOOK_EVERY:
                 looked = now
-                if self._shown != (0, 0):
+                self._pace.add(now, self.stats.pages)
+                if self._shown is not None:
                     self._tell_begun(("picture", *self._shown))
                 self._look()
             self._wake.clear()
