@@ -186,16 +186,29 @@ def test_no_private_address_is_asked_of_a_proxy() -> None:
     """The proxy finds the addresses of names; an address that stands in the URL is judged here."""
     with Site("127.0.0.2") as proxy:
         proxied = ClientSettings(timeout=60.0, max_retries=0, proxy=proxy.url("/"))
-        ignoring = Policy(mode="ignore", min_interval=0.0, allow_addresses=("127.0.0.2/32",))
         for host, _ in LITERALS:
-            assert outcome(f"http://{host}/", ignoring, proxied) == "AddressBlocked", host
-        assert outcome("http://a.localhost/", ignoring, proxied) == "AddressBlocked"
-        assert outcome("http://10.0.0.1/", ignoring.with_changes(mode="respect"), proxied) == "RobotsUnreachable"
+            assert outcome(f"http://{host}/", IGNORING, proxied) == "AddressBlocked", host
+        assert outcome("http://a.localhost/", IGNORING, proxied) == "AddressBlocked"
+        assert outcome("http://10.0.0.1/", IGNORING.with_changes(mode="respect"), proxied) == "RobotsUnreachable"
         assert proxy.seen == []
-        wider = ignoring.with_changes(allow_addresses=("127.0.0.0/8",), allow_hosts=("10.0.0.1",))
+        wider = IGNORING.with_changes(allow_addresses=("127.0.0.0/8",), allow_hosts=("10.0.0.1",))
         for host in ("public.example", "localhost", "10.0.0.1"):
             assert outcome(f"http://{host}/", wider, proxied) == "answered 404"
         assert [seen.headers["Host"] for seen in proxy.seen] == ["public.example", "localhost", "10.0.0.1"]
+
+
+def test_a_proxy_may_have_a_private_address_that_no_site_may_have(site: Site) -> None:
+    site.set("/", "ours")
+    named = ClientSettings(max_retries=0, proxy=f"http://proxy.corp:{site.port}", resolve={"proxy.corp": "127.0.0.1"})
+    for settings in (ClientSettings(max_retries=0, proxy=site.url("/")), named):
+        assert outcome("http://public.example/", IGNORING, settings) == "answered 200"
+        assert outcome("http://public.example/", Policy(min_interval=0.0), settings) == "answered 200"
+        assert outcome(site.url("/"), IGNORING, settings) == "AddressBlocked"
+        site.set("/to", status=302, headers={"Location": site.url("/")})
+        assert outcome("http://public.example/to", IGNORING, settings) == "AddressBlocked"
+    assert {seen.headers["Host"] for seen in site.seen} == {"public.example"}
+    plain = ClientSettings(max_retries=0, resolve={"proxy.corp": "127.0.0.1"})
+    assert outcome(f"http://proxy.corp:{site.port}/", IGNORING, plain) == "AddressBlocked"
 
 
 def test_the_guard_knows_the_edges_of_every_network() -> None:
@@ -221,6 +234,36 @@ def test_the_guard_knows_the_edges_of_every_network() -> None:
         assert guard.refusal(address) is not None, address
     for address in ("10.255.255.255", "172.31.255.255", "100.127.255.255", "fdff::1", "2002:a00:1::", "64:ff9b::a00:1"):
         assert guard.refusal(address) is not None, address
+
+
+def test_an_address_that_may_lead_to_several_is_allowed_only_where_all_of_them_are() -> None:
+    private = AddressGuard(("10.0.0.0/8",))
+    for address in (
+        "64:ff9b:1:a00:0:100:a9fe:a9fe",  # 10.0.0.1 behind 48 bits, a cloud's metadata behind 96
+        "64:ff9b:1:a:0:1:7f00:1",  # 56 bits
+        "64:ff9b:1::a:0:100:1",  # 64 bits
+        "2002:7f00:1::5efe:a00:1",  # 6to4 of loopback, ISATAP of 10.0.0.1
+        "2002:a00:1::5efe:7f00:1",
+        "2001:0:a00:1::5efe:a00:1",  # Teredo
+        "fd00:1:2:3:0:5efe:a00:1",
+        "fe80::5efe:a00:1",
+        "4000::5efe:a00:1",
+        "::ffff:127.0.0.1",
+    ):
+        assert private.refusal(address) is not None, address
+    for address in ("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1", "2002:a00:1::5efe:a00:1", "::10.0.0.1"):
+        assert private.refusal(address) is None, address
+
+
+def test_an_ipv6_network_that_is_allowed_opens_no_ipv4_address_that_it_carries() -> None:
+    everything = AddressGuard(("::/0",))
+    assert everything.refusal("fd00::1") is None
+    for address in ("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::1", "fd00::5efe:7f00:1"):
+        assert everything.refusal(address) is not None, address
+    named = AddressGuard(("64:ff9b:1::/48", "::ffff:127.0.0.0/104", "2001::/32"))
+    for address in ("64:ff9b:1::a00:1", "::ffff:127.0.0.1", "2001:0:7f00:1::1"):
+        assert named.refusal(address) is None, address
+    assert named.refusal("::ffff:10.0.0.1") is not None
 
 
 @pytest.mark.parametrize("scheme", ["file", "ftp", "gopher", "data", "javascript"])

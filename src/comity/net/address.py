@@ -47,21 +47,29 @@ _REFUSED_V6 = tuple(
         "ff00::/8",
     )
 )
-# An IPv6 network that carries an IPv4 address, and how far right that address stands in bits.
-_CARRIERS = (
-    (ipaddress.IPv6Network("::ffff:0:0/96"), 0),
-    (ipaddress.IPv6Network("::/96"), 0),
-    (ipaddress.IPv6Network("64:ff9b::/96"), 0),
-    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),
-    (ipaddress.IPv6Network("2002::/16"), 80),
+# IPv6 networks whose addresses carry an IPv4 address, and the octets where it may stand: of the local NAT64 prefixes
+# nobody outside knows the length, which may be 48, 56, 64 or 96 bits (RFC 6052, 2.2: octet 8 is none of them).
+_LAST = (12, 13, 14, 15)
+_CARRIERS = tuple(
+    (ipaddress.IPv6Network(network), readings)
+    for network, readings in (
+        ("::ffff:0:0/96", (_LAST,)),
+        ("::/96", (_LAST,)),
+        ("64:ff9b::/96", (_LAST,)),
+        ("64:ff9b:1::/48", ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), _LAST)),
+        ("::ffff:0:0:0/96", (_LAST,)),
+        ("2002::/16", ((2, 3, 4, 5),)),
+    )
 )
-
-_NAT64_LOCAL = ipaddress.IPv6Network("64:ff9b:1::/48")
+_TEREDO = ipaddress.IPv6Network("2001::/32")
 _ISATAP = (0x00005EFE, 0x02005EFE)  # RFC 5214, 6.1: an interface identifier that ends in an IPv4 address
 
 
 class AddressGuard:
     """Refuses every address that is not public, unless the operator allowed its network.
+
+    What carries an IPv4 address is judged by that address; where it may be one of several, by all of them. A network
+    that the operator allowed says nothing about what its addresses carry, unless it is part of the carrying network.
 
     Args:
         allowed: networks in CIDR form (Policy.allow_addresses).
@@ -89,18 +97,20 @@ class AddressGuard:
             parsed = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
             return "it is not an IP address"
-        if any(parsed in network for network in self._allowed if network.version == parsed.version):
-            return None
-        carried = _carried(parsed)
-        if any(inner in network for inner in carried for network in self._allowed if network.version == 4):
-            return None
+        allowing = [network for network in self._allowed if parsed in network]
+        carrier, carried = _carried(parsed)
+        if carrier is not None and any(network.subnet_of(carrier) for network in allowing):  # type: ignore[arg-type]
+            return None  # the operator names what carries, and so knows where that leads
         for inner in carried:
-            if (network := _network_of(inner)) is not None:
+            network = _network_of(inner)
+            if network is not None and not any(inner in each for each in self._allowed):
                 return f"it carries {inner}, which is in {network} and not public"
+        if allowing or (carrier is not None and carrier != _TEREDO):
+            return None
         network = _network_of(parsed)
         if network is not None:
             return f"it is in {network}, which is not public"
-        if isinstance(parsed, IPv6) and not carried and parsed not in _GLOBAL_V6:
+        if isinstance(parsed, IPv6) and parsed not in _GLOBAL_V6:
             return f"it is not in {_GLOBAL_V6}, and no other IPv6 address is public"
         return None
 
@@ -117,19 +127,23 @@ class AddressGuard:
         return self.refusal(name, host)
 
 
-def _carried(address: IPv4 | IPv6) -> list[IPv4]:
-    """The IPv4 addresses that an IPv6 address may lead to; more than one where the network leaves open which."""
+def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[IPv4]]:
+    """The network that does nothing but carry IPv4, where an address is in one, and every IPv4 address that it may lead
+    to: more than one where the network leaves open which, or where an interface identifier looks like ISATAP's.
+    """
     if isinstance(address, IPv4) or int(address) < 2:
-        return []
-    bits = int(address)
-    found = [IPv4((bits >> shift) & 0xFFFFFFFF) for network, shift in _CARRIERS if address in network]
-    if address in _NAT64_LOCAL:  # RFC 6052, 2.2: the prefix may be 48, 56, 64 or 96 bits long; bits 64 to 71 are zero
-        packed = address.packed
-        found += [IPv4(packed[6:8] + packed[9:11]), IPv4(packed[7:8] + packed[9:12]), IPv4(packed[9:13])]
-        found.append(IPv4(bits & 0xFFFFFFFF))
-    if (bits >> 32) & 0xFFFFFFFF in _ISATAP:
-        found.append(IPv4(bits & 0xFFFFFFFF))
-    return found
+        return None, []
+    packed, carrier, found = address.packed, None, []
+    for network, readings in _CARRIERS:
+        if address in network:
+            carrier = network
+            found += [IPv4(bytes(packed[octet] for octet in reading)) for reading in readings]
+    if address.teredo is not None:
+        carrier = _TEREDO
+        found += address.teredo
+    if int.from_bytes(packed[8:12], "big") in _ISATAP:
+        found.append(IPv4(packed[12:]))
+    return carrier, found
 
 
 def _network_of(address: IPv4 | IPv6) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

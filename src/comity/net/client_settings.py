@@ -145,8 +145,8 @@ class ClientSettings:
             of this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy. It finds the addresses of names itself: the address guard sees the proxy's, and
-            refuses URLs that hold an address or a name of the proxy's own machine.
+        proxy: URL of an HTTP proxy, which may have any address. It finds the addresses of names itself: the address
+            guard refuses URLs that hold an address or a name of the proxy's own machine, and knows no more.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a

@@ -1,6 +1,7 @@
 """The connections of one client: which addresses they lead to, how many there are, and whether an answer came whole.
 
-Every socket passes the address guard at the moment of connecting. What is sent over them, and when, is not known here.
+Every socket passes the address guard at the moment of connecting, except those to a proxy, which the operator named.
+What is sent over them, and when, is not known here.
 A shortage on our side (file descriptors, ports) is waited for: it is no site's fault.
 """
 
@@ -114,6 +115,7 @@ class Connections(aiohttp.TCPConnector):
     """Make it inside the event loop that uses it.
 
     Args:
+        guard: None where every connection leads to the proxy.
         may_send: asked when a connection is there, right before a request goes out; where it says no, none does.
         interval: seconds between two requests to a host. For twice as long a connection is kept, within bounds, or the
             next request would need a new one.
@@ -122,7 +124,7 @@ class Connections(aiohttp.TCPConnector):
     def __init__(
         self,
         settings: ClientSettings,
-        guard: AddressGuard,
+        guard: AddressGuard | None,
         names: AbstractResolver,
         may_send: Callable[[], bool] | None = None,
         *,
@@ -147,10 +149,11 @@ class Connections(aiohttp.TCPConnector):
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, address = info
         attempt = ATTEMPT.get()
-        refusal = self._guard.refusal(address[0], urls.host(attempt.url) if self._guard.has_names else "")
-        if refusal is not None:
-            attempt.refusal = refusal
-            raise OSError(f"connections to {address[0]} are blocked: {refusal}")
+        if self._guard is not None:
+            refusal = self._guard.refusal(address[0], urls.host(attempt.url) if self._guard.has_names else "")
+            if refusal is not None:
+                attempt.refusal = refusal
+                raise OSError(f"connections to {address[0]} are blocked: {refusal}")
         self._release_reserved(attempt)
         attempt.plain = attempt.plain or family == socket.AF_INET
         try:

@@ -1,5 +1,5 @@
 """One request, one answer, over aiohttp. It follows no redirect, keeps no cookie and asks nobody for permission:
-that is the client's work. Every connection passes the address guard at the moment of connecting.
+that is the client's work. Every connection but those to a proxy passes the address guard when it is made.
 """
 
 import re
@@ -254,7 +254,13 @@ class Transport:
             total=None, sock_connect=connecting, sock_read=reading or settings.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=Connections(settings, guard, self._names, may_send, interval=policy.min_interval),
+            connector=Connections(
+                settings,
+                guard if settings.proxy is None else None,  # of whom the proxy connects to, `open` judges the name
+                self._names,
+                may_send,
+                interval=policy.min_interval,
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=timeout,
