@@ -23,6 +23,7 @@ FLOORS = {
     "fields": 0,
     "urls": 0,
     "domains": 0,
+    "cells": 0,
     "http": 0,
     "times": 0,
     "_compiled": 0,

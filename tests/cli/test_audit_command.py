@@ -1,5 +1,6 @@
 """`comity audit`: URLs and robots.txt files of every kind in, one table out, resumed where it was stopped."""
 
+import csv
 import json
 import socket
 import sqlite3
@@ -97,6 +98,31 @@ def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> No
     assert "<svg" in (tmp_path / "r.html").read_text("utf-8")
     assert not (tmp_path / "out.parquet.parts").exists()
     assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
+
+
+def test_the_name_of_the_output_says_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text("\n".join([*URLS, "=1+1"]), "utf-8")
+    words = ("audit", "u.txt", "--robots", str(written(tmp_path)), "--agents", "MyBot", "-o")
+    for name in ("out.parquet", "out.csv", "out.jsonl"):
+        assert comity(*words, name, cwd=tmp_path).returncode == 0
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()] == rows
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert table[-1]["url"] == "'=1+1", "no spreadsheet takes it for a formula"
+    rows[-1]["url"] = "'=1+1"
+    assert table == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("words", [("out.xlsx",), ("out",), ("out.csv", "--parts"), ("out.csv.gz",)])
+def test_a_name_that_says_nothing_that_can_be_written_is_refused_before_anything_is_judged(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
+    run = comity("audit", "u.txt", "--robots", str(written(tmp_path)), "--agents", "MyBot", "-o", *words, cwd=tmp_path)
+    assert run.returncode == 64
+    assert words[0] in complaint(run)
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_the_summary_counts_by_agent_reason_host_purpose_and_dialect_and_is_json_too(tmp_path: Path) -> None:

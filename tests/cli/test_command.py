@@ -80,6 +80,60 @@ def test_check_reads_a_list_and_writes_lines_or_a_table_with_an_answer_for_each(
     assert "no URL given" in complaint(comity("check"))
 
 
+def test_check_answers_for_each_agent_and_its_exit_code_is_that_of_the_worst(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: GPTBot\nDisallow: /\n\nUser-agent: Googlebot\nDisallow: /b\n")
+    words = (
+        "https://example.com/a",
+        "https://example.com/b",
+        "--robots",
+        "robots.txt",
+        "-A",
+        "GPTBot",
+        "-A",
+        "Googlebot",
+    )
+    answer = comity("check", *words, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert [line.split()[:3] for line in answer.stdout.splitlines()] == [
+        ["disallowed", "GPTBot", "https://example.com/a"],
+        ["allowed", "Googlebot", "https://example.com/a"],
+        ["disallowed", "GPTBot", "https://example.com/b"],
+        ["disallowed", "Googlebot", "https://example.com/b"],
+    ]
+    matrix = [("GPTBot", "disallowed"), ("Googlebot", "allowed"), ("GPTBot", "disallowed"), ("Googlebot", "disallowed")]
+    rows = [json.loads(line) for line in comity("check", *words, "--json", cwd=tmp_path).stdout.splitlines()]
+    assert [(row["agent"], row["answer"]) for row in rows] == matrix
+    table = csv.DictReader(comity("check", *words, "--csv", cwd=tmp_path).stdout.splitlines())
+    assert [(row["agent"], row["answer"]) for row in table] == matrix
+    explained = comity("explain", *words, cwd=tmp_path)
+    assert explained.returncode == 2
+    assert explained.stdout.count("disallowed for GPTBot") == 2
+    assert explained.stdout.count("  allowed for Googlebot") == 1
+
+
+def test_several_agents_cost_a_site_one_request(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: B\nDisallow: /\n")
+    answer = comity("check", site.url("/x"), "-A", "A/1.0", "-A", "B/1.0", *ALLOW)
+    assert answer.returncode == 2
+    assert [line.split()[:2] for line in answer.stdout.splitlines()] == [["allowed", "A/1.0"], ["disallowed", "B/1.0"]]
+    assert site.paths() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("command", ["fetch", "inspect", "crawl", "mcp"])
+def test_a_second_agent_is_refused_where_only_one_can_ask(command: str) -> None:
+    url = () if command == "mcp" else ("https://example.com/",)
+    answer = comity(command, *url, "-A", "GPTBot", "-A", "Googlebot")
+    assert answer.returncode == 64
+    assert "--agent" in complaint(answer)
+    assert "2 times" in complaint(answer)
+
+
+def test_a_second_robots_txt_is_refused() -> None:
+    answer = comity("check", "https://example.com/", "--robots", "a.txt", "--robots", "b.txt")
+    assert answer.returncode == 64
+    assert "--robots" in complaint(answer)
+
+
 def asked(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
     """The command with something on standard input."""
     return process(*words, said=text)

@@ -5,16 +5,20 @@ A part that is there is not made again, so that a run that was stopped goes on. 
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from comity.bulk.rulings import Rulings
+from comity.cells import cell
 from comity.errors import InputError
 from comity.policy import Policy
 
 DIALECTS: Final = b"comity.dialects"
+AT_ONCE: Final = 10_000
+"""Rows that are turned into text at a time."""
 
 
 class Judge:
@@ -68,18 +72,44 @@ def written(judge: Judge, batches: Iterator[Any], folder: Path, piece: int = 0) 
         yield part, len(batch)
 
 
+FORMATS: Final = (".parquet", ".csv", ".jsonl")
+"""What `joined` can write, by the ends of names."""
+
+
 def joined(parts: list[Path], output: Path) -> None:
-    """Parts as one file."""
+    """Parts as one file, in the format that its name says."""
     import pyarrow.parquet as pq
 
-    whole = output.with_suffix(".new")
-    writer = None
-    for part in parts:
-        source = pq.ParquetFile(part)
-        writer = writer or pq.ParquetWriter(whole, source.schema_arrow.remove_metadata())
-        for group in range(source.num_row_groups):
-            writer.write_table(source.read_row_group(group).replace_schema_metadata(None))
-    if writer is None:
+    if not parts:
         raise InputError("the files hold no URL")
-    writer.close()
+    whole = output.with_suffix(".new")
+    schema = pq.read_schema(parts[0]).remove_metadata()
+    if output.suffix == ".parquet":
+        with pq.ParquetWriter(whole, schema) as writer:
+            for table in _tables(parts):
+                writer.write_table(table.replace_schema_metadata(None))
+    else:
+        with whole.open("w", encoding="utf-8", newline="") as file:
+            if output.suffix == ".csv":
+                rows = csv.writer(file, lineterminator="\n")
+                rows.writerow(schema.names)
+                for row in _rows(parts):
+                    rows.writerow(map(cell, row.values()))
+            else:
+                file.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(parts))
     whole.rename(output)
+
+
+def _tables(parts: list[Path]) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    for part in parts:
+        with pq.ParquetFile(part) as source:
+            for group in range(source.num_row_groups):
+                yield source.read_row_group(group)
+
+
+def _rows(parts: list[Path]) -> Iterator[dict[str, Any]]:
+    for table in _tables(parts):
+        for batch in table.to_batches(AT_ONCE):
+            yield from batch.to_pylist()

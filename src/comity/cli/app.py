@@ -9,13 +9,14 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from comity.cli.exits import Exit, code_of
 from comity.cli.options import (
     AGENT,
+    AGENTS,
     ALLOW_ADDRESS,
     CONFIG,
     DIALECT,
@@ -27,17 +28,24 @@ from comity.cli.options import (
     PURPOSE,
     SERVING,
     loaded,
+    only_one,
     together,
 )
 from comity.cli.terminal import complain, take_streams, warned
 from comity.errors import ComityError
 
+if TYPE_CHECKING:
+    from comity.net.client_settings import ClientSettings
+    from comity.policy import Policy
+
 _judging = together(
-    AGENT,
+    AGENTS,
     click.option(
         "--robots",
         metavar="FILE",
         type=FILE,
+        multiple=True,
+        callback=only_one,
         help="Use this robots.txt instead of fetching the site's ('-' reads standard input).",
     ),
     PRESET,
@@ -125,7 +133,7 @@ def check(
     exit_zero: bool,
     **options: Any,
 ) -> Exit:
-    """May these URLs be fetched?
+    """May these URLs be fetched? With several --agent there is an answer for each.
 
     Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be reached, 64: one is no URL.
     """
@@ -138,10 +146,17 @@ def check(
         raise click.UsageError("no URL given: name some, or a file of them with --urls")
     if str(urls) == str(robots) == "-":
         raise click.UsageError("--urls and --robots cannot both read standard input")
-    configuration = loaded(**options)
+    policies, client = _asked(**options)
     targets = (*url, *(lines_in(urls) if urls is not None else ()))
     form: Any = "csv" if as_csv else "json" if as_json else "text"
-    return command.check(targets, configuration.policy, configuration.client, robots, form=form, exit_zero=exit_zero)
+    return command.check(targets, policies, client, robots, form=form, exit_zero=exit_zero)
+
+
+def _asked(agent: tuple[str, ...], **options: Any) -> "tuple[list[Policy], ClientSettings]":
+    """The policy of each agent that is asked about, and how robots.txt is fetched."""
+    configuration = loaded(**options, agent=agent[0] if agent else None)
+    policies = [configuration.policy, *(configuration.policy.with_changes(agent=each) for each in agent[1:])]
+    return policies, configuration.client
 
 
 @app.command()
@@ -150,8 +165,8 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     """Why may these URLs be fetched, or not? Names the rule that decides and the rules that it overrides."""
     from comity.cli import check as command
 
-    configuration = loaded(**options)
-    return command.explain(url, configuration.policy, configuration.client, robots, as_json=as_json)
+    policies, client = _asked(**options)
+    return command.explain(url, policies, client, robots, as_json=as_json)
 
 
 @app.command()
@@ -296,7 +311,7 @@ def mcp(
 @click.argument("urls", metavar="[URLS]", required=False)
 @click.option("--robots", metavar="ROBOTS", help="robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
 @click.option("--agents", metavar="A,B,...", help="Who asks.  [well-known AI and search agents]")
-@click.option("-o", "--output", metavar="FILE", type=PATH, help="The Parquet file to write.")
+@click.option("-o", "--output", metavar="FILE", type=PATH, help="The file to write: .parquet, .csv or .jsonl.")
 @click.option("--column", metavar="NAME", default="url", help="The column that holds the URLs.  [url]")
 @click.option("--dialects", metavar="A,B,...", help="Count how many answers these dialects would change.")
 @JSON

@@ -54,6 +54,8 @@ def audit(
         raise InvalidSetting("audit: name files with URLs, or files of robots.txt by --robots")
     if target is not None and not changes and output is None:
         raise InvalidSetting("audit: name the file to write by -o, such as out.parquet")
+    if output is not None and not changes and target is not None:
+        _check_name(output, keep_parts=keep_parts)
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
     table = sources.robots(robots) if robots is not None else _fetched(given, column, configuration)
@@ -84,6 +86,15 @@ def audit(
         _write(report, page("Who may fetch what", summary.plots(counts, agents), [("Summary", lines)]))
         tell(f"report in {report}")
     return Exit.DONE
+
+
+def _check_name(output: Path, *, keep_parts: bool) -> None:
+    """See before anything is judged that the output's name says what can be written."""
+    if keep_parts and output.suffix in part_files.FORMATS and output.suffix != ".parquet":
+        raise InvalidSetting(f"-o: {output}: --parts are Parquet files", hint="name a folder, or leave out --parts")
+    if not keep_parts and output.suffix not in part_files.FORMATS:
+        formats = ", ".join(part_files.FORMATS)
+        raise InvalidSetting(f"-o: {output} does not say what to write", hint=f"let the name end with one of {formats}")
 
 
 def _noted(note: Path) -> Any:

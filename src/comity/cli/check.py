@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from comity import urls
+from comity.cells import cell
 from comity.cli.exits import Exit
 from comity.cli.input_files import named, read
 from comity.cli.terminal import complain, say
@@ -19,48 +20,50 @@ from comity.policy import Decision, Policy, RobotsResult, decide
 if TYPE_CHECKING:
     from comity.robots import Match
 
-CheckAnswer = tuple[Decision, RobotsResult | None] | InvalidURL
+CheckAnswer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
 UNREACHABLE: Final = "unreachable"
 
 
-_COLUMNS: Final = ("url", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
 
 
 def check(
     targets: Sequence[str],
-    policy: Policy,
+    policies: Sequence[Policy],
     settings: ClientSettings,
     robots: Path | None,
     *,
     form: Literal["text", "json", "csv"],
     exit_zero: bool = False,
 ) -> Exit:
-    """Print one verdict a URL as soon as it is known, and what the site states about the purposes asked about.
+    """Print a verdict for each URL and agent as soon as it is known, and what the site states about the purposes.
 
     Args:
+        policies: one for each agent; they differ in nothing else.
         exit_zero: whether the exit code is 0 whatever the answers are.
     """
     if form == "csv":
         import csv  # late: few ask for a table
 
         table = csv.writer(sys.stdout, lineterminator="\n")
-        table.writerow((*_COLUMNS, *policy.purposes))
+        table.writerow((*_COLUMNS, *policies[0].purposes))
     judged: list[str] = []
-    for each in _judge(targets, policy, settings, robots):
+    width = max(len(policy.agent) for policy in policies)
+    for each in _judge(targets, policies, settings, robots):
         row = _row(each)
         judged.append(row["answer"])
         if form == "json":
             print(json.dumps(row), flush=True)
         elif form == "csv":
             flat = row | (row["decision"] or {})
-            stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policy.purposes)
-            table.writerow([_cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
+            stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policies[0].purposes)
+            table.writerow([cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
         elif isinstance(each, InvalidURL):
             complain(str(each))
         else:
-            decision, _ = each
-            say(f"{row['answer']:11}  {decision.url}  {decision.why}")
+            decision, _, _ = each
+            agent = f"{decision.agent:{width}}  " if len(policies) > 1 else ""
+            say(f"{row['answer']:11}  {agent}{decision.url}  {decision.why}")
             for purpose in decision.purposes:
                 say(f"{'':11}  {decision.usage.explain(purpose)}")
     return Exit.DONE if exit_zero else _exit(judged)
@@ -69,10 +72,11 @@ def check(
 def _row(each: CheckAnswer) -> dict[str, Any]:
     """An answer as it is printed; the keys are always the same."""
     if isinstance(each, InvalidURL):
-        return {"url": each.url, "answer": "error", "why": str(each), "decision": None, "usage": None}
-    decision, _ = each
+        return {"url": each.url, "agent": None, "answer": "error", "why": str(each), "decision": None, "usage": None}
+    decision, _, _ = each
     return {
         "url": decision.url,
+        "agent": decision.agent,
         "answer": _word(decision),
         "why": decision.why,
         "decision": decision.brief(),
@@ -80,34 +84,32 @@ def _row(each: CheckAnswer) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
 def explain(
-    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None, *, as_json: bool
+    targets: Sequence[str], policies: Sequence[Policy], settings: ClientSettings, robots: Path | None, *, as_json: bool
 ) -> Exit:
     """Print why, with the rules that lost."""
-    judged = list(_judge(targets, policy, settings, robots))
+    judged = list(_judge(targets, policies, settings, robots))
     if as_json:
-        print(json.dumps([_as_json(each, policy) for each in judged], indent=2))
+        print(json.dumps([_as_json(each) for each in judged], indent=2))
     for number, each in enumerate(judged):
         if isinstance(each, InvalidURL):
             complain(str(each))
         elif not as_json:
             if number:
                 say("")
-            for line in _story(each[0], _match_of(each, policy)):
+            for line in _story(each[0], _match_of(each)):
                 say(line)
     return _exit([_row(each)["answer"] for each in judged])
 
 
 def _judge(
-    targets: Sequence[str], policy: Policy, settings: ClientSettings, robots: Path | None
+    targets: Sequence[str], policies: Sequence[Policy], settings: ClientSettings, robots: Path | None
 ) -> Iterator[CheckAnswer]:
-    """What comes of each URL, in order; a text that is no URL does not keep the others from being judged."""
-    with _results(policy, settings, robots) as result_of:
+    """What comes of each URL for each agent, in order; a text that is no URL does not keep others from being judged.
+
+    A site is asked once, by the name of the first agent.
+    """
+    with _results(policies[0], settings, robots) as result_of:
         for target in targets:
             try:
                 url = urls.normalise(target)
@@ -115,7 +117,8 @@ def _judge(
                 yield error
                 continue
             result = result_of(url)
-            yield decide(policy, url, result), result
+            for policy in policies:
+                yield decide(policy, url, result), result, policy
 
 
 @contextmanager
@@ -158,18 +161,18 @@ def _word(decision: Decision) -> str:
     return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"
 
 
-def _match_of(each: tuple[Decision, RobotsResult | None], policy: Policy) -> "Match | None":
-    decision, result = each
+def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | None":
+    decision, result, policy = each
     # In a mode that does not ask robots.txt no line of it decides.
     if result is None or result.robots is None or decision.source is None:
         return None
     return result.robots.explain(decision.url, policy.asked_as)
 
 
-def _as_json(each: CheckAnswer, policy: Policy) -> dict[str, Any]:
+def _as_json(each: CheckAnswer) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
-    return {**each[0].to_dict(), **_match(_match_of(each, policy))}
+    return {**each[0].to_dict(), **_match(_match_of(each))}
 
 
 def _match(match: "Match | None") -> dict[str, Any]:

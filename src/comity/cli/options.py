@@ -102,8 +102,23 @@ def parted(config: Path | None, **options: Any) -> tuple["Configuration", dict[s
     return loaded(config, **options), others
 
 
+def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """The value of an option that may be given once, as its callback: of two, one would be left out in silence.
+
+    Raises:
+        BadParameter: it was given more often; the option is one that takes several (`multiple=True`).
+    """
+    if len(values) > 1:
+        raise click.BadParameter(f"it was given {len(values)} times, and only one can be taken", param=option)
+    return values[0] if values else None
+
+
 AGENT: Final = together(
-    option_for("agent", "-A", "--agent", metavar="AGENT"),
+    option_for("agent", "-A", "--agent", metavar="AGENT", multiple=True, callback=only_one),
+    option_for("product_token"),
+)
+AGENTS: Final = together(
+    option_for("agent", "-A", "--agent", metavar="AGENT", multiple=True),
     option_for("product_token"),
 )
 # Whether it can be read is told by whoever reads it: click would call it a wrong option.
