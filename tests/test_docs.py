@@ -38,7 +38,7 @@ def test_every_command_with_output_gives_what_it_shows(tmp_path: Path) -> None:
             assert program == "comity"
             assert comity(*arguments, cwd=tmp_path).stdout == output
             shown += 1
-    assert shown == 2
+    assert shown == 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,6 +1,7 @@
 """The command as a person meets it: its answers, its exit codes, and one clear line where something is wrong."""
 
 import csv
+import errno
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from commands import ALLOW, comity, complaint, no_room_beyond, process
@@ -182,6 +184,22 @@ def test_a_host_that_does_not_answer_is_not_said_to_disallow() -> None:
     assert answer.returncode == 3
     assert answer.stdout.startswith("unreachable  http://127.0.0.1:9/  ")
     assert "unreachable for" in comity("explain", "http://127.0.0.1:9/", *ALLOW).stdout
+
+
+@pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EPIPE, errno.EMFILE])
+def test_an_error_of_the_system_is_blamed_on_standard_output_only_where_that_fails(number: int) -> None:
+    with mock.patch("comity.cli.settings.show", side_effect=OSError(number, os.strerror(number))):
+        answer = comity("settings")
+    assert answer.returncode == 1
+    assert complaint(answer) == f"comity: the system refused something: {os.strerror(number)}"
+
+
+def test_a_demo_that_cannot_be_served_says_so(tmp_path: Path) -> None:
+    refused = OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+    with mock.patch("comity.demo.server.DemoSite.open", side_effect=refused):
+        answer = comity("crawl", "--demo", cwd=tmp_path)
+    assert answer.returncode == 1
+    assert "its web site cannot be served on this machine" in complaint(answer)
 
 
 def test_explain_names_no_line_where_robots_txt_is_not_asked(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from comity.cli.options import (
     only_one,
     together,
 )
-from comity.cli.terminal import complain, take_streams, warned
+from comity.cli.terminal import STDOUT, complain, take_streams, warned
 from comity.errors import ComityError
 
 if TYPE_CHECKING:
@@ -66,8 +66,11 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
         context.exit()
 
 
-class _NobodyReads(Exception):
-    """Standard output was closed: click would end the process with 1, as if something had gone wrong."""
+class _PipeBroken(Exception):
+    """A pipe is broken: of the error itself click would end the process with 1 and say nothing."""
+
+    def __init__(self, error: BrokenPipeError) -> None:
+        self.error = error
 
 
 class _Commands(click.Group):
@@ -95,13 +98,13 @@ class _Commands(click.Group):
         try:
             return super().make_context(*given, **named)
         except BrokenPipeError as error:
-            raise _NobodyReads from error
+            raise _PipeBroken(error) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _NobodyReads from error
+            raise _PipeBroken(error) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -392,14 +395,27 @@ def main() -> None:
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED
-    except (BrokenPipeError, _NobodyReads):  # `comity ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered is wanted by nobody
-        code = Exit.DONE
-    except OSError as error:  # `comity ... > /dev/full`; what concerns a file of ours is a StorageError
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written either
-        if error.filename is None:
-            complain(f"standard output cannot be written: {error.strerror or error}")
-        else:
-            complain(f"{error.filename} cannot be used: {error.strerror or error}")
-        code = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
+    except _PipeBroken as broken:
+        code = _refused(broken.error)
+    except OSError as error:  # what concerns a file of ours is a StorageError
+        code = _refused(error)
     sys.exit(code or 0)
+
+
+def _refused(error: OSError) -> Exit:
+    """Say what the system refused."""
+    full = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
+    what = error.strerror or error
+    if error.filename is STDOUT:  # `comity ... | head`, `comity ... > /dev/full`
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), 1
+        )  # what is still buffered is wanted by nobody, or has no room either
+        if isinstance(error, BrokenPipeError):
+            return Exit.DONE
+        complain(f"standard output cannot be written: {what}")
+        return full
+    if error.filename is not None:
+        complain(f"{error.filename} cannot be used: {what}")
+        return full
+    complain(f"the system refused something: {what}")
+    return Exit.FATAL

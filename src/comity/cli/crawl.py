@@ -31,7 +31,7 @@ from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
 from comity.crawler.workers.processes import Start
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND
-from comity.errors import InvalidSetting, StorageError
+from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.frontier import has_begun
 from comity.frontier.durable import writing_to
@@ -93,7 +93,11 @@ def crawl(
         if demo:
             from comity.demo import serve
 
-            site = stack.enter_context(serve())
+            try:
+                site = stack.enter_context(serve())
+            except OSError as error:
+                what = error.strerror or error
+                raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
             seeds = list(site.seeds)
             policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
             if configuration.settings["min_interval"].origin == "default":

@@ -8,10 +8,11 @@ import os
 import sys
 import unicodedata
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import click
 
+STDOUT: Final = "standard output"  # as the file of an error of it
 INSTEAD: Final = "\N{REPLACEMENT CHARACTER}"
 # Not printable by Python's measure, and yet harmless: joiners, which scripts need, and the soft hyphen.
 _HARMLESS: Final = frozenset("\u200c\u200d\xad")
@@ -47,8 +48,21 @@ def complain(message: str) -> None:
     click.echo(f"comity: {safe(' '.join(message.split()))}", err=True)
 
 
+class _Stdout(io.FileIO):
+    """Standard output, whose errors say that they are its own."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = STDOUT
+            raise
+
+
 def take_streams() -> None:
-    """See that there are three standard streams, and that standard output takes any text, whatever the locale."""
+    """See that there are three standard streams, that standard output takes any text, whatever the locale, and that an
+    error of it can be told from others.
+    """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
             with suppress(OSError):
@@ -56,6 +70,17 @@ def take_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
+    old = sys.stdout
+    raw = getattr(old.buffer, "raw", old.buffer) if isinstance(old, io.TextIOWrapper) else None
+    if old is sys.__stdout__ and isinstance(old, io.TextIOWrapper) and isinstance(raw, io.FileIO):
+        own: Any = _Stdout(raw.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            own if raw is old.buffer else io.BufferedWriter(own),  # unbuffered by `python -u`
+            old.encoding,
+            old.errors,
+            line_buffering=old.line_buffering,
+            write_through=old.write_through,
+        )
 
 
 def warned(message: Warning | str, *_: object, **__: object) -> None:
