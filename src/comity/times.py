@@ -30,6 +30,15 @@ def to_microseconds(seconds: float) -> float:
     return round(seconds * 1e6) / 1e6
 
 
+def lasting(seconds: float) -> str:
+    """A span in words that stay short however long it is: `0.25 s`, `1,800 s`, `12 days`, `3.17e+300 years`."""
+    if seconds < 10:
+        return f"{seconds:.3g} s"
+    if seconds < 2 * 86_400:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 86_400:,.0f} days" if seconds < 1e9 else f"{seconds / 31_556_952:,.4g} years"
+
+
 def read(text: str) -> float:
     """The Unix time in seconds that a text names.
 

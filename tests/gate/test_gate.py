@@ -425,6 +425,50 @@ def test_the_answer_in_a_turn_that_was_lent_counts_for_its_host() -> None:
     assert isinstance(gate.ask(URL, 191.0), Go)
 
 
+def two_origins(delay: bytes, **settings: object) -> Gate:
+    """A gate that knows the robots.txt of two ports of a host, of which the second asks for a Crawl-delay."""
+    gate = opened(Policy(min_interval=1, **settings))  # type: ignore[arg-type]
+    assert isinstance(gate.ask("http://a.example:8080/", 10.0), FetchRobots)
+    slow = robots(b"User-agent: *\nCrawl-delay: " + delay, origin="http://a.example:8080", policy=gate.policy)
+    gate.robots_arrived(slow, 10.0)
+    return gate
+
+
+def test_the_delay_of_one_origin_does_not_put_off_another_one_of_its_host() -> None:
+    gate = two_origins(b"1e308")
+    assert gate.ask("http://a.example:8080/", 10.0) == Wait(10.0 + 1e308, "a.example")
+    assert gate.ask(URL, 10.0) == Wait(11.0, "a.example")
+    step = gate.ask(URL, 11.0)
+    assert isinstance(step, Go)
+    gate.headers_received(step, 11.5, 200)
+    gate.finished(step, 11.5)
+    assert isinstance(gate.ask(URL, 12.5), Go)
+    assert isinstance(gate.ask("http://a.example:9090/", 12.5), Wait), "one request at a time all the same"
+
+
+def test_a_robots_txt_of_another_origin_waits_for_the_policys_interval_only() -> None:
+    gate = two_origins(b"5000")
+    assert gate.ask("http://a.example:9090/", 10.0) == Wait(11.0, "a.example")
+    step = gate.ask("http://a.example:9090/", 11.0)
+    assert isinstance(step, FetchRobots)
+    assert step.interval == 1.0
+
+
+def test_an_origin_keeps_its_own_delay_to_every_request_of_its_host_and_over_a_restart() -> None:
+    gate = two_origins(b"30")
+    step = gate.ask(URL, 11.0)
+    assert isinstance(step, Go)
+    gate.headers_received(step, 11.0, 200)
+    gate.finished(step, 11.0)
+    assert gate.ask("http://a.example:8080/", 12.0) == Wait(41.0, "a.example")
+    assert gate.ask(URL, 11.5) == Wait(12.0, "a.example")
+    assert gate.throttles.delays(11.5) == {"a.example": 29.5}, "who comes later knows hosts only"
+    assert gate.throttles.intervals() == {"a.example": 30.0}
+    faster = robots(b"", origin="http://a.example:8080", policy=gate.policy)
+    gate.robots_arrived(faster, 11.5)
+    assert gate.throttles.intervals() == {}
+
+
 def test_what_else_than_their_interval_hosts_wait_for_is_told() -> None:
     throttles = Throttles(Policy(min_interval=1, backoff=4, breaker_failures=2, breaker_recovery=90))
     for name in ("calm", "busy", "failing", "broken"):

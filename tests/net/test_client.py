@@ -219,3 +219,17 @@ def test_what_was_learned_can_be_inspected_without_io(site: Site) -> None:
         client.clear_cache()
         assert client.is_allowed(site.url("/"))
     assert site.paths() == ["/robots.txt", "/robots.txt"]
+
+
+def test_a_hopeless_delay_of_one_port_leaves_the_other_ports_of_its_host_as_they_are(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nAllow: /\n")
+    policy = Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",))
+    with Site() as hopeless, Client(policy, ClientSettings(max_wait=20.0), clock=FakeClock()) as client:
+        hopeless.set("/robots.txt", "User-agent: *\nCrawl-delay: 1e308\n")
+        assert client.get(site.url("/a")).status == 404
+        decision = client.check(hopeless.url("/a"))
+        assert decision.recommendation == "not_recommended"
+        with pytest.raises(comity.Postponed, match=r"another 3.169e\+300 years"):
+            client.get(hopeless.url("/a"))
+        assert client.get(site.url("/b")).status == 404
+    assert hopeless.paths() == ["/robots.txt"]

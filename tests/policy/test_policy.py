@@ -387,6 +387,21 @@ def test_a_refusal_of_ours_is_no_recommendation() -> None:
     assert reported.why.endswith("not blocked, because the mode is report_only")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"), [("86401", "86,401 s"), ("1e308", "3.169e+300 years"), ("1e7", "116 days")]
+)
+def test_a_delay_that_makes_fetching_hopeless_is_no_recommendation(seconds: str, words: str) -> None:
+    decision = decide(Policy(), URL, answered(200, f"User-agent: *\nCrawl-delay: {seconds}".encode()))
+    assert (decision.verdict, decision.may_fetch) == ("allowed_implicit", True)
+    assert decision.recommendation == "not_recommended"
+    assert decision.why.endswith(f"({words}) between requests, which makes fetching hopeless")
+    assert Decision.from_dict(json.loads(json.dumps(decision.to_dict()))) == decision
+    assert (
+        decide(Policy(honour=()), URL, answered(200, b"User-agent: *\nCrawl-delay: 1e9")).recommendation
+        == "recommended"
+    )
+
+
 def test_robots_txt_itself_may_always_be_fetched() -> None:
     policy = Policy(max_crawl_delay=10)
     slow = answered(200, b"User-agent: *\nCrawl-delay: 100")

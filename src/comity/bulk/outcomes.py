@@ -5,10 +5,12 @@ The first three are what `comity.policy` decides; the reason is a few fixed word
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from comity import urls
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+from comity.policy.decision import RECOMMENDATION
 from comity.robots import Robots, parse
 from comity.robots.values import Rule
 
@@ -64,6 +66,8 @@ def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str
     decision = origin_policy.decide(url)
     if policy.mode == "ignore":
         return outcome(decision, None, _SKIPPED), None
+    if policy.max_crawl_delay is None:  # what a delay means for fetching is left to who reads the column crawl_delay
+        decision = replace(decision, recommendation=RECOMMENDATION[decision.verdict])
     _, rule, _ = robots.brief(url, policy.asked_as)
     if rule is not None:
         return outcome(decision, rule, ""), rule

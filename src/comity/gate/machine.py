@@ -253,7 +253,7 @@ class Gate:
         if not self.policy.robots_fetch_counts:
             return FetchRobots(origin, url, cached, key)
         throttle = self._throttle(key)
-        interval = max(self.policy.min_interval, throttle.interval)
+        interval = throttle.interval_of(origin)
         ready = throttle.ready_at(interval)
         if ready is None or ready > now:
             return Wait(ready, key)
@@ -265,7 +265,7 @@ class Gate:
         """The interval that an origin asks for is known before its first request: `intervals` tells of it."""
         origin_policy = self.robots.of(origin).origin_policy
         if key is not None and origin_policy is not None:
-            self._throttle(key).interval = origin_policy.delay_at(now + self.epoch)
+            self._throttle(key).learn(origin, origin_policy.delay_at(now + self.epoch))
 
     # Reports about a request
 
@@ -339,7 +339,7 @@ class Gate:
         if host in self.stopped:
             return inf
         throttle = self._throttle(self.pace_of(host) or host)
-        ready = throttle.ready_at(max(self.policy.min_interval, throttle.interval))
+        ready = throttle.ready_at(max(self.policy.min_interval, throttle.longest))
         if ready is None or ready > now:
             return now + LENDING if ready is None else ready
         self.hold(host, now)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from comity import errors
 from comity.gate.throttle import Throttle
 from comity.policy import Decision, OriginPolicy, RobotsResult
+from comity.times import lasting
 
 Body = Literal["read", "streamed"]
 
@@ -118,7 +119,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
     if isinf(seconds):
         return errors.Postponed(f"{url} is not asked: the operator stopped its host", url=url, seconds=seconds)
     return errors.Postponed(
-        f"{url} cannot be asked for another {_lasting(seconds)}: its host is to be left alone until then",
+        f"{url} cannot be asked for another {lasting(seconds)}: its host is to be left alone until then",
         url=url,
         seconds=seconds,
         hint="try again later, or raise max_wait",
@@ -128,7 +129,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
 def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
     """The error for a call that waited for other requests to its host as long as it may."""
     return errors.Postponed(
-        f"{url} could not be sent within {_lasting(waited)}: other requests to its host are waiting",
+        f"{url} could not be sent within {lasting(waited)}: other requests to its host are waiting",
         url=url,
         seconds=max(seconds, 0.0),
         hint="try again later, send fewer requests at once, or raise max_wait",
@@ -155,12 +156,8 @@ def granted(url: str, step: Step, now: float) -> Go:
             raise AssertionError(step)
     seconds = max(step.until - now, 0.0)
     raise kind(
-        f"{url} cannot be asked for another {_lasting(seconds)}: {why}",
+        f"{url} cannot be asked for another {lasting(seconds)}: {why}",
         url=url,
         seconds=seconds,
         hint="try again later",
     )
-
-
-def _lasting(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.3g} s"

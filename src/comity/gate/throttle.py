@@ -9,7 +9,8 @@ is read, so that slow bodies do not pile up; of streams, which last as long as t
 MOST_STREAMS at once.
 
 The interval is the largest of what policy and site ask for, of what the site's response time suggests, and of a
-back-off that doubles with each failure and halves with each success.
+back-off that doubles with each failure and halves with each success. What a site asks for holds for its own requests:
+origins that share a pace may ask for different intervals, and none puts another one off by more than the policy's.
 """
 
 from collections.abc import Mapping
@@ -89,6 +90,7 @@ class Throttle:
 
     __slots__ = (
         "_asked_until",
+        "_free_at",
         "_last_head",
         "_policy",
         "_started",
@@ -97,9 +99,9 @@ class Throttle:
         "floor",
         "interval",
         "latency",
-        "next_start",
         "ordered",
         "reading",
+        "stated",
         "streams",
         "under_way",
     )
@@ -108,11 +110,12 @@ class Throttle:
         self._policy = policy
         self.ordered = ordered  # seconds that the operator ordered to leave at least
         self._started = self._last_head = self._asked_until = float("-inf")
-        self.next_start = self.floor = next_start  # floor: told by an earlier run, and no order's to lift
+        self._free_at = self.floor = next_start  # floor: told by an earlier run, and no order's to lift
         self.under_way = 0
         self.reading = 0  # answers whose body is being read
         self.streams = 0  # the same, as their readers like
-        self.interval = 0.0  # seconds asked for by policy and site, when last known
+        self.interval = 0.0  # seconds asked for by policy and the origin that was asked about last
+        self.stated: dict[str, float] = {}  # origin -> seconds, where they are more than the policy's; "": earlier run
         self.backoff = 0.0  # seconds
         self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
         self.circuit = Circuit(policy) if policy.breaker_failures else None
@@ -127,24 +130,56 @@ class Throttle:
         self.interval = interval
         if (self.under_way or self.reading or self.streams >= MOST_STREAMS) and self.wanted > 0.0:
             return None
-        return max(self.next_start, self._last_head + max(interval, self.ordered))
+        return max(self._free_at, self._last_head + max(interval, self.ordered))
+
+    @property
+    def next_start(self) -> float:
+        """When the origin that was asked about last may be asked next."""
+        return max(self._free_at, self._last_head + self.interval)
 
     @property
     def wanted(self) -> float:
         """Seconds to leave after an answer."""
         return max(self.interval, self.ordered, self.backoff, self._policy.adaptive * self.latency)
 
+    @property
+    def longest(self) -> float:
+        """Seconds that any of its origins asks for."""
+        return max(self.interval, *self.stated.values()) if self.stated else self.interval
+
+    def learn(self, origin: str, interval: float) -> None:
+        """The seconds that policy and an origin ask for are known."""
+        self.interval = interval
+        self.stated.pop("", None)
+        self.stated.pop(origin, None)
+        if interval > self._policy.min_interval:
+            self.stated[origin] = interval
+
+    def interval_of(self, origin: str) -> float:
+        """Seconds between requests to an origin, as far as is known."""
+        return max(self._policy.min_interval, self.stated.get(origin, self.stated.get("", 0.0)))
+
+    def not_before(self, moment: float) -> None:
+        """Nothing is asked of it before."""
+        self._free_at = max(self._free_at, moment)
+
     def order(self, seconds: float) -> None:
         """The operator orders to leave at least so many seconds from now on; 0 lifts the order before."""
         before, self.ordered = self.ordered, seconds
         if seconds < before:  # what else holds it back goes on
-            self.next_start = min(self.next_start, max(self._last_head + self.wanted, self._asked_until, self.floor))
-        self.next_start = max(self.next_start, self._last_head + seconds)
+            wait = max(self._policy.min_interval, self.ordered, self.backoff, self._policy.adaptive * self.latency)
+            self._free_at = min(self._free_at, max(self._last_head + wait, self._asked_until, self.floor))
+        self.not_before(self._last_head + seconds)
+
+    def all_ready_at(self, now: float) -> float:
+        """When any of its origins may be asked; a request on its way counts as answered now."""
+        last, wait = (now, max(self.wanted, self.longest)) if self.under_way else (self._last_head, self.longest)
+        return max(self._free_at, last + wait)
 
     def unordered(self, now: float) -> float:
-        """The earliest next start if its order were lifted; a request on its way counts as answered now."""
+        """The same if its order were lifted."""
         last = now if self.under_way else self._last_head
-        wait = max(self.interval, self.backoff, self._policy.adaptive * self.latency)
+        wait = max(self.longest, self.backoff, self._policy.adaptive * self.latency)
         return max(last + wait, self._asked_until, self.floor)
 
     def pause(self, now: float) -> Pause:
@@ -167,7 +202,7 @@ class Throttle:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
         if self.under_way or self.reading or self.streams:
             return False
-        if now < max(self.next_start, self._last_head + max(LONG_AGO, self.wanted)):  # it may be longer than then
+        if now < max(self._free_at, self._last_head + max(LONG_AGO, self.wanted, self.longest)):
             return False
         return self.circuit is None or self.circuit.idle(now)
 
@@ -193,12 +228,13 @@ class Throttle:
             self.backoff = min(max(first, 2 * self.backoff), self._policy.max_backoff) if first else 0.0
         elif self.backoff:
             self.backoff = self.backoff / 2 if self.backoff > first else 0.0
-        wait = max(self.interval, self.ordered, self.backoff * jitter, self._policy.adaptive * self.latency)
+        policy = self._policy
+        wait = max(policy.min_interval, self.ordered, self.backoff * jitter, policy.adaptive * self.latency)
         if retry_after is not None:
             asked_for = min(retry_after, self._policy.max_retry_after)
             wait = max(wait, asked_for)
             self._asked_until = now + asked_for
-        self.next_start = max(self.next_start, now + wait)
+        self.not_before(now + wait)
 
     def withdrawn(self) -> None:
         """The request was not sent."""
@@ -208,7 +244,7 @@ class Throttle:
         """The request may or may not have been sent: it counts, but says nothing about the host."""
         self.under_way -= 1
         self._last_head = now
-        self.next_start = max(self.next_start, now + self.wanted)
+        self.not_before(now + max(self.ordered, self.backoff, self._policy.adaptive * self.latency))
 
 
 class Throttles:
@@ -242,9 +278,7 @@ class Throttles:
 
         A request on its way counts as answered now.
         """
-        times = {
-            key: (now + each.wanted if each.under_way else each.next_start) - now for key, each in self.all.items()
-        }
+        times = {key: each.all_ready_at(now) - now for key, each in self.all.items()}
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
     def reasons(self, now: float) -> dict[str, tuple[float, str]]:
@@ -264,14 +298,14 @@ class Throttles:
         return {key: max(self.all[key].unordered(now) - now, 0.0) for key in self.orders if key in self.all}
 
     def delay_of(self, key: str, now: float) -> tuple[float, float]:
-        """Seconds that one must still be left alone, and those between two of its requests."""
+        """Seconds that one must still be left alone, and the most between two of its requests."""
         throttle = self.all.get(key)
-        return (0.0, 0.0) if throttle is None else (max(throttle.next_start - now, 0.0), throttle.interval)
+        return (0.0, 0.0) if throttle is None else (max(throttle.all_ready_at(now) - now, 0.0), throttle.longest)
 
     def intervals(self) -> dict[str, float]:
         """Seconds between two requests, of the sites that ask for more than the policy's own."""
         least = self._policy.min_interval
-        return {key: each.interval for key, each in self.all.items() if each.interval > least}
+        return {key: each.longest for key, each in self.all.items() if each.longest > least}
 
     def restore_delays(
         self,
@@ -293,10 +327,10 @@ class Throttles:
             self._cut_off = now
             self._others_from = now + others
         for key, seconds in (intervals or {}).items():
-            self.of(key).interval = seconds
+            self.of(key).learn("", seconds)
         for key, seconds in delays.items():
             throttle = self.of(key)
-            throttle.next_start = max(throttle.next_start, now + seconds)
+            throttle.not_before(now + seconds)
             throttle.floor = max(throttle.floor, now + min((unordered or {}).get(key, seconds), seconds))
 
     def order(self, key: str, seconds: float) -> None:
@@ -306,7 +340,7 @@ class Throttles:
         if seconds > 0:
             self.orders[key] = seconds
             if throttle.next_start <= self._others_from:  # who is known to wait for longer was not asked at the end
-                throttle.next_start = max(throttle.next_start, self._cut_off + seconds)
+                throttle.not_before(self._cut_off + seconds)
         else:
             self.orders.pop(key, None)
 

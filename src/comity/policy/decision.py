@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from comity import times
 from comity.errors import InvalidRecord
@@ -17,6 +17,7 @@ from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
 from comity.usage.statements import PURPOSES, Preference, Usage
 
+LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
 
 Verdict = Literal[
@@ -81,6 +82,7 @@ class Decision:
     """What we decided about one URL.
 
     Attributes:
+        recommendation: what follows from the verdict; `not_recommended` where the delay makes fetching hopeless.
         may_fetch: what the mode makes of the verdict; the only field a program needs.
         why: one plain sentence.
         rule: the line that decided, or None.
@@ -175,10 +177,9 @@ class Decision:
             if sha256 is not None and not SHA256.fullmatch(sha256):
                 raise InvalidRecord(f"decision, source, sha256: {sha256!r:.80} is not 64 hexadecimal digits")
         for name, number in numbers.items():
-            if not 0 <= number < 1e18:  # nan is not
+            if not 0 <= number <= (LONGEST if name == "delay" else 1e18):  # nan is not
                 raise InvalidRecord(f"decision, {name}: {number!r:.80} is not a number of at least zero")
-        fitting = (RECOMMENDATION[self.verdict], *(("not_recommended",) if not self.may_fetch else ()))
-        if self.recommendation not in fitting and self.mode != "report_only":
+        if self.recommendation not in (RECOMMENDATION[self.verdict], "not_recommended"):
             raise InvalidRecord(f"decision: recommendation {self.recommendation} does not fit verdict {self.verdict}")
         if self.may_fetch and self.mode == "respect" and self.verdict == "disallowed_explicit":
             raise InvalidRecord("decision: may_fetch does not fit verdict disallowed_explicit in mode respect")

@@ -6,10 +6,11 @@ What does not depend on the URL (delay, evidence, the verdict of a file that cou
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from comity import urls
+from comity import times, urls
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
+from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
 from comity.robots.reasons import brief, cut
 
@@ -25,6 +26,8 @@ SLOW: Final = 4_000_000
 """Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
 MOST_SLOW: Final = 64
 """Slow answers remembered: a URL is asked about more than once on its way."""
+HOPELESS: Final = DAY
+"""Seconds between two requests; who asks for more wants none."""
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
@@ -54,6 +57,7 @@ class OriginPolicy:
         self._asterisks = 0
         self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say
+        self._hopeless = ""  # why fetching is not recommended, though it is allowed
         self._hours: VisitTime | None = None
         self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
         self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
@@ -131,6 +135,8 @@ class OriginPolicy:
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
             if allowed and self._refused and not _is_robots_txt(url):
                 blocked, why, recommended = True, self._refused, False
+            elif allowed and self._hopeless:
+                why, recommended = why + self._hopeless, False
             why += self._note
         if blocked and policy.mode == "report_only":
             why += "; not blocked, because the mode is report_only"
@@ -178,6 +184,11 @@ class OriginPolicy:
             self._refused = (
                 f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
                 f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
+            )
+        elif slowest > HOPELESS:
+            self._hopeless = (
+                f"; the site asks for {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
+                "fetching hopeless"
             )
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.asked_as)
