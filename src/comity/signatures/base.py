@@ -1,0 +1,110 @@
+"""The signature base: which parts of a request a signature covers, and how they are written (RFC 9421, 2)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from comity import urls
+
+TAG: Final = "web-bot-auth"
+Parameters = Mapping[str, Any]
+Component = tuple[str, Parameters]
+Covered = Sequence[Component]
+
+
+class Uncovered(ValueError):
+    """A component that a signature covers is not in the request, or cannot be read here."""
+
+
+def structured(text: str) -> dict[str, Any]:
+    """A field that is a dictionary (RFC 9651).
+
+    Raises:
+        ValueError: it is not one.
+    """
+    import http_sf  # late: few runs sign
+
+    try:
+        found: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="dictionary")
+    except (ValueError, TypeError, IndexError, RecursionError) as error:
+        raise ValueError(f"not a dictionary: {error}") from None
+    return dict(found)
+
+
+def serialised(value: Any) -> str:
+    """An item or inner list as a field has it (RFC 9651, 4.1)."""
+    import http_sf
+
+    if isinstance(value, tuple) and isinstance(value[0], list):
+        return str(http_sf.ser([value]))  # a list of one is written as that one
+    return str(http_sf.ser(value))
+
+
+def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, parameters: Parameters) -> bytes:
+    """What is signed (RFC 9421, 2.5).
+
+    Args:
+        url: absolute, in normal form.
+        fields: the request's fields by their name in lower case, several of one name joined by a comma.
+
+    Raises:
+        Uncovered
+    """
+    lines = []
+    seen = set()
+    for name, having in covered:
+        identifier = serialised((name, dict(having)))
+        if identifier in seen:
+            raise Uncovered(f"{identifier} is covered twice")  # RFC 9421, 2.5
+        seen.add(identifier)
+        lines.append(f"{identifier}: {_value(name, having, method, url, fields)}")
+    ending = serialised((list(covered), dict(parameters)))
+    lines.append(f'"@signature-params": {ending}')
+    return "\n".join(lines).encode("utf-8")
+
+
+def _value(name: str, having: Parameters, method: str, url: str, fields: Mapping[str, str]) -> str:
+    parts = derived(name, method, url) if not having else None
+    if parts is not None:
+        return parts
+    if name.startswith("@") or set(having) - {"key"}:
+        raise Uncovered(f"{serialised((name, dict(having)))} cannot be read here")
+    if name not in fields:
+        raise Uncovered(f"the request has no field {name}")
+    if "key" not in having:
+        return fields[name].strip()
+    try:  # one member of a dictionary (RFC 9421, 2.1.2)
+        return serialised(structured(fields[name])[having["key"]])
+    except (ValueError, KeyError):
+        raise Uncovered(f"{name} has no member {having['key']}") from None
+
+
+def derived(name: str, method: str, url: str) -> str | None:
+    """The derived components of a request (RFC 9421, 2.2)."""
+    _, _, rest = url.partition("://")
+    authority, _, after = rest.partition("/")  # in normal form there is always one
+    path, mark, query = after.partition("?")
+    match name:
+        case "@method":
+            return method
+        case "@authority":
+            return authority  # normal form: lower case, without the scheme's own port
+        case "@scheme":
+            return url.partition(":")[0]
+        case "@target-uri":
+            return url
+        case "@path":
+            return f"/{path}"
+        case "@query":
+            return f"?{query}"
+        case "@request-target":
+            return f"/{path}{mark}{query}"
+    return None
+
+
+def normal(url: str) -> str:
+    """A URL as signer and verifier write it alike; its fragment is not sent.
+
+    Raises:
+        InvalidURL
+    """
+    return urls.normalise(url).partition("#")[0]

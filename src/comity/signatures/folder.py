@@ -1,0 +1,141 @@
+"""An identity in a folder: what the bot says of itself, its keys, and which of them signs now."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls
+from comity.errors import InvalidSetting, InvalidURL
+from comity.fields import WrongType, typed
+from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
+from comity.signatures.signing import Form, Signer
+
+SAID: Final = "identity.json"
+KEYS: Final = "keys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyEntry:
+    """One key of an identity.
+
+    Attributes:
+        x: its public half, base64url.
+        signs_from: seconds since 1970 from which it signs: verifiers must have had time to see it.
+        until: seconds since 1970 to which the directory lists it; None: no end is set.
+    """
+
+    x: str
+    signs_from: float
+    until: float | None = None
+
+    def public(self) -> PublicKey:
+        return PublicKey(decoded(self.x), not_before=None, expires=self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a bot says of itself.
+
+    Attributes:
+        name: the product token, such as `ExampleBot`.
+        page: https URL of the page that explains the bot; its origin publishes the keys.
+        contact: where people are answered: an address, `mailto:` or a URL.
+        purpose: what is done with the data, in a word or a sentence.
+        rendered: whether pages are rendered, so that scripts, sheets and images are requested too.
+        ranges: networks that requests come from, as CIDR.
+        form: how `Signature-Agent` is written, `dictionary` or `string`.
+        keys: the oldest first.
+    """
+
+    name: str
+    page: str
+    contact: str
+    purpose: str
+    rendered: bool = False
+    ranges: tuple[str, ...] = ()
+    form: Form = "dictionary"
+    keys: tuple[KeyEntry, ...] = field(default=())
+
+    @property
+    def origin(self) -> str:
+        """Where the keys are published."""
+        return urls.origin(self.page)
+
+    def signing(self, now: float) -> KeyEntry:
+        """The key that signs at a time: the newest that has begun.
+
+        Raises:
+            InvalidSetting: there is none.
+        """
+        begun = [key for key in self.keys if key.signs_from <= now and (key.until is None or now < key.until)]
+        if not begun:
+            raise InvalidSetting("no key of this identity is valid now", hint="comity identity rotate makes one")
+        return begun[-1]
+
+    def listed(self, now: float) -> list[KeyEntry]:
+        """The keys that the directory lists at a time."""
+        return [key for key in self.keys if key.until is None or now < key.until]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def load(folder: Path) -> Identity:
+    """
+    Raises:
+        InvalidSetting: there is no identity in that folder, or it is damaged.
+    """
+    path = folder / SAID
+    try:
+        identity: Identity = typed(json.loads(path.read_bytes()), Identity)
+        urls.normalise(identity.page)
+    except OSError as error:
+        raise InvalidSetting(
+            f"{path} cannot be read: {error.strerror or error}", hint=f"comity identity new {folder} ... makes one"
+        ) from None
+    except (WrongType, InvalidURL, ValueError) as error:
+        raise InvalidSetting(f"{path} is damaged: {getattr(error, 'said', error)}") from None
+    return identity
+
+
+def save(folder: Path, identity: Identity) -> None:
+    """Raises OSError."""
+    path = folder / SAID
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(identity.to_dict(), indent=2) + "\n", encoding="utf-8")
+    os.replace(new, path)  # noqa: PTH105 (as atomic, and shorter to read)
+
+
+def make_key(folder: Path, *, signs_from: float) -> KeyEntry:
+    """Make a key in the folder of an identity; its file is named by its thumbprint.
+
+    Raises:
+        OSError
+    """
+    keys = folder / KEYS
+    keys.mkdir(mode=0o700, exist_ok=True)
+    new = keys / "new.json"
+    key = SigningKey.made(new)
+    os.link(new, _file(folder, key.public))  # unlike a rename it never replaces a file
+    new.unlink()
+    return KeyEntry(x=encoded(key.public.x), signs_from=signs_from)
+
+
+def signer(folder: Path, now: float) -> Signer:
+    """What signs requests in the name of the identity in a folder.
+
+    Raises:
+        InvalidSetting: its files cannot be read, or others can read its key.
+    """
+    identity = load(folder)
+    entry = identity.signing(now).public()
+    key = SigningKey.read(_file(folder, entry))
+    if key.public.thumbprint != entry.thumbprint:
+        raise InvalidSetting(f"{_file(folder, entry)} is not the key that {folder / SAID} names")
+    return Signer(key, identity.origin, identity.form)
+
+
+def _file(folder: Path, key: PublicKey) -> Path:
+    return folder / KEYS / f"{key.thumbprint}.json"

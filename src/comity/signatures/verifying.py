@@ -1,0 +1,176 @@
+"""The other side: which signatures a request carries, what each covers, and whether a key made it
+(draft-ietf-webbotauth-httpsig-protocol, 3.4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from comity import urls
+from comity.errors import InvalidURL
+from comity.signatures.base import TAG, Covered, Uncovered, base, normal, structured
+from comity.signatures.keys import TEST_KEYS, PublicKey
+
+LONGEST: Final = 86_400
+"""Seconds between `created` and `expires` that are accepted (draft, 3.2)."""
+SKEW: Final = 30
+"""Seconds by which the signer's clock may be ahead."""
+MOST: Final = 4
+"""Signatures of one request that are looked at."""
+WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
+
+
+class Refused(ValueError):
+    """A signature does not hold, or cannot; `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """One signature of a request, as it claims to be: nothing of it is true before `check` has passed.
+
+    Attributes:
+        label: its name in the three fields.
+        keyid: thumbprint of the key that it names.
+        created, expires: seconds since 1970.
+        nonce: what the signer says that it uses once; None where it says nothing.
+        covered: the components that it covers, as the request writes them.
+        url: where the key directory is to be found: an identity only once that URL was fetched and lists the key.
+        kind: `directory` or `jwks_uri`: how `url` came from the field.
+    """
+
+    label: str
+    keyid: str
+    created: int
+    expires: int
+    nonce: str | None
+    covered: tuple[str, ...]
+    url: str
+    kind: Literal["directory", "jwks_uri"]
+    _base: bytes
+    _signature: bytes
+
+    @property
+    def identity(self) -> str:
+        """The URL that stands for the signer, once it was fetched and lists the key (draft, 4)."""
+        return self.url.partition("?")[0]
+
+    def check(self, key: PublicKey, now: float) -> None:
+        """
+        Raises:
+            Refused: the signature is not this key's, is over, or does not hold yet.
+        """
+        if key.thumbprint != self.keyid:
+            raise Refused(f"the key is {key.thumbprint}, and the signature names {self.keyid}")
+        if key.thumbprint in TEST_KEYS:
+            raise Refused("the key is printed in a standard, so anybody can sign with it")
+        if self.created > now + SKEW:
+            raise Refused("the signature was created in the future")
+        if now >= self.expires:
+            raise Refused("the signature has expired")
+        if not key.holds(now):
+            raise Refused("the key is not valid now, says its directory")
+        if not key.verifies(self._signature, self._base):
+            raise Refused("the signature is not by that key over this request")
+
+
+def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Signed | Refused]:
+    """The Web Bot Auth signatures that a request carries, in its order; empty where it carries none.
+
+    Args:
+        url: absolute URL of the request, as the site's users write it.
+        fields: its fields; the names may be in any case.
+
+    Raises:
+        Refused: the fields cannot be read at all.
+        InvalidURL
+    """
+    lower: dict[str, str] = {}
+    for name, value in fields.items():
+        name = name.lower()
+        lower[name] = f"{lower[name]}, {value}" if name in lower else value
+    if "signature-input" not in lower or "signature" not in lower:
+        return []
+    try:
+        inputs, signatures = structured(lower["signature-input"]), structured(lower["signature"])
+    except ValueError as error:
+        raise Refused(f"Signature-Input or Signature is {error}") from None
+    found: list[Signed | Refused] = []
+    for label, value in inputs.items():
+        if not isinstance(value, tuple) or not isinstance(value[0], list) or value[1].get("tag") != TAG:
+            continue  # a signature for another purpose
+        if len(found) == MOST:
+            break
+        try:
+            found.append(_signed(label, value[0], value[1], signatures.get(label), method, normal(url), lower))
+        except (Refused, Uncovered) as error:
+            found.append(Refused(f"{label}: {error}"))
+    return found
+
+
+def _signed(
+    label: str,
+    covered: Covered,
+    parameters: Mapping[str, Any],
+    signature: Any,
+    method: str,
+    url: str,
+    fields: Mapping[str, str],
+) -> Signed:
+    if not isinstance(signature, tuple) or not isinstance(signature[0], bytes):
+        raise Refused("Signature has no bytes for it")
+    created, expires, keyid = (parameters.get(name) for name in ("created", "expires", "keyid"))
+    if type(created) is not int or type(expires) is not int or not isinstance(keyid, str):
+        raise Refused("created, expires and keyid are required")
+    if not created < expires <= created + LONGEST:
+        raise Refused("it holds for more than a day, or for no time")
+    if parameters.get("alg") not in (None, "ed25519"):
+        raise Refused(f"the algorithm {parameters['alg']!r:.40} is not ed25519")
+    names = {name for name, having in covered if not having}
+    if not names & {"@authority", "@target-uri"}:
+        raise Refused("it covers neither @authority nor @target-uri")
+    agent, kind = _agent(label, covered, fields)
+    nonce = parameters.get("nonce")
+    return Signed(
+        label,
+        keyid,
+        created,
+        expires,
+        nonce if isinstance(nonce, str) else None,
+        tuple(f"{name};key={having['key']}" if "key" in having else name for name, having in covered),
+        agent,
+        kind,
+        base(method, url, fields, covered, parameters),
+        signature[0],
+    )
+
+
+def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str, Literal["directory", "jwks_uri"]]:
+    """Where the keys are, by the member of `Signature-Agent` that the signature covers: no other is its own."""
+    field = fields.get("signature-agent", "").strip()
+    if not field:
+        raise Refused("the request has no Signature-Agent")
+    if field.startswith('"'):  # the bare string of earlier drafts
+        field = f"{label}={field}"
+        keys = [label] if ("signature-agent", {}) in [(name, dict(having)) for name, having in covered] else []
+    else:
+        keys = [str(having["key"]) for name, having in covered if name == "signature-agent" and set(having) == {"key"}]
+    if not keys:
+        raise Refused("it does not cover its member of Signature-Agent, so it says nothing about who asks")
+    key = label if label in keys else keys[0]
+    try:
+        value, parameters = structured(field)[key]
+    except (ValueError, KeyError, TypeError):
+        raise Refused(f"Signature-Agent has no member {key}") from None
+    kind = str(parameters.get("type", "directory"))
+    try:
+        url = urls.normalise(value) if isinstance(value, str) else ""
+    except InvalidURL:
+        url = ""
+    if not url.startswith("https://"):
+        raise Refused("Signature-Agent is not an https URL")
+    if kind == "directory":
+        if url != f"{urls.origin(url)}/":
+            raise Refused("Signature-Agent names a page where an origin is expected")
+        return f"{urls.origin(url)}{WELL_KNOWN}", "directory"
+    if kind != "jwks_uri":
+        raise Refused(f"the type {kind!r:.40} of Signature-Agent is not known here")
+    return url.partition("#")[0], "jwks_uri"
