@@ -80,6 +80,7 @@ class _Commands(click.Group):
         name: module
         for module, names in (
             ("comity.cli.crawls", "crawl worker"),
+            ("comity.cli.identity", "identity"),
             ("comity.cli.folders", "frontier pages prove report why"),
         )
         for name in names.split()

@@ -1,4 +1,4 @@
-"""Who a bot is: the files and the page that explain it, their check, and for sites the verification of signed requests."""
+"""Who a bot is: the files and the page that explain it; for sites, the verification of signed requests."""
 
 from comity.identity.published import create, rotate
 from comity.identity.verifier import KeyLookup, Verdict, verify

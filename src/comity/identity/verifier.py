@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from comity.clients import AsyncClient
@@ -87,8 +87,14 @@ class KeyLookup:
     ) -> None:
         self._policy = policy or Policy(agent="comity-verifier/1.0")
         self._policy = self._policy.with_changes(mode="ignore", min_interval=0.0)
-        self._settings = settings or ClientSettings(
-            timeout=FETCHING, max_body=LARGEST, max_redirects=0, max_retries=0, max_wait=FETCHING
+        self._settings = replace(  # bounds that a hostile request cannot move (draft, 6.7)
+            settings or ClientSettings(),
+            timeout=FETCHING,
+            max_body=LARGEST,
+            max_redirects=0,
+            max_retries=0,
+            max_wait=FETCHING,
+            identity=None,
         )
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -193,7 +199,7 @@ def keys_of(response: Response, kind: str = "directory") -> dict[str, PublicKey]
 
 
 async def verify(method: str, url: str, headers: Mapping[str, str], lookup: KeyLookup | None = None) -> Verdict:
-    """Who sent this request? See `KeyLookup.verify`; share a `KeyLookup` over requests, so that directories are kept."""
+    """Who sent this request? See `KeyLookup.verify`; share a `KeyLookup`: it keeps directories."""
     return await (lookup or KeyLookup()).verify(method, url, headers)
 
 
@@ -201,7 +207,7 @@ Scope = dict[str, Any]
 
 
 class VerifyingMiddleware:
-    """ASGI middleware: puts the `Verdict` on each HTTP request's scope, as `comity.identity`. It refuses nobody.
+    """ASGI middleware: puts the `Verdict` on each HTTP request's scope, as `web_bot_auth`. It refuses nobody.
 
     Args:
         app: the ASGI application.
@@ -221,5 +227,5 @@ class VerifyingMiddleware:
             url = f"{self._origin}{path.partition(b'?')[0].decode('latin-1')}"
             if query := scope.get("query_string", b"").decode("latin-1"):
                 url = f"{url}?{query}"
-            scope["comity.identity"] = await self._lookup.verify(scope["method"], url, headers)
+            scope["web_bot_auth"] = await self._lookup.verify(scope["method"], url, headers)
         await self._app(scope, receive, send)

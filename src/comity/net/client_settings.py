@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
@@ -155,6 +155,9 @@ class ClientSettings:
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
+        identity: folder of an identity (`comity identity new`), in whose name requests are signed; None: none is.
+        sign: `always`, `when_asked` (a 403 or 429 with Accept-Signature is answered by a signed request, and so are
+            later requests to that origin) or `never`.
     """
 
     timeout: float = seconds(30.0)
@@ -185,6 +188,8 @@ class ClientSettings:
     nameservers: tuple[str, ...] = ()
     cache: str | None = setting(None, normal=_path)
     cache_pages: bool = False
+    identity: str | None = setting(None, normal=_path)
+    sign: Literal["always", "when_asked", "never"] = "always"
 
     def __post_init__(self) -> None:
         check(self)

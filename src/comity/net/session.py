@@ -209,6 +209,11 @@ class Session:
                 if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
                     continue
                 raise
+            signing = self.open().signing
+            if signing is not None and signing.asked(url, answer.status, answer.headers):
+                self.driver.finished(go)  # and once more, signed, when its turn comes
+                tries += 1
+                continue
             if self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
                 continue
             elapsed = self.clock.monotonic() - sent

@@ -4,9 +4,11 @@ that is the client's work. Every connection but those to a proxy passes the addr
 
 import re
 import ssl
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
 from io import BytesIO
-from typing import Final, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
 
 import aiohttp
 from multidict import CIMultiDictProxy
@@ -22,6 +24,9 @@ from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
 from comity.policy import Policy
+
+if TYPE_CHECKING:
+    from comity.signatures.folder import Signing
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
 UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
@@ -271,6 +276,12 @@ class Transport:
             proxy=settings.proxy,
         )
 
+        self.signing: Signing | None = None
+        if settings.identity is not None and settings.sign != "never":
+            from comity.signatures import folder  # late: few clients sign
+
+            self.signing = folder.Signing(Path(settings.identity), time.time(), always=settings.sign == "always")
+
         # aiohttp would send a GET a second time at once when the server drops the connection: a request nobody paced.
         self._session._retry_connection = False
 
@@ -291,6 +302,8 @@ class Transport:
         """
         if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(urls.host(url))) is not None:
             raise _blocked(url, refusal)
+        if self.signing is not None and (signed := self.signing.headers(method, url, time.time())):
+            headers = {**(headers or {}), **signed}
         attempt = Attempt(url)
         ATTEMPT.set(attempt)
         try:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -139,3 +140,52 @@ def signer(folder: Path, now: float) -> Signer:
 
 def _file(folder: Path, key: PublicKey) -> Path:
     return folder / KEYS / f"{key.thumbprint}.json"
+
+
+AGAIN: Final = 3600.0
+"""Seconds after which the folder is read again: a key that was published may sign by then."""
+_ASKING: Final = (403, 429)
+_MOST_ORIGINS: Final = 10_000
+
+
+class Signing:
+    """Signs the requests of one client in the name of the identity in a folder.
+
+    Args:
+        folder: of the identity.
+        always: whether every request is signed, or those to origins that asked for it.
+
+    Raises:
+        InvalidSetting: the folder holds no identity, or its key cannot be used.
+    """
+
+    def __init__(self, folder: Path, now: float, *, always: bool) -> None:
+        self._folder, self._always = folder, always
+        self._signer = signer(folder, now)
+        self._read_at = now
+        self._asked: dict[str, None] = {}
+
+    def headers(self, method: str, url: str, now: float) -> dict[str, str]:
+        """The fields that sign a request; empty where it is not signed.
+
+        Args:
+            url: absolute, in normal form.
+            now: seconds since 1970.
+        """
+        if not (self._always or urls.origin(url) in self._asked):
+            return {}
+        if not 0 <= now - self._read_at < AGAIN:
+            self._signer, self._read_at = signer(self._folder, now), now
+        return self._signer.headers(method, url, now)
+
+    def asked(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        """Whether an answer asks for a signature that its request did not have; later requests there have one."""
+        if self._always or status not in _ASKING or "Accept-Signature" not in headers:
+            return False
+        origin = urls.origin(url)
+        if origin in self._asked:
+            return False
+        while len(self._asked) >= _MOST_ORIGINS:
+            del self._asked[next(iter(self._asked))]
+        self._asked[origin] = None
+        return True

@@ -1,0 +1,145 @@
+"""`comity identity`: make, rotate and check what proves who a bot is; verify what others sent."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from comity.cli.exits import Exit
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, loaded
+from comity.cli.terminal import complain, say
+from comity.errors import InvalidSetting
+
+_FOLDER = click.argument("folder", metavar="DIR", type=PATH)
+
+
+@click.group()
+def identity() -> None:
+    """Sign requests, so that sites can verify who sent them."""
+
+
+@identity.command()
+@_FOLDER
+@click.option("--name", required=True, metavar="TOKEN", help="Product token for robots.txt, such as ExampleBot.")
+@click.option("--page", required=True, metavar="URL", help="Where the page about the bot will be, https.")
+@click.option("--contact", required=True, metavar="TEXT", help="E-mail address or URL where people are answered.")
+@click.option("--purpose", required=True, metavar="TEXT", help="What the data is used for, such as search.")
+@click.option("--range", "ranges", multiple=True, metavar="CIDR", help="Network that requests come from. Repeatable.")
+@click.option("--rendered", is_flag=True, help="Pages are rendered (say so on the page).")
+@click.option(
+    "--form",
+    type=click.Choice(("dictionary", "string")),
+    default="dictionary",
+    help="How Signature-Agent is written: string for verifiers of earlier drafts.  [dictionary]",
+)
+def new(folder: Path, **said: Any) -> Exit:
+    """Make a key and the files that explain the bot.
+
+    The key stays in DIR/keys, readable by you alone. Publish DIR/public on the origin of --page.
+    """
+    from comity.identity import Identity, create
+    from comity.identity.published import user_agent
+
+    made = create(folder, Identity(**said), time.time())
+    say(f"made {folder}, key {made.signing(time.time()).public().thumbprint}")
+    say(f"1. publish {folder / 'public'} as {made.origin}/, the key directory as")
+    say("   application/http-message-signatures-directory+json")
+    say(f"2. check it: comity identity check {folder} --agent '{user_agent(made)}'")
+    say(f"3. crawl signed: comity crawl URL --agent '{user_agent(made)}' --identity {folder}")
+    return Exit.DONE
+
+
+@identity.command()
+@_FOLDER
+def rotate(folder: Path) -> Exit:
+    """Make a new key. It is listed now and signs from tomorrow; the old one stays listed for a week after."""
+    from comity.identity import rotate as rotated
+    from comity.identity.published import BEGINS_AFTER
+
+    key = rotated(folder, time.time()).keys[-1]
+    begins = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(key.signs_from))
+    say(f"new key {key.public().thumbprint}, signs from {begins}")
+    say(f"publish {folder / 'public'} again within {BEGINS_AFTER // 3600} hours")
+    return Exit.DONE
+
+
+@identity.command()
+@_FOLDER
+@click.option("--address", metavar="IP", help="An address that your requests come from, to compare with the ranges.")
+@AGENT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> Exit:
+    """Is everything published, and does it agree?
+
+    Exit code 0: yes, 2: something is to be mended.
+    """
+    from ipaddress import ip_address
+
+    from comity.identity.checking import check as checked
+
+    try:
+        _ = address is None or ip_address(address)
+    except ValueError:
+        raise InvalidSetting(f"--address: {address!r} is not an IP address") from None
+    configuration = loaded(**options)
+    found = checked(
+        folder,
+        time.time(),
+        agent=configuration.policy.agent,
+        policy=configuration.policy,
+        settings=configuration.client,
+        address=address,
+    )
+    if as_json:
+        print(json.dumps([{"holds": each.holds, "what": each.what, "said": each.said} for each in found], indent=2))
+    else:
+        for each in found:
+            mark = "-" if each.holds is None else "ok" if each.holds else "FAIL"
+            say(f"{mark:5}{each.what:16}{each.said}")
+    return Exit.PARTLY if any(each.holds is False for each in found) else Exit.DONE
+
+
+@identity.command()
+@click.argument("url", metavar="URL")
+@click.option("--headers", type=FILE, default="-", metavar="FILE", help="The request's headers.  [standard input]")
+@click.option("--method", default="GET", help="The request's method.  [GET]")
+@AGENT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) -> Exit:
+    """Who sent this request? Reads its headers, one 'Name: value' a line.
+
+    Exit code 0: verified, 2: the signature does not hold, 3: the keys could not be had, or nothing is signed.
+    """
+    from dataclasses import asdict
+
+    from comity.cli.input_files import read
+    from comity.identity import KeyLookup
+
+    given: dict[str, str] = {}
+    for line in read(headers).decode("utf-8", "replace").splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name.strip():
+            name = name.strip().lower()
+            given[name] = f"{given[name]}, {value.strip()}" if name in given else value.strip()
+    if not given:
+        complain("no headers given: one 'Name: value' a line, with --headers FILE or on standard input")
+        return Exit.INPUT
+    configuration = loaded(**options)
+    verdict = asyncio.run(KeyLookup(configuration.policy, configuration.client).verify(method.upper(), url, given))
+    if as_json:
+        json.dump(asdict(verdict), sys.stdout, indent=2)
+        print()
+    else:
+        say(f"{verdict.outcome}: {verdict.why}")
+        if verdict.expires is not None:
+            until = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(verdict.expires))
+            say(f"covers {', '.join(verdict.covered)}; until {until}")
+    return {"verified": Exit.DONE, "invalid": Exit.PARTLY}.get(verdict.outcome, Exit.NOT_READY)

@@ -1,0 +1,336 @@
+"""An identity is made, published, checked and rotated; requests signed in its name are verified by the site."""
+
+import asyncio
+import json
+import ssl
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trustme
+from aiohttp import web
+from commands import comity
+from sites import Site
+
+from comity import Client, ClientSettings, Policy
+from comity.errors import InvalidSetting
+from comity.identity import Identity, KeyLookup, create, load, rotate
+from comity.identity.checking import check
+from comity.identity.published import DAY, DIRECTORY_TYPE, documents, user_agent
+from comity.identity.verifier import VerifyingMiddleware
+from comity.signatures.folder import signer
+from comity.signatures.verifying import WELL_KNOWN
+
+NOW = 1_700_000_000.0
+SAID = Identity(
+    name="ExampleBot",
+    page="https://bot.test/bot/",
+    contact="bot@bot.test",
+    purpose="search",
+    ranges=("192.0.2.0/24",),
+)
+
+
+class Bot:
+    """The bot's own site, over TLS, and the settings with which it is reached."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "identity"
+        authority = trustme.CA()
+        (folder / "ca.pem").write_bytes(authority.cert_pem.bytes())
+        self.site = Site()
+        self.site.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("bot.test").configure_cert(self.site.tls)
+        self.policy = Policy(agent="verifier/1.0", allow_addresses=("127.0.0.0/8",))
+        self.settings = ClientSettings(resolve={"bot.test": "127.0.0.1"}, ca_file=str(folder / "ca.pem"))
+        self.identity = SAID
+
+    def begin(self, now: float) -> None:
+        page = SAID.page.replace("bot.test", f"bot.test:{self.site.port}")
+        self.identity = create(self.folder, replace(SAID, page=page), now)
+        self.publish(now)
+
+    def publish(self, now: float) -> None:
+        self.site.clear()
+        for path, text in documents(load(self.folder), now).items():
+            kind = DIRECTORY_TYPE if path == WELL_KNOWN else "application/json" if path.endswith(".json") else None
+            headers = {"Cache-Control": "max-age=600"}
+            self.site.set(path.removesuffix("index.html"), text, content_type=kind, headers=headers)
+
+    def lookup(self, now: float = NOW) -> KeyLookup:
+        return KeyLookup(self.policy, self.settings, clock=lambda: now)
+
+    def verdict(self, headers: dict[str, str], lookup: KeyLookup | None = None, now: float = NOW):  # type: ignore[no-untyped-def]
+        return asyncio.run((lookup or self.lookup(now)).verify("GET", "https://shop.test/a", headers))
+
+    def signed(self, now: float = NOW) -> dict[str, str]:
+        return signer(self.folder, now).headers("GET", "https://shop.test/a", now)
+
+
+@pytest.fixture
+def bot(tmp_path: Path) -> Iterator[Bot]:
+    made = Bot(tmp_path)
+    with made.site:
+        made.begin(NOW)
+        yield made
+
+
+def test_an_identity_is_files_of_which_the_key_is_ours_alone(tmp_path: Path) -> None:
+    create(tmp_path / "id", SAID, NOW)
+    (key,) = (tmp_path / "id" / "keys").iterdir()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    private = json.loads(key.read_text())["d"]
+    public = [path for path in (tmp_path / "id" / "public").rglob("*") if path.is_file()]
+    names = {str(path.relative_to(tmp_path / "id" / "public")) for path in public}
+    assert names == {WELL_KNOWN[1:], "bot/agent-card.json", "bot/client-ranges.json", "bot/index.html"}
+    assert not [path for path in public if private in path.read_text()]
+    page = (tmp_path / "id" / "public" / "bot" / "index.html").read_text()
+    for words in (
+        "ExampleBot",
+        "search",
+        "Crawl-delay",
+        'rel="client-ranges"',
+        "mailto:bot@bot.test",
+        "does not render",
+    ):
+        assert words in page
+    with pytest.raises(InvalidSetting, match="holds an identity already"):
+        create(tmp_path / "id", SAID, NOW)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"name": "Example Bot"}, "--name"),
+        ({"name": "Bött"}, "--name"),
+        ({"page": "http://bot.test/"}, "--page"),
+        ({"page": "bot.test"}, "--page"),
+        ({"contact": "somebody"}, "--contact"),
+        ({"contact": "javascript:alert(1)"}, "--contact"),
+        ({"purpose": " "}, "--purpose"),
+        ({"ranges": ("192.0.2.1/24",)}, "--range"),
+    ],
+)
+def test_what_cannot_be_published_is_refused_by_name(tmp_path: Path, wrong: dict[str, str], named: str) -> None:
+    with pytest.raises(InvalidSetting, match=named):
+        create(tmp_path / "id", replace(SAID, **wrong), NOW)  # type: ignore[arg-type]
+    assert not (tmp_path / "id").exists()
+
+
+def test_the_page_shows_what_the_bot_says_and_never_as_markup(tmp_path: Path) -> None:
+    create(tmp_path / "id", replace(SAID, purpose="<script>alert(1)</script>"), NOW)
+    page = (tmp_path / "id" / "public" / "bot" / "index.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_a_site_verifies_who_sent_a_request_with_keys_from_the_directory(bot: Bot) -> None:
+    verdict = bot.verdict(bot.signed())
+    assert verdict.verified, verdict
+    assert verdict.agent == f"{bot.identity.origin}{WELL_KNOWN}"
+    assert bot.site.paths() == [WELL_KNOWN]
+
+
+def test_a_directory_is_fetched_once_while_it_is_fresh(bot: Bot) -> None:
+    now = NOW
+    lookup = KeyLookup(bot.policy, bot.settings, clock=lambda: now)
+
+    async def many() -> None:
+        signed = [bot.signed(now) for _ in range(5)]
+        verdicts = await asyncio.gather(*(lookup.verify("GET", "https://shop.test/a", each) for each in signed))
+        assert all(each.verified for each in verdicts)
+
+    asyncio.run(many())
+    assert len(bot.site.seen) == 1
+    now = NOW + 601
+    asyncio.run(many())
+    assert len(bot.site.seen) == 2
+
+
+def test_a_key_that_another_url_lists_proves_nothing_about_this_one(bot: Bot) -> None:
+    """Keys are looked up by the URL that the signature covers (draft, 3.4)."""
+    lookup = bot.lookup()
+    assert bot.verdict(bot.signed(), lookup).verified
+    from comity.signatures import Signer
+    from comity.signatures.folder import KEYS
+    from comity.signatures.keys import SigningKey
+
+    (key,) = (bot.folder / KEYS).iterdir()
+    forged = Signer(SigningKey.read(key), "https://bigsearch.test").headers("GET", "https://shop.test/a", NOW)
+    verdict = asyncio.run(lookup.verify("GET", "https://shop.test/a", forged))
+    assert verdict.outcome == "unverified"
+    assert "bigsearch.test" in verdict.why
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_an_answer_that_is_no_directory_verifies_nothing(bot: Bot, status: int) -> None:
+    bot.site.set(WELL_KNOWN, "{}", status=status, headers={"Location": "/other"}, content_type=DIRECTORY_TYPE)
+    bot.site.set("/other", json.dumps({"keys": []}), content_type=DIRECTORY_TYPE)
+    assert bot.verdict(bot.signed()).outcome == "unverified"
+    assert bot.site.paths() == [WELL_KNOWN]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [("{}", DIRECTORY_TYPE), ("[1]", DIRECTORY_TYPE), ("no", DIRECTORY_TYPE), ('{"keys": []}', "text/html")],
+)
+def test_a_directory_that_cannot_be_read_verifies_nothing(bot: Bot, body: str, kind: str) -> None:
+    bot.site.set(WELL_KNOWN, body, content_type=kind)
+    assert bot.verdict(bot.signed()).outcome == "unverified"
+
+
+def test_an_outage_of_the_directory_takes_no_key_away_and_its_absence_does(bot: Bot) -> None:
+    now = NOW
+    lookup = KeyLookup(bot.policy, bot.settings, clock=lambda: now)
+    assert bot.verdict(bot.signed(now), lookup).verified
+    bot.site.set(WELL_KNOWN, "", status=503)
+    now = NOW + 1000
+    assert bot.verdict(bot.signed(now), lookup).verified
+    bot.site.set(WELL_KNOWN, '{"keys": []}', content_type=DIRECTORY_TYPE)
+    now = NOW + 2000
+    assert bot.verdict(bot.signed(now), lookup).outcome == "unverified"
+
+
+def test_a_directory_at_a_private_address_is_not_fetched(bot: Bot) -> None:
+    lookup = KeyLookup(Policy(agent="verifier/1.0"), bot.settings, clock=lambda: NOW)
+    verdict = bot.verdict(bot.signed(), lookup)
+    assert verdict.outcome == "unverified"
+    assert not bot.site.seen
+
+
+def test_a_new_key_is_listed_before_it_signs_and_the_old_one_after(bot: Bot) -> None:
+    old = signer(bot.folder, NOW).keyid
+    new = rotate(bot.folder, NOW).keys[-1].public().thumbprint
+    bot.publish(NOW)
+    assert signer(bot.folder, NOW + DAY - 1).keyid == old
+    assert signer(bot.folder, NOW + DAY).keyid == new
+    for now in (NOW, NOW + DAY):
+        assert bot.verdict(bot.signed(now), now=now).verified
+    listed = json.loads(documents(load(bot.folder), NOW + 9 * DAY)[WELL_KNOWN])["keys"]
+    assert [key["kid"] for key in listed] == [new]
+
+
+def test_the_check_finds_all_in_order_and_then_says_what_to_mend(bot: Bot) -> None:
+    agent = user_agent(bot.identity)
+
+    def checked(**more: str) -> dict[str, bool | None]:
+        found = check(bot.folder, NOW, agent=more.pop("agent", agent), policy=bot.policy, settings=bot.settings, **more)
+        return {each.what: each.holds for each in found}
+
+    assert set(checked(address="192.0.2.7").values()) == {True}
+    assert checked(address="198.51.100.1")["address ranges"] is False
+    assert checked(agent="other/1.0")["User-Agent"] is False
+    bot.site.set("/bot/", "<p>under construction</p>")
+    assert checked()["page"] is False
+    bot.site.set(WELL_KNOWN, '{"keys": []}', content_type=DIRECTORY_TYPE)
+    assert checked()["key directory"] is False
+
+
+def asking(statuses: list[int], bot: Bot, lookup: KeyLookup, origin: str):  # type: ignore[no-untyped-def]
+    """Answers 403 and asks for a signature, unless a request is signed by the bot."""
+
+    async def answer(request: web.Request) -> web.Response:
+        verdict = await lookup.verify(request.method, f"{origin}{request.path_qs}", dict(request.headers))
+        statuses.append(200 if verdict.verified else 403)
+        if verdict.verified:
+            return web.Response(text="for those who say who they are")
+        asked = 'sig1=("@authority");tag="web-bot-auth"'
+        return web.Response(status=403, headers={"Accept-Signature": asked}, text=verdict.why)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("sign", "statuses"), [("always", [200, 200]), ("when_asked", [403, 200, 200]), ("never", [403, 403])]
+)
+def test_a_site_that_answers_only_signed_requests_is_read(
+    bot: Bot, site: Site, tmp_path: Path, sign: str, statuses: list[int]
+) -> None:
+    import time
+
+    bot.folder = tmp_path / "now"
+    bot.begin(time.time())
+    site.set("/robots.txt", "")
+    seen: list[int] = []
+    lookup = KeyLookup(bot.policy, bot.settings)
+    for path in ("/a", "/b"):
+        site.set(path, asking(seen, bot, lookup, site.url("")))
+    policy = Policy(agent=user_agent(bot.identity), allow_addresses=("127.0.0.0/8",), min_interval=0.05)
+    with Client(policy, ClientSettings(identity=str(bot.folder), sign=sign)) as client:  # type: ignore[arg-type]
+        answers = [client.get(site.url(path)) for path in ("/a", "/b")]
+    assert seen == statuses
+    assert [answer.status for answer in answers] == statuses[-2:]
+    assert min(site.intervals()) >= 0.05
+    signed = [request for request in site.seen if "Signature" in request.headers]
+    assert len({request.headers["Signature"] for request in signed}) == len(signed)
+    if sign == "always":
+        assert site.seen[0].path == "/robots.txt"
+        assert "Signature" in site.seen[0].headers
+
+
+def test_each_hop_of_a_redirect_is_signed_for_its_own_authority(bot: Bot, site: Site) -> None:
+    with Site("127.0.0.2") as other:
+        site.set("/a", status=302, headers={"Location": other.url("/b")})
+        other.set("/b", "there")
+        policy = Policy(agent="ExampleBot/1.0", allow_addresses=("127.0.0.0/8",), min_interval=0)
+        with Client(policy, ClientSettings(identity=str(bot.folder))) as client:
+            client.get(site.url("/a"))
+        for server, path in ((site, "/a"), (other, "/b")):
+            (request,) = [seen for seen in server.seen if seen.path == path]
+            from comity.signatures import signatures_of
+
+            (found,) = signatures_of("GET", server.url(path), request.headers)
+            key = signer(bot.folder, NOW)
+            found.check(load(bot.folder).keys[0].public(), found.created)  # type: ignore[union-attr]
+            assert key.keyid == found.keyid  # type: ignore[union-attr]
+
+
+def test_an_application_learns_who_asks_by_the_middleware(bot: Bot) -> None:
+    seen = []
+
+    async def app(scope: dict[str, object], _receive: object, _send: object) -> None:
+        seen.append(scope.get("web_bot_auth"))
+
+    wrapped = VerifyingMiddleware(app, "https://shop.test", bot.lookup())
+    headers = [(name.lower().encode(), value.encode()) for name, value in bot.signed().items()]
+    scope = {"type": "http", "method": "GET", "path": "/a", "raw_path": b"/a", "query_string": b"", "headers": headers}
+
+    async def calls() -> None:
+        await wrapped(scope, None, None)
+        await wrapped({**scope, "path": "/b", "raw_path": b"/b"}, None, None)
+        await wrapped({"type": "lifespan"}, None, None)
+
+    asyncio.run(calls())
+    assert [verdict and verdict.outcome for verdict in seen] == ["verified", "invalid", None]
+
+
+def test_the_command_makes_rotates_and_verifies(tmp_path: Path, bot: Bot) -> None:
+    made = comity(
+        *("identity", "new", "id", "--name", "ExampleBot", "--page", "https://bot.test/", "--contact", "a@bot.test"),
+        *("--purpose", "search"),
+        cwd=tmp_path,
+    )
+    assert made.returncode == 0, made.stderr
+    assert "publish" in made.stdout
+    again = comity(*made.args[1:], cwd=tmp_path)
+    assert again.returncode == 64
+    assert "holds an identity already" in again.stderr
+    assert "signs from" in comity("identity", "rotate", "id", cwd=tmp_path).stdout
+    (tmp_path / "request").write_text("Host: shop.test\n")
+    unsigned = comity("identity", "verify", "https://shop.test/a", "--headers", "request", cwd=tmp_path)
+    assert (unsigned.returncode, unsigned.stdout) == (3, "unverified: the request carries no Web Bot Auth signature\n")
+    (tmp_path / "request").write_text("\n".join(f"{name}: {value}" for name, value in bot.signed().items()))
+    old = comity("identity", "verify", "https://shop.test/b", "--headers", "request", cwd=tmp_path)
+    assert old.returncode == 3  # the directory's host is none that DNS knows
+
+
+def test_a_client_whose_identity_is_not_there_says_so(tmp_path: Path, site: Site) -> None:
+    policy = Policy(allow_addresses=("127.0.0.0/8",))
+    with (
+        pytest.raises(InvalidSetting, match="comity identity new"),
+        Client(policy, ClientSettings(identity=str(tmp_path))) as client,
+    ):
+        client.get(site.url("/"))
+    assert not site.seen
