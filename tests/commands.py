@@ -119,12 +119,14 @@ def _kept() -> Iterator[None]:
         sys.setswitchinterval(interval)
         gc.set_threshold(*threshold)
         gc.unfreeze()
-        here = sys.path[0]  # where a crawl looks for plug-ins first
+        added = {Path(each) for each in sys.path} - {Path(each) for each in path}  # where plug-ins were looked for
         sys.path[:] = path
         for name in set(sys.modules) - modules:
             file = getattr(sys.modules[name], "__file__", None)
-            if here not in path and file and Path(file).parent == Path(here):
+            if file and Path(file).parent in added:
                 del sys.modules[name]
+        if "comity.crawler.plugins" in sys.modules:
+            sys.modules["comity.crawler.plugins"]._FOLDERS.clear()
 
 
 @contextmanager

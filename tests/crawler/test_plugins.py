@@ -4,7 +4,10 @@ import asyncio
 import csv
 import json
 import re
+import shlex
+import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -13,7 +16,7 @@ from typing import Any
 
 import pytest
 from commands import ALLOW, comity, process
-from sites import Site
+from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
 from comity.crawler import Expanded
@@ -105,6 +108,30 @@ def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path:
     other = comity("crawl", "--resume", *words, "--format", "warc")
     assert other.returncode == 73
     assert "table:Table" in other.stderr
+
+
+@pytest.mark.parametrize("start", ["-m comity", "-I -m comity", "-P -c 'from comity.cli import main; main()'"])
+@pytest.mark.parametrize("plugin", [False, True])
+def test_no_file_of_the_current_folder_is_run_but_a_plugin_that_is_named(
+    plugin: bool, start: str, site: Site, tmp_path: Path
+) -> None:
+    articles(site)
+    shutil.copy(EXAMPLES / "articles.py", tmp_path)
+    installed = ["copy", "aiohttp", "selectolax", "signal", "sqlite3"]
+    for name in installed if plugin else [*installed, "orjson", "uvloop"]:
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit({name!r} + ' of the current folder is run')")
+    words = ("crawl", site.url("/"), "-o", "out", "--delay", "0.01", "--workers", "2", "--json", *ALLOW)
+    more = ("--expander", "articles:Articles") if plugin else ()
+    ended = subprocess.run(
+        [sys.executable, *shlex.split(start), *words, *more],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=HANGS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["pages"] == (3 if plugin else 4)
 
 
 class Few:

@@ -26,6 +26,7 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, tell
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
+from comity.crawler.plugins import look_in
 from comity.crawler.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
 from comity.crawler.workers.processes import Start
@@ -81,7 +82,7 @@ def crawl(
         raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
     console = Console(stderr=True)
     try:
-        sys.path.insert(0, str(Path.cwd()))  # plug-ins are found where the command is run
+        look_in(Path.cwd())  # plug-ins are found where the command is run
     except OSError as error:
         raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     policy, concurrency = configuration.policy, configuration.crawl.concurrency
@@ -241,7 +242,7 @@ def prepare(folder: Path, verbose: int, log: Path | None) -> None:
     Args:
         folder: where the command is run: plug-ins are found there.
     """
-    sys.path.insert(0, str(folder))
+    look_in(folder)
     tune()
     level = logging.DEBUG if verbose > 1 else logging.INFO
     FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))

@@ -6,9 +6,11 @@ arguments. It decides what is wanted, never what is allowed: robots.txt is asked
 
 import inspect
 import json
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from comity import urls
@@ -70,6 +72,18 @@ _CALLS: dict[PluginKind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 _SHAPES: dict[PluginKind, type] = {"source": Source, "expander": Expander, "sink": Sink}
 
 
+_FOLDERS: list[str] = []
+
+
+def look_in(folder: Path) -> None:
+    """From now on, plug-ins that are named are looked for in a folder too, after all places where modules lie.
+
+    It is on the path only once a plug-in is named: whatever else lies there is not run.
+    """
+    if str(folder) not in _FOLDERS:
+        _FOLDERS.append(str(folder))
+
+
 def load(name: str, kind: PluginKind) -> Any:
     """The plug-in that `MODULE:NAME` names.
 
@@ -79,6 +93,7 @@ def load(name: str, kind: PluginKind) -> Any:
     module_name, colon, member = name.partition(":")
     if not (colon and module_name and member):
         raise InvalidSetting(f"{kind}: {name!r} is not of the form MODULE:NAME", hint=f"for example my_code:My{kind}")
+    sys.path += [folder for folder in _FOLDERS if folder not in sys.path]
     try:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:

@@ -24,7 +24,9 @@ from comity.policy import Policy
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
-COMMAND: Final = (sys.executable, "-m", "comity", "worker")
+# What lies in the current folder is not run, and what this process leaves alone a worker does too.
+_FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
+COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 LOOK_EVERY: Final = 0.5  # seconds
 
 
