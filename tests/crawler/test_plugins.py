@@ -11,9 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
+import pydantic
 import pytest
 from commands import ALLOW, comity, process
 from sites import HANGS, Site
@@ -220,6 +226,72 @@ def test_an_expander_that_fails_costs_that_page_only(site: Site, tmp_path: Path)
     assert "not JSON serializable" in failures["3"]
     assert "gave list, not comity.crawler.Expanded" in failures["4"]
     assert [made["record"] for made in pages(tmp_path, "records") if made["url"].endswith("2")] == [{"size": 4}]
+
+
+class Size(Enum):
+    LARGE = "large"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    price: Decimal
+    seen: datetime
+
+
+@dataclass
+class Article:
+    title: str
+    size: Size
+    offers: list[Offer]
+
+
+@attrs.define
+class Attributed:
+    title: str
+    offer: Offer
+
+
+class Model(pydantic.BaseModel):
+    title: str
+    seen: datetime
+
+
+class Row(NamedTuple):
+    title: str
+    number: int
+
+
+SEEN = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+# covers: L16
+@pytest.mark.parametrize(
+    ("record", "written"),
+    [
+        (
+            Article("a", Size.LARGE, [Offer(Decimal("9.90"), SEEN)]),
+            {"title": "a", "size": "large", "offers": [{"price": "9.90", "seen": "2026-05-01T00:00:00+00:00"}]},
+        ),
+        (
+            Attributed("b", Offer(Decimal(1), SEEN)),
+            {"title": "b", "offer": {"price": "1", "seen": "2026-05-01T00:00:00+00:00"}},
+        ),
+        (Model(title="c", seen=SEEN), {"title": "c", "seen": "2026-05-01T00:00:00Z"}),
+        (Row("d", 4), {"title": "d", "number": 4}),
+        (
+            {"in": Row("e", 5), "of": Model(title="c", seen=SEEN)},
+            {"in": ["e", 5], "of": {"title": "c", "seen": "2026-05-01T00:00:00Z"}},
+        ),
+    ],
+)
+def test_an_expander_may_give_typed_records(record: Any, written: Any, site: Site, tmp_path: Path) -> None:
+    class Typed:
+        def expand(self, _: Response) -> Expanded:
+            return Expanded([record])
+
+    site.link("/")
+    crawl(tmp_path, site.url("/"), expander=Typed())
+    assert [made["record"] for made in pages(tmp_path, "records")] == [written]
 
 
 @pytest.mark.parametrize("url", [None, 5, b"http://x.example/"])

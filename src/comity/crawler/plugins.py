@@ -8,10 +8,14 @@ import inspect
 import json
 import sys
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
+from uuid import UUID
 
 from comity import urls
 from comity.crawler.sinks import Sink
@@ -38,12 +42,14 @@ class Expanded:
     """What an expander made of a page.
 
     Attributes:
-        records: plain values that `json.dumps` accepts; each goes to the sink's channel `records`.
+        records: mappings, or typed records: objects of a dataclass, an attrs class, a pydantic model or a NamedTuple.
+            They hold what JSON can, each other, and times, enums, decimals, UUIDs and paths, which become text. Each
+            goes to the sink's channel `records`, as plain values.
         urls: what to fetch next, absolute or relative to the page, instead of all that the page names;
             None for that.
     """
 
-    records: Sequence[Mapping[str, Any]] = ()
+    records: Sequence[Any] = ()
     urls: Sequence[str] | None = None
 
 
@@ -169,6 +175,34 @@ def _list(given: Sequence[Any]) -> Sequence[Any]:
     return given if isinstance(given, Sequence) else list(given)
 
 
+def _plain(record: Any) -> Any:
+    """A record as plain values that `json.dumps` accepts."""
+    if hasattr(record, "_asdict"):  # a NamedTuple, which JSON would take for a list
+        record = record._asdict()
+    try:
+        json.dumps(record, allow_nan=False)
+    except TypeError:
+        return json.loads(json.dumps(record, allow_nan=False, default=_simpler))
+    return record
+
+
+def _simpler(value: Any) -> Any:
+    """Something nearer to JSON for what `json.dumps` does not know."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if (of_attrs := getattr(type(value), "__attrs_attrs__", None)) is not None:
+        return {each.name: getattr(value, each.name) for each in of_attrs}
+    if callable(dump := getattr(value, "model_dump", None)):  # pydantic
+        return dump(mode="json")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Decimal | UUID | PurePath):
+        return str(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
 def _text(url: object) -> str:
     if not isinstance(url, str):
         raise TypeError(f"it returned {url!r:.200}, which is a {type(url).__name__} and not a URL")
@@ -230,9 +264,8 @@ class Plugins:
             expanded = self.expander.expand(response)
             if not isinstance(expanded, Expanded):
                 raise TypeError(f"it gave {type(expanded).__name__}, not comity.crawler.Expanded")
-            expanded = Expanded(_list(expanded.records), None if expanded.urls is None else _list(expanded.urls))
-            for record in expanded.records:
-                json.dumps(record, allow_nan=False)
+            records = [_plain(record) for record in _list(expanded.records)]
+            expanded = Expanded(records, None if expanded.urls is None else _list(expanded.urls))
             for url in expanded.urls or ():
                 _text(url)
         except (Exception, SystemExit) as error:
