@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 from aiohttp import web
-from commands import comity
+from commands import ALLOW, comity
 from sites import Site
 
 from comity import Client, ClientSettings, Policy
@@ -334,3 +334,42 @@ def test_a_client_whose_identity_is_not_there_says_so(tmp_path: Path, site: Site
     ):
         client.get(site.url("/"))
     assert not site.seen
+
+
+def test_the_practices_for_crawlers_are_listed_with_what_keeps_them(tmp_path: Path) -> None:
+    plain = comity("inspect", "--self", cwd=tmp_path).stdout.splitlines()
+    assert plain[0].split(None, 1) == ["yes", "obeys robots.txt            mode respect, rfc9309"]
+    assert [line.split()[0] for line in plain].count("no") == 5
+    create(tmp_path / "id", SAID, NOW)
+    settings = {
+        "COMITY_AGENT": user_agent(SAID),
+        "COMITY_IDENTITY": "id",
+        "COMITY_CACHE": "c",
+        "COMITY_CACHE_PAGES": "yes",
+    }
+    told = comity("inspect", "--self", "--json", cwd=tmp_path, environment=settings)
+    assert all(each["kept"] for each in json.loads(told.stdout)), told.stdout
+    careless = settings | {
+        "COMITY_MODE": "ignore",
+        "COMITY_BACKOFF": "0",
+        "COMITY_MIN_INTERVAL": "0",
+        "COMITY_SIGN": "never",
+    }
+    lines = comity("inspect", "--self", cwd=tmp_path, environment=careless).stdout.splitlines()
+    lost = {line[5:33].strip() for line in lines if line.startswith("no")}
+    assert lost == {"obeys robots.txt", "goes slowly", "backs off", "proves who it is"}
+    assert comity("inspect", cwd=tmp_path).returncode == 64
+
+
+def test_a_crawl_is_signed_in_the_name_of_the_identity_that_is_named(tmp_path: Path, site: Site) -> None:
+    create(tmp_path / "id", SAID, NOW)
+    site.link("/", "/a")
+    site.set("/a", "a")
+    done = comity("crawl", site.url("/"), "-o", "out", "--identity", "id", "--delay", "0", *ALLOW, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(site.seen) >= 3
+    assert all(SAID.origin in seen.headers["Signature-Agent"] for seen in site.seen)
+    private = json.loads(next((tmp_path / "id" / "keys").iterdir()).read_text())["d"]
+    assert not [
+        path for path in (tmp_path / "out").rglob("*") if path.is_file() and private.encode() in path.read_bytes()
+    ]

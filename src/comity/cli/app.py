@@ -221,21 +221,28 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 
 
 @app.command()
-@click.argument("url", metavar="URL...", nargs=-1, required=True)
+@click.argument("url", metavar="URL...", nargs=-1)
+@click.option("--self", "ourselves", is_flag=True, help="The practices for crawlers, and how your settings keep each.")
 @AGENT
 @PRESET
 @DIALECT
 @CONFIG
 @ALLOW_ADDRESS
 @JSON
-def inspect(url: tuple[str, ...], as_json: bool, **options: Any) -> Exit:
+def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any) -> Exit:
     """What the sites of these URLs say: robots.txt, llms.txt, sitemaps, how their content may be used.
 
     Exit code 3: a robots.txt could not be reached.
     """
     from comity.cli import inspect as command
 
+    if bool(url) is ourselves:
+        raise click.UsageError("name URLs, or --self")
     configuration = loaded(**options)
+    if ourselves:
+        from comity.cli import identity
+
+        return identity.practise(configuration, as_json=as_json)
     return command.inspect(url, configuration.policy, configuration.client, as_json=as_json)
 
 

@@ -69,6 +69,7 @@ from comity.cli.options import (
     help="In a refresh, also request pages that their sitemap lists as unchanged.",
 )
 @option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
+@option_for("identity", metavar="DIR", help="Sign requests in the name of the identity in DIR (comity identity new).")
 @ALLOW_ADDRESS
 @click.option(
     "--report",

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from comity.cli.exits import Exit
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, loaded
 from comity.cli.terminal import complain, say
 from comity.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
 
 _FOLDER = click.argument("folder", metavar="DIR", type=PATH)
 
@@ -143,3 +146,17 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
             until = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(verdict.expires))
             say(f"covers {', '.join(verdict.covered)}; until {until}")
     return {"verified": Exit.DONE, "invalid": Exit.PARTLY}.get(verdict.outcome, Exit.NOT_READY)
+
+
+def practise(configuration: "Configuration", *, as_json: bool) -> Exit:
+    """Print the practices for crawlers, and how the settings keep each."""
+    from dataclasses import asdict
+
+    from comity.identity.practices import practices
+
+    found = practices(configuration.policy, configuration.client)
+    if as_json:
+        print(json.dumps([asdict(each) for each in found], indent=2))
+    for each in () if as_json else found:
+        say(f"{'yes' if each.kept else 'no':5}{each.name:28}{each.how}")
+    return Exit.DONE
