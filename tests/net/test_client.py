@@ -233,3 +233,52 @@ def test_a_hopeless_delay_of_one_port_leaves_the_other_ports_of_its_host_as_they
             client.get(hopeless.url("/a"))
         assert client.get(site.url("/b")).status == 404
     assert hopeless.paths() == ["/robots.txt"]
+
+
+def test_an_async_client_goes_on_in_another_event_loop(site: Site) -> None:
+    client = AsyncClient(QUICK, ClientSettings(max_retries=0))
+
+    async def get(path: str) -> int:
+        return (await client.get(site.url(path))).status
+
+    async def broken_off() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(get("/slow"), 0.05)
+
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(HANGS)
+        return web.Response()
+
+    site.set("/slow", slow)
+    assert [asyncio.run(get(path)) for path in ("/a", "/b")] == [404, 404]
+    asyncio.run(broken_off())
+    assert asyncio.run(get("/c")) == 404
+    assert len(client.inspect()) == 1
+    client.clear_cache()
+    kept = asyncio.new_event_loop()
+    try:
+        assert kept.run_until_complete(get("/d")) == 404
+        assert asyncio.run(get("/e")) == 404
+        assert kept.run_until_complete(get("/f")) == 404, "a loop that was left may be taken up again"
+    finally:
+        kept.close()
+    asyncio.run(client.close())
+    assert site.paths() == ["/robots.txt", "/a", "/b", "/slow", "/c", "/robots.txt", "/d", "/e", "/f"]
+
+
+def test_two_event_loops_do_not_use_an_async_client_at_a_time(site: Site) -> None:
+    client = AsyncClient(QUICK)
+
+    async def first() -> None:
+        await client.get(site.url("/a"))
+
+        def second() -> None:
+            asyncio.run(client.get(site.url("/b")))  # type: ignore[arg-type]
+
+        with pytest.raises(RuntimeError, match="another event loop"):
+            await asyncio.to_thread(second)
+        assert (await client.get(site.url("/c"))).status == 404
+        await client.close()
+
+    asyncio.run(first())
+    assert site.paths() == ["/robots.txt", "/a", "/c"]

@@ -82,29 +82,41 @@ class Session:
         """End every connection. Calls that come later raise RuntimeError; what was learned can still be read."""
         self._closed = True
         transport, self._transport = self._transport, None
-        if transport is not None:
+        if transport is not None and transport.loop is asyncio.get_running_loop():
             await transport.close()
+        elif transport is not None:
+            transport.leave()
         if self._cache is not None:
             self._cache.close()
             self._cache = None
 
     def open(self) -> Transport:
-        """Make ready to send, where that is not done yet.
+        """Make ready to send, where that is not done yet. What was learned goes along from one event loop to the next,
+        connections do not.
 
         Raises:
-            RuntimeError: it is closed.
+            RuntimeError: it is closed, or another event loop uses it.
         """
+        transport, loop = self._transport, asyncio.get_running_loop()
+        if transport is not None and transport.loop is not loop:
+            if transport.loop.is_running():
+                raise RuntimeError("another event loop uses the client: open one in each, or use comity.Client")
+            transport.leave()
+            self._transport = None
         if self._transport is None:
             if self._closed:
                 raise ClientClosed
             guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
-            if self.settings.cache is not None:
-                from comity.net.http_cache import HttpCache
-
-                self._cache = HttpCache(Path(self.settings.cache))
+            self._open_cache()
             self._transport = Transport(self.settings, guard, self.policy, may_send=self._holds)
             self.driver.address_of = self._transport.address_of
         return self._transport
+
+    def _open_cache(self) -> None:
+        if self._cache is None and self.settings.cache is not None:
+            from comity.net.http_cache import HttpCache
+
+            self._cache = HttpCache(Path(self.settings.cache))
 
     def _holds(self) -> bool:
         return self.may_send is None or self.may_send()
@@ -130,8 +142,9 @@ class Session:
         Raises:
             RuntimeError: it is closed, and its cache file with it.
         """
-        if self._closed or self.settings.cache is not None:
-            self.open()
+        if self._closed:
+            raise ClientClosed
+        self._open_cache()
         self.driver.gate.robots.clear()
         if self._cache is not None:
             self._cache.clear()

@@ -2,6 +2,7 @@
 that is the client's work. Every connection but those to a proxy passes the address guard when it is made.
 """
 
+import asyncio
 import re
 import ssl
 import time
@@ -238,6 +239,7 @@ class Transport:
     """A pool of connections. Make it and use it inside one running event loop.
 
     Attributes:
+        loop: that event loop.
         turns: shares out what is to be done with answers, in bytes that are to be unpacked.
     """
 
@@ -249,6 +251,7 @@ class Transport:
         *,
         may_send: Callable[[], bool] | None = None,
     ) -> None:
+        self.loop = asyncio.get_running_loop()
         self._settings = settings
         self._guard = guard
         self.turns = LoopSlices(UNPACKED_AT_ONCE)
@@ -288,6 +291,12 @@ class Transport:
     async def close(self) -> None:
         await self._session.close()
         await self._names.close()
+
+    def leave(self) -> None:
+        """Let go of all connections from outside the event loop, which is closed or stands still."""
+        if self._session.connector is not None:
+            self._session.connector._close()  # the part of it that waits for nothing
+        self._session.detach()
 
     async def open(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
