@@ -8,7 +8,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -78,10 +79,9 @@ def _by_threads(
         return list(threads.map(fetch, urls))
 
 
-def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
-    need("httpx")
-    import httpx
-
+def by_httpx(library: str, policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    need(library)
+    httpx = import_module(library)
     from comity.middleware.httpx import ComityTransport
 
     with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
@@ -93,13 +93,12 @@ def by_httpx(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[
         return _by_threads(get, httpx.HTTPError, urls, at_once)
 
 
-def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
-    need("httpx")
-    import httpx
-
+def by_httpx_async(library: str, policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
+    need(library)
+    httpx = import_module(library)
     from comity.middleware.httpx import AsyncComityTransport
 
-    async def fetch(client: httpx.AsyncClient, url: str) -> Outcome:
+    async def fetch(client: Any, url: str) -> Outcome:
         try:
             response = await client.get(url)
         except comity.RobotsDisallowed:
@@ -109,7 +108,7 @@ def by_httpx_async(policy: comity.Policy, urls: Sequence[str], at_once: bool) ->
         except httpx.HTTPError:
             return FAILED
         assert response.extensions["comity"].may_fetch
-        return response.status_code
+        return int(response.status_code)
 
     async def run() -> list[Outcome]:
         async with httpx.AsyncClient(transport=AsyncComityTransport(policy), follow_redirects=True) as client:
@@ -375,8 +374,10 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
 
 
 ALL: dict[str, Fetch] = {
-    "httpx": by_httpx,
-    "httpx, async": by_httpx_async,
+    "httpx": partial(by_httpx, "httpx"),
+    "httpx, async": partial(by_httpx_async, "httpx"),
+    "httpx2": partial(by_httpx, "httpx2"),
+    "httpx2, async": partial(by_httpx_async, "httpx2"),
     "requests": by_requests,
     "aiohttp": by_aiohttp,
     "Scrapy": by_scrapy,

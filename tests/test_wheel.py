@@ -139,6 +139,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "robots = pa.table({'origin': ['https://a.example'], 'status': pa.array([200], pa.int32()), 'body': [b'']})\n"
     "assert len(comity.bulk.verdicts(pa.array(['https://a.example/']), robots, 'A/1')) == 1\n",
     "httpx": "import comity.middleware.httpx",
+    "httpx2": "import comity.middleware.httpx",
     "retrieve": "import comity.retrieve.extraction",
     "mcp": "import comity.mcp.server",
     "metrics": "import prometheus_client.core",

@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import time
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -15,8 +17,9 @@ from comity.net import robots_fetch
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"
-READERS = ["httpx", "httpx, async", "requests", "aiohttp", "Scrapy"]  # Playwright's robots.txt is the client's
-IN_PROCESS = READERS[:4]
+# Playwright's robots.txt is the client's.
+READERS = ["httpx", "httpx, async", "httpx2", "httpx2, async", "requests", "aiohttp", "Scrapy"]
+IN_PROCESS = READERS[:6]
 
 
 def fetch_by(name: str) -> Fetch:
@@ -97,13 +100,13 @@ def test_a_coding_that_was_not_asked_for_is_not_undone(name: str, site: Site) ->
     assert site.seen[0].headers["Accept-Encoding"] == "gzip, deflate"
 
 
-def test_answers_that_a_transport_makes_up_are_read_too() -> None:
-    need("httpx")
-    import httpx
-
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_answers_that_a_transport_makes_up_are_read_too(library: str) -> None:
+    need(library)
+    httpx = import_module(library)
     from comity.middleware.httpx import AsyncComityTransport, ComityTransport
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: Any) -> Any:
         text = gzip.compress(RULES) if request.url.path == "/robots.txt" else b"page"
         packed = {"Content-Encoding": "gzip"} if request.url.path == "/robots.txt" else {}
         return httpx.Response(200, content=text, headers=packed)

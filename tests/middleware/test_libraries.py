@@ -157,10 +157,13 @@ def test_a_host_that_fails_is_left_alone_where_the_policy_says_so(fetch: Fetch, 
 
 
 def test_comity_itself_imports_no_library_that_it_wraps() -> None:
-    program = (
-        "import sys, comity; print(sorted({'httpx', 'requests', 'scrapy', 'playwright', 'aiohttp'} & {*sys.modules}))"
-    )
-    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+    program = """
+import sys, comity
+print(sorted({'httpx', 'httpx2', 'requests', 'scrapy', 'playwright', 'aiohttp'} & {*sys.modules}))
+import comity.middleware.httpx
+print(sorted({'httpx', 'httpx2'} & {*sys.modules}))
+"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n[]\n"
 
 
 ODD_PATHS = ["/secret?", "/a/%2e%2e/secret", "/a/%2E%2e/b", "/%7eu?", "/x?a=|b'%7e", "/a//b??", "/[x]^y?#f", "/a/../b?"]

@@ -10,6 +10,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,16 +56,15 @@ def secure() -> Iterator[Site]:
         yield site
 
 
-def by_httpx(url: str, verify: bool) -> int | str:
-    need("httpx")
-    import httpx
-
+def by_httpx(url: str, verify: bool, library: str = "httpx") -> int | str:
+    need(library)
+    httpx = import_module(library)
     from comity.middleware.httpx import ComityTransport
 
     transport = ComityTransport(FAST, httpx.HTTPTransport(verify=verify))
     with httpx.Client(transport=transport, headers=SECRET, auth=("name", "secret")) as client:
         try:
-            return client.get(url).status_code
+            return int(client.get(url).status_code)
         except comity.RobotsDisallowed as error:
             return type(error).__name__
 
@@ -102,7 +102,11 @@ def by_aiohttp(url: str, verify: bool) -> int | str:
     return asyncio.run(run())
 
 
-@pytest.fixture(params=[by_httpx, by_requests, by_aiohttp], ids=["httpx", "requests", "aiohttp"])
+def by_httpx2(url: str, verify: bool) -> int | str:
+    return by_httpx(url, verify, "httpx2")
+
+
+@pytest.fixture(params=[by_httpx, by_httpx2, by_requests, by_aiohttp], ids=["httpx", "httpx2", "requests", "aiohttp"])
 def get(request: pytest.FixtureRequest) -> Get:
     return request.param  # type: ignore[no-any-return]
 

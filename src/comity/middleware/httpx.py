@@ -1,17 +1,19 @@
-"""Transports for httpx that ask before each request, redirect hops included, and keep each host's pace.
+"""Transports for httpx and httpx2 that ask before each request, redirect hops included, and keep each host's pace.
 
 from comity.middleware.httpx import AsyncComityTransport, ComityTransport
 client = httpx.Client(transport=ComityTransport(comity.Policy(agent="MyBot/1.0")))
+
+Neither library is imported here: the request says which of them it is of.
 """
 
-from typing import Any, Self
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
 
 from comity._extras import missing
 
-try:
-    import httpx
-except ModuleNotFoundError as error:
-    raise missing(error, "httpx", __name__) from None
+if find_spec("httpx2") is None and find_spec("httpx") is None:
+    raise missing(ModuleNotFoundError(name="httpx"), "httpx", __name__)
 
 from comity import Policy
 from comity.errors import FetchError
@@ -22,8 +24,20 @@ from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots, fetch_robots_blocking
 from comity.policy import RobotsResult
 
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
 
-class ComityTransport(httpx.BaseTransport):
+    class _Transport(httpx.BaseTransport, httpx2.BaseTransport):  # type: ignore[misc]
+        """A transport of both."""
+
+    class _AsyncTransport(httpx.AsyncBaseTransport, httpx2.AsyncBaseTransport):  # type: ignore[misc]
+        """A transport of both."""
+else:
+    _Transport = _AsyncTransport = object
+
+
+class ComityTransport(_Transport):
     """Wraps a transport. A refused request raises `comity.RobotsDisallowed` and is not sent.
 
     The policy's agent is sent as User-Agent. `response.extensions["comity"]` is the decision.
@@ -31,8 +45,8 @@ class ComityTransport(httpx.BaseTransport):
 
     Args:
         policy: what may be done.
-        transport: what sends, robots.txt too; by default a new `httpx.HTTPTransport`. Retries of its own (`retries=`)
-            repeat failed connections only, and are not paced.
+        transport: what sends, robots.txt too; by default a new `HTTPTransport` of the client's library. Retries of
+            its own (`retries=`) repeat failed connections only, and are not paced.
         max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
             raises `comity.Postponed`. None: for ever.
     """
@@ -40,20 +54,22 @@ class ComityTransport(httpx.BaseTransport):
     def __init__(
         self,
         policy: Policy | None = None,
-        transport: httpx.BaseTransport | None = None,
+        transport: "httpx.BaseTransport | httpx2.BaseTransport | None" = None,
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
         self._driver = blocking_driver.Driver(policy, max_wait)
-        self._wrapped = transport or httpx.HTTPTransport()
+        self._wrapped: Any = transport
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: Any) -> Any:
         """Send a request in its turn.
 
         Raises:
             comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
         """
-        policy = self._driver.policy
+        policy, library = self._driver.policy, _library(request)
+        if self._wrapped is None:
+            self._wrapped = library.HTTPTransport()
 
         def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
             response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
@@ -66,7 +82,7 @@ class ComityTransport(httpx.BaseTransport):
                 response.close()
 
         def robots(step: FetchRobots, hop: blocking_driver.Hop) -> RobotsResult:
-            return fetch_robots_blocking(policy, step, hop, get, (httpx.HTTPError,))
+            return fetch_robots_blocking(policy, step, hop, get, (library.HTTPError,))
 
         with self._driver.turn(_settled(request), robots) as go:
             request.headers["User-Agent"] = policy.agent
@@ -76,32 +92,37 @@ class ComityTransport(httpx.BaseTransport):
         return response
 
     def __enter__(self) -> Self:
-        self._wrapped.__enter__()
+        if self._wrapped is not None:
+            self._wrapped.__enter__()
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        self._wrapped.__exit__(*failure)
+        if self._wrapped is not None:
+            self._wrapped.__exit__(*failure)
 
     def close(self) -> None:
-        self._wrapped.close()
+        if self._wrapped is not None:
+            self._wrapped.close()
 
 
-class AsyncComityTransport(httpx.AsyncBaseTransport):
+class AsyncComityTransport(_AsyncTransport):
     """As `ComityTransport`, for `httpx.AsyncClient` on asyncio."""
 
     def __init__(
         self,
         policy: Policy | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: "httpx.AsyncBaseTransport | httpx2.AsyncBaseTransport | None" = None,
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
         self._driver = driver.AsyncDriver(policy, max_wait)
-        self._wrapped = transport or httpx.AsyncHTTPTransport()
+        self._wrapped: Any = transport
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: Any) -> Any:
         """As `ComityTransport.handle_request`."""
-        policy = self._driver.policy
+        policy, library = self._driver.policy, _library(request)
+        if self._wrapped is None:
+            self._wrapped = library.AsyncHTTPTransport()
 
         async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
             response = await self._wrapped.handle_async_request(_robots_request(step.url, conditions, policy, request))
@@ -114,7 +135,7 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
                 await response.aclose()
 
         async def robots(step: FetchRobots, hop: driver.Hop) -> RobotsResult:
-            return await fetch_robots(policy, step, hop, get, (httpx.HTTPError,))
+            return await fetch_robots(policy, step, hop, get, (library.HTTPError,))
 
         async with self._driver.turn(_settled(request), robots) as go:
             request.headers["User-Agent"] = policy.agent
@@ -124,26 +145,35 @@ class AsyncComityTransport(httpx.AsyncBaseTransport):
         return response
 
     async def __aenter__(self) -> Self:
-        await self._wrapped.__aenter__()
+        if self._wrapped is not None:
+            await self._wrapped.__aenter__()
         return self
 
     async def __aexit__(self, *failure: Any) -> None:
-        await self._wrapped.__aexit__(*failure)
+        if self._wrapped is not None:
+            await self._wrapped.__aexit__(*failure)
 
     async def aclose(self) -> None:
-        await self._wrapped.aclose()
+        if self._wrapped is not None:
+            await self._wrapped.aclose()
 
 
-def _settled(request: httpx.Request) -> str:
+def _library(request: Any) -> Any:
+    """httpx or httpx2, whichever a request, or the class that its class extends, is of."""
+    of = (kind.__module__.partition(".")[0] for kind in type(request).__mro__)
+    return sys.modules[next(name for name in of if name in ("httpx", "httpx2"))]
+
+
+def _settled(request: Any) -> str:
     """The URL that is sent, which the request is given where its own would be sent in another form.
 
     Raises:
         comity.FetchError: the request's `target` extension names something else.
     """
     own = _sent(request.url)
-    url = settled(own, lambda url: _sent(httpx.URL(url)))
+    url = settled(own, lambda url: _sent(type(request.url)(url)))
     if url != own:
-        host, request.url = request.url.netloc, httpx.URL(url)
+        host, request.url = request.url.netloc, type(request.url)(url)
         if request.headers.get("Host", "").encode() == host:
             request.headers["Host"] = request.url.netloc.decode()
     target = request.extensions.get("target", request.url.raw_path)
@@ -152,18 +182,18 @@ def _settled(request: httpx.Request) -> str:
     return url
 
 
-def _sent(url: httpx.URL) -> str:
+def _sent(url: Any) -> str:
     return f"{url.scheme}://{url.netloc.decode()}{url.raw_path.decode()}"
 
 
-def _robots_request(url: str, conditions: dict[str, str], policy: Policy, cause: httpx.Request) -> httpx.Request:
+def _robots_request(url: str, conditions: dict[str, str], policy: Policy, cause: Any) -> Any:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
     headers = asked_with(policy, url, conditions, str(cause.url), cause.headers.get("Authorization"))
-    return httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
+    return _library(cause).Request("GET", url, headers=headers, extensions={"timeout": timeouts})
 
 
-def _answer(response: httpx.Response, body: bytes) -> RobotsAnswer:
+def _answer(response: Any, body: bytes) -> RobotsAnswer:
     return RobotsAnswer(response.status_code, response.headers, body)
