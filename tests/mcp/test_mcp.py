@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from agents import agent, client_of, over_a_pipe, over_http, posted, refused, service
+from aiohttp import web
 from commands import comity, complaint
 from sites import HANGS, Site
 
@@ -129,6 +135,51 @@ def test_host_origin_and_token_are_checked() -> None:
         assert posted(url, "tools/list", **shown).status_code == 200
         assert posted(url, "tools/list", Host="evil.example", **shown).status_code == 421
         assert posted(url, "tools/list", Origin="http://evil.example", **shown).status_code == 403
+
+
+def test_pages_of_an_origin_that_is_allowed_are_answered_by_the_rules_of_browsers() -> None:
+    chat, other = "https://chat.example", "https://other.example"
+    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-method"}
+    with over_http(service(), token="a-token-long-enough", allowed_origins=(chat,)) as url:
+        before = httpx.options(url, headers={"Origin": chat, **asking}, timeout=HANGS)
+        assert before.status_code == 200
+        assert before.headers["Access-Control-Allow-Origin"] == chat
+        assert "authorization" in before.headers["Access-Control-Allow-Headers"]
+        assert "Access-Control-Allow-Origin" not in httpx.options(url, headers={"Origin": other, **asking}).headers
+        answer = posted(url, "tools/list", Authorization="Bearer a-token-long-enough", Origin=chat)
+        assert answer.status_code == 200
+        assert answer.headers["Access-Control-Allow-Origin"] == chat
+        assert "Mcp-Session-Id" in answer.headers["Access-Control-Expose-Headers"]
+        assert posted(url, "tools/list", Origin=chat).headers["Access-Control-Allow-Origin"] == chat  # a 401 is read
+
+
+def test_nobody_is_sent_to_a_host_that_was_not_checked() -> None:
+    with over_http(service()) as url:
+        answer = httpx.post(f"{url}/", headers={"Host": "evil.example"}, timeout=HANGS)
+        assert (answer.status_code, answer.headers.get("Location")) == (404, None)
+
+
+@pytest.mark.parametrize("words", [(), ("--http", "127.0.0.1:0")])
+def test_a_server_that_is_told_to_end_takes_its_folder_away(site: Site, tmp_path: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "comity", "mcp", "--allow-address", "127.0.0.1/32", *words]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        hangs = time.monotonic() + HANGS
+        while not list(tmp_path.glob("comity-mcp-*")):
+            assert time.monotonic() < hangs
+            time.sleep(0.02)
+        process.terminate()
+        process.communicate(timeout=HANGS)
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nobody_but_this_machine_is_served_without_a_token(tmp_path: Path) -> None:
@@ -546,6 +597,61 @@ def test_handles_end_some_time_after_their_crawls(site: Site) -> None:
                 await asyncio.sleep(0.02)
                 values = await told(client, "crawl_status", handle=begun["handle"])
             assert values["error"]["kind"] == "unknown_handle"
+
+    run(session())
+
+
+def test_no_second_crawl_of_a_site_begins_while_the_first_waits_for_another_site(site: Site) -> None:
+    answering = threading.Event()
+
+    async def slow(_: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(answering.wait, HANGS)
+        return web.Response(text=PAGE, content_type="text/html")
+
+    site.set("/slow", slow)
+    with Site("127.0.0.2") as other:
+        start = linked(other, 3)
+
+        async def session() -> None:
+            both = ("127.0.0.1/32", "127.0.0.2/32")
+            async with agent(service(allow_addresses=both)) as client:
+                asking = asyncio.ensure_future(told(client, "fetch", url=site.url("/slow"), strategy="disabled"))
+                while "/slow" not in site.paths():
+                    await asyncio.sleep(0.01)
+                begun = await told(client, "crawl_start", urls=[site.url("/slow"), start])
+                await asyncio.sleep(0.01)
+                again = await told(client, "crawl_start", urls=[start])
+                answering.set()
+                assert again["error"]["kind"] == "crawled_already"
+                await asking
+                assert (await ended(client, begun["handle"]))["state"] == "finished"
+                more = await told(client, "crawl_start", urls=[start])
+                assert (await ended(client, more["handle"]))["state"] == "finished"
+
+        run(session())
+
+
+@pytest.mark.parametrize("bound", [{"kept": 2}, {"disk": 1}, {"listed": 3}, {"life": 0.3}])
+def test_what_is_kept_of_crawls_is_bounded_in_memory_and_on_disk(
+    site: Site, tmp_path: Path, bound: dict[str, Any]
+) -> None:
+    start = linked(site, 1)
+
+    async def session() -> None:
+        served = service(tmp_path, CrawlLimits(**bound))
+        async with agent(served) as client:
+            for _ in range(4):
+                await told(client, "crawl_start", urls=[start])
+                for each in served.crawls.all():
+                    assert each.task is not None
+                    await each.task
+            if "life" in bound:  # nobody asks any more, and it is forgotten all the same
+                while any(tmp_path.iterdir()):
+                    await asyncio.sleep(0.02)
+            kept = served.crawls.all()
+            assert len(kept) <= 2
+            assert all(each.crawler is None for each in kept)
+        assert {path.name for path in tmp_path.iterdir()} == {f"crawl-{each.handle}" for each in kept}
 
     run(session())
 

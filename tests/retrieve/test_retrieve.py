@@ -16,7 +16,7 @@ from sites import Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.errors import BadStatus, NoCandidate, PartFailed, UnsupportedContent
+from comity.errors import AddressBlocked, BadStatus, NoCandidate, PartFailed, UnsupportedContent
 from comity.retrieve import Retrieved, json_schema, retrieve
 from comity.signals.llms import Candidate
 
@@ -486,6 +486,30 @@ def test_a_fetcher_takes_the_clients_place_but_not_robots_txts(site: Site) -> No
     assert asked == [site.url("/llms.txt"), site.url("/room")]
     assert site.paths() == ["/robots.txt"]
     assert result.title == "The reading room"
+
+
+# covers: W15, W16
+@pytest.mark.parametrize("way", ["chooser", "location", "silently"])
+@pytest.mark.parametrize("hidden", ["http://169.254.169.254/latest/", "http://[::1]/", "http://localhost/"])
+def test_a_fetcher_is_handed_no_address_that_is_not_public_whatever_the_policy(hidden: str, way: str) -> None:
+    asked: list[str] = []
+
+    def fetcher(url: str, _: Mapping[str, str]) -> Answered:
+        asked.append(url)
+        if way == "location":
+            return Answered(url, 302, {"Location": hidden})
+        return Answered(hidden if way == "silently" else url, headers={"Content-Type": "text/html"})
+
+    options = {"chooser": lambda *_: (hidden, {})} if way == "chooser" else {}
+    anything = Policy(agent="MyBot/1.0", min_interval=0, mode="ignore")
+    page = "http://library.example/room"
+    if way == "chooser":
+        result = got(page, anything, fetcher=fetcher, strategy="disabled", **options)
+        assert outcomes(result) == [("chooser", "address_blocked"), ("original", "chosen")]
+    else:
+        with pytest.raises(AddressBlocked, match="not public"):
+            got(page, anything, fetcher=fetcher, strategy="disabled")
+    assert asked == [page]
 
 
 # covers: W2, W16

@@ -15,6 +15,7 @@ from comity import CrawledPage
 MIB: Final = 1024 * 1024
 PAGES: Final = 64 * MIB  # bytes of text, and of bodies of crawled pages
 ROBOTS: Final = 16 * MIB
+_BESIDE: Final = 4096  # bytes that an entry takes beside its text, counted high: the smallest ones fill memory too
 MAPS: Final = 16 * MIB
 
 Value = TypeVar("Value")
@@ -31,6 +32,7 @@ class SizedCache(Generic[Value]):
     def put(self, key: str, value: Value, size: int) -> None:
         """Keep a value; one that is larger than all the room is not kept."""
         self._forget(key)
+        size += _BESIDE
         if size > self._limit:
             return
         self._values[key] = (value, size)

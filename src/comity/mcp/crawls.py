@@ -6,8 +6,10 @@ or a site says becomes part of a path.
 
 import asyncio
 import secrets
+import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -46,7 +48,8 @@ class CrawlLimits:
         pages, seconds: of one crawl.
         bytes: of the bodies of one crawl; holds whatever is asked for.
         crawls: under way at the same time; holds as well.
-        life: seconds that a crawl's handle lives after its end.
+        life: seconds that a crawl's handle and folder live after its end; less where there is more to keep than
+        kept, listed, disk: crawls that ended, pages listed of all crawls, and bytes of their folders.
     """
 
     pages: int = 100
@@ -54,6 +57,9 @@ class CrawlLimits:
     bytes: int = 200 * MIB
     crawls: int = 4
     life: float = 3600.0
+    kept: int = 100
+    listed: int = 50_000
+    disk: int = 1024 * MIB
 
 
 @dataclass(slots=True)
@@ -64,13 +70,18 @@ class CrawlTask:
         ended: why it ended, in our words; None while it runs.
         why: more about it, which may quote a site.
         state: `running`, `finished`, `limit`, `cancelled` or `failed`.
+        crawler: while it runs; what is asked about it later stands in `counts` and `left`.
+        disk: bytes of its folder, once it ended.
     """
 
     handle: str
     folder: Path
     seeds: list[str]
-    crawler: Crawler
+    crawler: Crawler | None
     begun: float
+    counts: dict[str, Any] = field(default_factory=dict)
+    left: int = 0
+    disk: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
     state: str = "running"
     ended: str | None = None
@@ -93,6 +104,7 @@ class Crawls:
         self._store = store
         self._sites = sites
         self._crawls: dict[str, CrawlTask] = {}
+        self._removing: set[asyncio.Future[None]] = set()
 
     def check_limits(self, arguments: Mapping[str, Any]) -> str | None:
         """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
@@ -151,6 +163,7 @@ class Crawls:
         )
         crawl = CrawlTask(handle, folder, seeds, crawler, time.time())
         crawler.on_page = lambda page: self._arrived(crawl, page)
+        self._sites.crawling(seeds, crawler)  # at once: what awaits between the question and this lets two in
         self._crawls[handle] = crawl
         crawl.task = asyncio.ensure_future(self._run(crawl))
         return crawl
@@ -180,8 +193,9 @@ class Crawls:
         if crawl.ended is not None or crawl.task is None:
             return
         crawl.cancelled = True
-        crawl.crawler.stop()
-        crawl.crawler.go_on()
+        if crawl.crawler is not None:
+            crawl.crawler.stop()
+            crawl.crawler.go_on()
         _, waiting = await asyncio.wait([crawl.task], timeout=_GRACE)
         if waiting:
             crawl.task.cancel()
@@ -190,10 +204,12 @@ class Crawls:
     async def close(self) -> None:
         """End all of them."""
         await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
+        await asyncio.gather(*self._removing)
 
     def status(self, crawl: CrawlTask, start: int = 0, limit: int = 50) -> dict[str, Any]:
         """How a crawl stands, with some of its pages."""
-        stats = crawl.crawler.stats.to_dict()
+        if crawl.crawler is not None:
+            _take_over(crawl, crawl.crawler)
         end = min(start + limit, len(crawl.pages))
         life = self._limits.life
         base = f"comity://crawl/{crawl.handle}"
@@ -206,10 +222,8 @@ class Crawls:
                 "ended_at": when(crawl.ended_at),
                 "handle_life_seconds": life,
                 "handle_lives_until": when(crawl.ended_at + life) if crawl.ended_at is not None else None,
-                "counts": {
-                    name: stats[name] for name in ("pages", "refused", "failed", "found", "outside", "body_bytes")
-                },
-                "left": crawl.crawler.left,
+                "counts": crawl.counts,
+                "left": crawl.left,
                 "report": f"{base}/report" if crawl.ended is not None else None,
                 "ledger": f"{base}/ledger" if crawl.ended is not None else None,
                 "from": start,
@@ -228,6 +242,7 @@ class Crawls:
 
     async def _run(self, crawl: CrawlTask) -> None:
         sites, crawler = self._sites, crawl.crawler
+        assert crawler is not None
         try:
             await sites.begin(crawl.seeds, crawler)
             stats = await crawler.run()
@@ -248,11 +263,41 @@ class Crawls:
             else:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
         finally:
-            crawl.ended_at = time.time()
             sites.end(crawler)
+            _take_over(crawl, crawler)
+            crawl.crawler = None  # it holds all that it has met
+            crawl.ended_at = time.time()
+            with suppress(OSError):
+                crawl.disk = await asyncio.to_thread(_size_of, crawl.folder)
+            asyncio.get_running_loop().call_later(self._limits.life, self._forget_old)
+            self._forget_old()
 
     def _forget_old(self) -> None:
-        now, life = time.time(), self._limits.life
-        for handle, crawl in list(self._crawls.items()):
-            if crawl.ended_at is not None and now > crawl.ended_at + life:
-                del self._crawls[handle]
+        """Forget crawls that ended, with their folders: those whose life is over, and the oldest while there is more
+        than is kept.
+        """
+        now, limits = time.time(), self._limits
+        ended = {handle: crawl for handle, crawl in self._crawls.items() if crawl.ended_at is not None}
+        count = len(ended)
+        disk = sum(crawl.disk for crawl in ended.values())
+        listed = sum(len(crawl.pages) for crawl in self._crawls.values())
+        for handle, crawl in ended.items():
+            over = count > limits.kept or disk > limits.disk or listed > limits.listed
+            if not over and now < (crawl.ended_at or 0.0) + limits.life:
+                continue
+            del self._crawls[handle]
+            count, disk, listed = count - 1, disk - crawl.disk, listed - len(crawl.pages)
+            removing = asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, crawl.folder, ignore_errors=True))
+            self._removing.add(removing)
+            removing.add_done_callback(self._removing.discard)
+
+
+def _take_over(crawl: CrawlTask, crawler: Crawler) -> None:
+    """What is told of a crawl when its crawler is gone."""
+    stats = crawler.stats.to_dict()
+    crawl.counts = {name: stats[name] for name in ("pages", "refused", "failed", "found", "outside", "body_bytes")}
+    crawl.left = crawler.left
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,5 +1,6 @@
 """The tool map: which URLs a site has, by its sitemaps and by the links of one page, without fetching them."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from comity import ComityError, CrawlSettings, Response, urls
 from comity.mcp.answers import Unanswerable, answer, short
 from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
+from comity.policy.robots_result import RobotsResult
 from comity.signals import sitemaps
 from comity.signals.links import read_page
 
@@ -52,15 +54,18 @@ class _Map:
         settings = CrawlSettings(scope=arguments["scope"], include=tuple(arguments.get("include", ())))
         self._scope = settings.scope_around([url])
         self._named_by: str | None = None
+        self._known: Mapping[str, RobotsResult] = {}
 
     async def make(self) -> None:
         client = self.service.client
         decision = await client.check(self.url)
         self.delay = decision.delay
+        self._known = client.inspect()
         if decision.may_fetch:
             await self._links()
         origin = urls.origin(self.url)
-        result = client.inspect().get(origin)
+        self._known = client.inspect()
+        result = self._known.get(origin)
         named = result.robots.sitemaps if result is not None and result.robots is not None else ()
         self._named_by = urls.host(self.url) if named else None
         waiting = [target for each in named if (target := urls.join(origin + "/", each)) is not None]
@@ -72,12 +77,15 @@ class _Map:
                 self.whole = False
                 return
             asked += 1
-            waiting += [each for each in await self._sitemap(sitemap) if each not in waiting]
+            waiting = list(dict.fromkeys([*waiting, *await self._sitemap(sitemap)]))
 
     async def _links(self) -> None:
         response = await self._answer(self.url, "page")
         if response is None:
             return
+        await asyncio.to_thread(self._read_links, response)
+
+    def _read_links(self, response: Response) -> None:
         read = read_page(
             response.body, response.url, response.headers.get("Content-Type"), response.header_values("Link")
         )
@@ -91,8 +99,9 @@ class _Map:
             self.sources.append({"source": "sitemap", "status": None, "problem": "out of scope", "url": short(url)})
             return []
         response = await self._answer(url, "sitemap")
-        if response is None:
-            return []
+        return [] if response is None else await asyncio.to_thread(self._read_sitemap, response)
+
+    def _read_sitemap(self, response: Response) -> list[str]:
         reader = sitemaps.SitemapReader(response.url)
         others: list[str] = []
         for entry in reader.read(response.body):
@@ -127,7 +136,7 @@ class _Map:
             return False
         known = self.entries.get(url)
         if known is None:
-            result = self.service.client.inspect().get(urls.origin(url))
+            result = self._known.get(urls.origin(url))
             robots = result.robots if result is not None else None
             allowed = None if robots is None else robots.allowed(url, self.service.policy.asked_as)
             self.entries[url] = {"url": url, "found_in": found_in, "lastmod": changed, "allowed": allowed}

@@ -3,6 +3,7 @@
 A model cannot ask for a prompt: that is what makes the second one the person's own visit, and no crawl.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -55,7 +56,7 @@ async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[
     url = urls.normalise(arguments["url"])
     policy = service.policy.with_changes(mode="ignore")
     async with AsyncClient(policy, service.settings) as client, service.sites.turn(url, client=client):
-        page = page_of(await retrieve(client, url, strategy="disabled"))
+        page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))
 
     def told(text: str) -> str:
         rest = len(page.markdown) - len(text)

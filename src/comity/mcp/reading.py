@@ -72,7 +72,7 @@ async def usage(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any
         if decision.may_fetch:
             stated = await _stated_by_page(service, url, read) or stated
             stated = merge(stated, await _stated_by_tdmrep(service, url, read))
-    return answer(_used(service, url, stated, read))
+    return answer(await asyncio.to_thread(_used, service, url, stated, read))
 
 
 async def robots(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,16 +92,16 @@ async def robots(service: Service, arguments: Mapping[str, Any]) -> dict[str, An
         return answer({**said, "from_site": {"why": short(decision.why)}})
     match arguments["question"]:
         case "explain":
-            told, from_site = _explained(file, url, agent)
+            told, from_site = await asyncio.to_thread(_explained, file, url, agent)
         case "lint":
-            told, from_site = _linted(file)
+            told, from_site = await asyncio.to_thread(_linted, file)
         case _:
             other = arguments.get("other_agent")
             if not other:
                 raise Unanswerable(
                     "invalid_arguments", "A comparison needs two agents.", "Name the second as other_agent."
                 )
-            told, from_site = _compared(file, url, agent, other)
+            told, from_site = await asyncio.to_thread(_compared, file, url, agent, other)
     return answer({**said, **told, "from_site": from_site})
 
 
@@ -238,7 +238,9 @@ async def _stated_by_tdmrep(service: Service, url: str, read: list[dict[str, Any
         read.append({"source": "tdmrep.json", "status": None, "problem": "not available"})
         return Usage()
     read.append({"source": "tdmrep.json", "status": response.status})
-    return from_tdmrep(parse_tdmrep(response.body), url) if response.ok else Usage()
+    if not response.ok:
+        return Usage()
+    return from_tdmrep(await asyncio.to_thread(parse_tdmrep, response.body), url)
 
 
 def _used(service: Service, url: str, stated: Usage, read: list[dict[str, Any]]) -> dict[str, Any]:

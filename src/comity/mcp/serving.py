@@ -9,9 +9,11 @@ import hmac
 import ipaddress
 import json
 import os
+import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST_LINE: Final = 1024 * 1024
 SHORTEST_TOKEN: Final = 16
+_EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")  # headers that pages may read
 
 AsgiMessage = MutableMapping[str, Any]
 App = Callable[
@@ -56,7 +59,23 @@ def over_stdio(make: "Callable[[], Service]") -> None:
     if answered is not None:
         os.write(1, answered[1])
     if line:
-        asyncio.run(_stdio(make(), wire, line, None if answered is None else answered[0]))
+        _run(_stdio(make(), wire, line, None if answered is None else answered[0]))
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until the end, or until the process is told to end: then crawls end too, and our folder is removed."""
+
+    async def told() -> None:
+        task = asyncio.ensure_future(serving)
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGTERM", "SIGHUP", "SIGINT"):
+                if hasattr(signal, name):
+                    with suppress(NotImplementedError):  # Windows
+                        asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(told())
 
 
 def _first_line(wire: int) -> bytes:
@@ -186,6 +205,7 @@ def over_http(
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.middleware.cors import CORSMiddleware
 
     from comity.mcp.server import build
 
@@ -201,16 +221,29 @@ def over_http(
     async def run() -> None:
         async with service:
             app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
+            app.router.redirect_slashes = False  # it would redirect to whatever host the client names
+            if token is not None:
+                app = bearer(app, token)
+            if allowed_origins:  # around the token: a browser asks before it shows one
+                app = CORSMiddleware(app, allowed_origins, ["GET", "POST", "DELETE"], ["*"], expose_headers=_EXPOSED)
             config = uvicorn.Config(
-                app if token is None else bearer(app, token),
+                app,
                 log_level="warning",
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=5,
             )
-            await uvicorn.Server(config).serve(sockets=[listening])
+            server = uvicorn.Server(config)
+            server.capture_signals = nullcontext  # type: ignore[assignment]  # it would end the process, see _run
+            serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+            try:
+                await asyncio.shield(serving)
+            except asyncio.CancelledError:
+                server.should_exit = True
+                await serving
+                raise
 
-    asyncio.run(run())
+    _run(run())
 
 
 def bearer(app: App, token: str) -> App:

@@ -73,11 +73,15 @@ class Sites:
         """Whether a crawl of the URL's site is under way."""
         return self._of(site_of(url)).crawler is not None
 
+    def crawling(self, seeds: Iterable[str], crawler: Crawler) -> None:
+        """From now on these sites are this crawl's: no other begins there, and who asks holds this one."""
+        for seed in seeds:
+            self._of(site_of(seed)).crawler = crawler
+
     async def begin(self, seeds: Iterable[str], crawler: Crawler) -> None:
-        """A crawl of these sites begins, once the interval after the last request of another is over."""
+        """Wait until the interval after the last request of another is over at each of these sites."""
         for name in sorted({site_of(seed) for seed in seeds}):
             site = self._of(name)
-            site.crawler = crawler
             async with site.lock:
                 await self._interval(site, crawler)
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 POLL: Final = 1000  # milliseconds between two questions
+MOST_ENDED: Final = 100  # tasks that ended and can still be asked about
 _INTERNAL_ERROR: Final = -32603
 
 Status = Literal["working", "completed", "cancelled", "failed"]
@@ -127,8 +128,9 @@ class Tasks:
 
     def _forget_old(self) -> None:
         now = datetime.now(UTC)
-        for name, task in list(self._tasks.items()):
-            if task.status != "working" and (now - task.begun).total_seconds() > task.life:
+        ended = [(name, task) for name, task in self._tasks.items() if task.status != "working"]
+        for number, (name, task) in enumerate(ended):
+            if len(ended) - number > MOST_ENDED or (now - task.begun).total_seconds() > task.life:
                 del self._tasks[name]
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from comity import urls
-from comity.errors import ComityError, PartFailed, TooLarge, TooManyRedirects
+from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge, TooManyRedirects
 from comity.gate.steps import refusal
 from comity.http import REDIRECTS, next_hop
 from comity.net import AsyncClient
+from comity.net.address import AddressGuard
 from comity.policy import Decision
 from comity.signals.llms import Candidate
 
@@ -80,12 +81,12 @@ async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, header
     settings = client.settings
     passed: list[str] = []
     while True:
-        require(await client.check(url))
+        await _require(client, url)
         answer = _checked_answer(await called("fetcher", fetcher, url, dict(headers), about=url), url)
         if len(answer.body) > settings.max_body:
             raise TooLarge(f"the body of {url} is over {settings.max_body} bytes", url=url)
         if answer.url != url:  # it followed a redirect of its own
-            require(await client.check(answer.url))
+            await _require(client, answer.url)
             passed.append(url)
             url = answer.url
         location = answer.header("location") if answer.status in REDIRECTS else ""
@@ -96,6 +97,21 @@ async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, header
             raise TooManyRedirects(f"{url} {why}: not followed", url=url)
         passed.append(url)
         url = target
+
+
+async def _require(client: AsyncClient, url: str) -> None:
+    """What somebody else is to fetch: the policy lets it pass, and it names no address that is not public.
+
+    Raises:
+        RobotsDisallowed, AddressBlocked
+    """
+    host = urls.host(url)
+    guard = AddressGuard(client.policy.allow_addresses, client.policy.allow_hosts)
+    if (why := guard.refusal_by_name(host)) is not None:
+        raise AddressBlocked(
+            f"{host} is not asked: {why}", url=url, hint="allow_addresses names networks that may be reached"
+        )
+    require(await client.check(url))
 
 
 def require(decision: Decision) -> None:

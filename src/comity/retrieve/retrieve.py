@@ -79,8 +79,9 @@ async def retrieve(
             itself; `disabled`: the page itself, llms.txt is not asked for.
         content: `main` leaves out what is not the page's content and says so in `left_out`; `all` keeps whatever a
             person would see.
-        fetcher: `fetcher(url, headers)` gets pages and llms.txt in the client's place; robots.txt stays the client's,
-            and pacing and the address guard of those requests become the fetcher's business.
+        fetcher: `fetcher(url, headers)` gets pages and llms.txt in the client's place; robots.txt stays the client's.
+            Pacing those requests becomes the fetcher's business, and so does guarding what names lead to: a URL that
+            holds an address which is not public is not handed to it.
         extractor: `extractor(html, url)` gives the Markdown of a page.
         chooser: `chooser(url, candidates)` gives None or the URL to try first, with headers for it.
 
