@@ -30,6 +30,7 @@ from comity.crawler.shards import CrawlManifest, StoreMark, shard_of
 from comity.crawler.workers.member import Member, StoreJob
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.crawl import CrawlStore, PartRow
+from comity.frontier.postgresql.leases import NEXT_TOKEN
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
@@ -57,9 +58,11 @@ class Crawl:
 
     def machine(self, folder: Path) -> Member:
         folder.mkdir()
-        StoreMark(str(self.store.where), self.store.crawl().id, self.store.where.without_password).write(folder)
+        StoreMark(str(self.store.where), self.store.crawl().run.crawl, self.store.where.without_password).write(folder)
         name = f"{folder.name}:{time.monotonic_ns()}"
-        job = StoreJob(self.url, folder, name, self.manifest, self.policy, self.settings, ClientSettings())
+        job = StoreJob(
+            self.url, folder, name, self.store.crawl().run, self.manifest, self.policy, self.settings, ClientSettings()
+        )
         return Member(job, lambda *_: None)
 
     def remove(self) -> None:
@@ -146,8 +149,11 @@ async def _work(crawl: Crawl, sites: list[Site], folder: Path, joined: threading
     await until(lambda: first("SELECT count(*) FROM member") == 2)
     taken = shard_of(sites[0].address, SHARDS)
     with crawl.store.open() as db, db.transaction():  # as if its lease had run out and another had had it
-        db.execute("UPDATE fence SET token = token + 1 WHERE shard = %s", (taken,))
-        db.execute("UPDATE shard SET token = token + 1, holder = NULL, expires = NULL WHERE number = %s", (taken,))
+        db.execute(f"UPDATE fence SET token = {NEXT_TOKEN}, commits = 0 WHERE shard = %s", (taken,))
+        db.execute(
+            "UPDATE shard SET token = fence.token, holder = NULL FROM fence WHERE shard = number AND number = %s",
+            (taken,),
+        )
     await until(lambda: first("SELECT count(*) FROM part WHERE holder LIKE 'b:%'"))
     joined.set()
     await asyncio.gather(one, other)

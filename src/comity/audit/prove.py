@@ -46,7 +46,7 @@ def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: st
         StorageError: the crawl lies in a store that cannot be reached.
     """
     crawl = written_crawl(folders, store)
-    if crawl.running:
+    if crawl.is_running():
         raise StillRunning(f"{crawl.name}: the crawl is still running", hint="wait until it has ended")
     proofs: dict[str, Proof] = {}
     for parts in crawl.shards:

@@ -25,11 +25,13 @@ MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
 STORE: Final = "store.json"
 """In a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl."""
+LOST: Final = "lost-"
+"""What the name of a part begins with that a failure of the database has undone."""
 MOST: Final = 256
 FOR_EACH_WORKER: Final = 2
 """Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
 _FORMAT: Final = 1
-_STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}")
+_STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}-[0-9a-f]{10}")
 
 PlacedBy = Literal["host", "domain", "address"]
 
@@ -185,6 +187,11 @@ def part(number: int) -> str:
     return f"shard-{number:03}"
 
 
+def is_part(path: Path) -> bool:
+    """Whether a folder has the name of a part of a crawl in a store."""
+    return _STORED_PART.fullmatch(path.name) is not None
+
+
 def manifest_of(folder: Path) -> CrawlManifest | None:
     """The manifest of the crawl in a folder; None where it has no shards, or there is none.
 
@@ -222,7 +229,7 @@ def parts_of(folder: Path) -> list[Path]:
         InputError: it is one machine's part of a crawl in a store, or holds such.
         StorageError: the manifest cannot be read.
     """
-    if _STORED_PART.fullmatch(folder.name):
+    if is_part(folder):
         _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
     return [folder] if manifest is None else [folder / name for name in manifest.parts]

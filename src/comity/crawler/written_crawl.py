@@ -7,9 +7,10 @@ written, and nothing is said of whether it is as it should be.
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,14 +110,14 @@ class WrittenCrawl:
         name: for people.
         shards: by number the parts of each, in the order in which they were written.
         keeper: the file that says which parts there are; empty where there is one.
-        running: whether it was being crawled when this was looked at.
+        is_running: whether it is being crawled; to see that of a crawl in a store may take a whole lease.
         store: the address of the store where its queue lies; None where that is beside its output.
     """
 
     name: str
     shards: Sequence[Sequence[Part]]
     keeper: str = ""
-    running: bool = False
+    is_running: Callable[[], bool] = lambda: False
     store: str | None = None
 
     @property
@@ -157,9 +158,9 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     parts_of(folder)  # refuses a part of a stored crawl by itself
     if store is not None:
         raise InvalidSetting(f"store: {folder} holds no part of a crawl in a store", hint="leave out --store")
-    manifest, running = manifest_of(folder), is_running(folder)
+    manifest, running = manifest_of(folder), partial(is_running, folder)
     if manifest is None:
-        return WrittenCrawl(str(folder), [[Part(folder)]], running=running)
+        return WrittenCrawl(str(folder), [[Part(folder)]], is_running=running)
     shards = [
         [
             Part(
@@ -189,14 +190,14 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
     opened = CrawlStore(address(url))
     try:
         with closing(opened):
-            crawl, rows, stats, running = opened.crawl(), opened.parts(), opened.state("stats"), opened.is_running()
+            crawl, rows, stats = opened.crawl(), opened.parts(), opened.state("stats")
     except Unreachable as error:
         raise StorageError(
             f"{error.args[0]}; it says what of the crawl is committed",
             hint="see that it runs, or name another address of it by --store URL",
         ) from error
     for folder, stored in held.items():
-        if stored.crawl != crawl.id:
+        if stored.crawl != crawl.run.crawl:
             raise InputError(
                 f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
                 hint="name folders of one crawl, and by --store URL its store",
@@ -218,7 +219,12 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
                 kept={"ledger": row.ledger, "sink": row.sink, "stats": stats.get(row.shard) if newest else None},
             )
         )
-    return WrittenCrawl(str(opened.where), shards, STORE, running, url)
+    return WrittenCrawl(str(opened.where), shards, STORE, partial(_is_crawled, opened), url)
+
+
+def _is_crawled(store: Any) -> bool:
+    with closing(store):
+        return bool(store.is_running())
 
 
 def _read(text: object) -> Any:

@@ -168,7 +168,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
     if not parts:
         raise InputError(f"{crawl.name} holds no ledger", hint="name the folder that comity crawl -o wrote")
     figures = Figures(absent=crawl.absent)
-    running = crawl.running
+    running = crawl.is_running()
     ended = {number: CUT_OFF for number, part in enumerate(parts) if not part.followed}
     runs: Counter[int] = Counter()  # by shard
     hashes = [""] * len(parts)

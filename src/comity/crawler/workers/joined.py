@@ -35,7 +35,8 @@ from comity.errors import InvalidSetting, StorageError
 from comity.frontier import database
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.crawl import CrawlStore, Row
-from comity.frontier.postgresql.database import address, make, see_that_it_will_do
+from comity.frontier.postgresql.database import Superseded, address, make, see_that_it_will_do
+from comity.frontier.postgresql.leases import Run
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
@@ -91,6 +92,7 @@ class JoinedCrawl(Supervisor):
         self.where = address(store)
         self._url = store
         self._store = CrawlStore(self.where)
+        self._run: Run  # known once there is a crawl
         self._begins = not join and not resume and not refresh
         self._begins_refresh = refresh
         checked("workers", workers)
@@ -106,7 +108,8 @@ class JoinedCrawl(Supervisor):
             self._manifest.sink, self._manifest.expander = sink or DEFAULT, expander
         else:
             with closing(self._store):
-                self._manifest = CrawlManifest(**self._store.crawl().manifest)
+                stored = self._store.crawl()
+            self._run, self._manifest = stored.run, CrawlManifest(**stored.manifest)
             if join and (given or sink is not None or expander is not None):
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             if shards is not None and shards != self._manifest.shards:
@@ -127,6 +130,7 @@ class JoinedCrawl(Supervisor):
         self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again; and where
         self._elsewhere: set[str] = set()  # machines that Ray placed workers on, but this one
         self._names: set[str] = set()  # of all processes started
+        self._name = name_of_process("command")
         self._in_vain = 0  # looks at which a worker had no place to run
         self._away: set[int] = set()  # processes that cannot reach the database
         self._over = False
@@ -160,30 +164,40 @@ class JoinedCrawl(Supervisor):
         ):
             self._in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
             await self._in_thread(self._begin)
-            if self.on_begin is not None:
-                self.on_begin()
-            if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
-                await self._work()
-            if self._error is not None:
-                raise self._error
-            await self._in_thread(self._sum_up)
+            try:
+                if self.on_begin is not None:
+                    self.on_begin()
+                if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
+                    await self._work()
+                if self._error is not None:
+                    raise self._error
+                await self._in_thread(self._sum_up)
+            finally:
+                with suppress(StorageError):
+                    await self._in_thread(partial(self._store.gone, self._name))
         return self.stats
 
     def _begin(self) -> None:
         shards = self._manifest.shards
         ours = None if self._begins else mark_of(self._store)
         check_free(self.folder, ours)
+        manifest, pages, command = asdict(self._manifest), self.settings.max_pages, (self._name, str(self.folder))
         with self._store.open() as db:
             see_that_it_will_do(db, self.where, shards, len(self._processes))
             if self._begins:
-                make(db, self.where, shards, asdict(self._manifest), lease=self._lease, pages=self.settings.max_pages)
+                make(db, self.where, shards, manifest, lease=self._lease, pages=pages, command=command)
         (ours or mark_of(self._store)).write(self.folder)
         if self._begins_refresh:
             self._manifest.refresh += 1
             save = partial(recrawl.begun, self._manifest.refresh)
-            self._store.go_on(asdict(self._manifest), self.settings.max_pages, forget=recrawl.FORGOTTEN, save=save)
-        elif not self._begins and not self._join:
-            self._store.go_on(asdict(self._manifest), self.settings.max_pages)
+            manifest = asdict(self._manifest)
+            self._run = self._store.go_on(
+                manifest, pages, after=self._run, command=command, forget=recrawl.FORGOTTEN, save=save
+            )
+        elif self._begins:
+            self._run = self._store.crawl().run
+        elif not self._join:
+            self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._see(self._store.rows())
         self._pace.earlier = self.stats.pages
@@ -215,6 +229,7 @@ class JoinedCrawl(Supervisor):
             self._url,
             self.folder,
             name,
+            self._run,
             self._manifest,
             self.policy,
             replace(self.settings, concurrency=self._concurrency),
@@ -261,8 +276,13 @@ class JoinedCrawl(Supervisor):
 
     def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays."""
-        with suppress(StorageError):
+        try:
+            self._store.here(self._run, self._name, str(self.folder), works=False)
             self._see(self._store.rows())
+        except Superseded as error:
+            self._error = self._error or error
+        except StorageError:
+            pass
 
     def _see(self, rows: list[Row]) -> None:
         for row in rows:

@@ -19,7 +19,7 @@ from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import StorageError
 from comity.frontier.postgresql.crawl import CrawlStore, Row
 from comity.frontier.postgresql.database import Address
-from comity.frontier.postgresql.leases import Leases
+from comity.frontier.postgresql.leases import Leases, number_of
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.protocol import DurableFrontier
 from comity.net import Clock
@@ -195,7 +195,8 @@ class LeasedShard(ShardCrawler):
 
 def part_of(shard: int, token: int) -> str:
     """The name of the folder in which a holder of a shard keeps its part of the output."""
-    return f"{part(shard)}-{token:06}"
+    number, lot = number_of(token)
+    return f"{part(shard)}-{number:06}-{lot:010x}"
 
 
 def as_text(now: ShardNow) -> str:

@@ -24,7 +24,7 @@ from comity.crawler.placement import place_in
 from comity.crawler.recrawl import FINISHED
 from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow
-from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text
+from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text, part_of
 from comity.crawler.workers.lending import Lending
 from comity.crawler.workers.rounds import LARGEST_GRANT, RoundAnswer, RoundRequest, Rounds
 from comity.crawler.workers.shard import ShardEnd
@@ -33,7 +33,7 @@ from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
 from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.database import Unreachable, address
-from comity.frontier.postgresql.leases import LeaseKeeper, Leases
+from comity.frontier.postgresql.leases import LeaseKeeper, Leases, Run
 from comity.frontier.postgresql.queue import Displaced
 from comity.net import ClientSettings
 from comity.policy import Policy
@@ -51,11 +51,13 @@ class StoreJob:
         store: its address, as typed.
         folder: of this machine.
         name: of this process; no other has it.
+        run: of the crawl, that it belongs to.
     """
 
     store: str
     folder: Path
     name: str
+    run: Run
     manifest: CrawlManifest
     policy: Policy
     settings: CrawlSettings
@@ -66,8 +68,8 @@ class StoreJob:
         return Member(self, say)
 
 
-def name_of_process(number: int) -> str:
-    """A name for the number-th process that this one starts: the machine, and what no other process has."""
+def name_of_process(number: int | str) -> str:
+    """A name for a process that this one starts, or for itself: the machine, and what no other process has."""
     return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
 
 
@@ -119,8 +121,15 @@ class Member:
         loop = asyncio.get_running_loop()
         lease = (await self._in_thread(self._store.crawl)).lease
         self._clock = await self._in_thread(StoreClock.of, self._store)
-        self._leases = Leases(self._where, self._job.name, lease)
-        self._rounds = Rounds(self._store, self._leases, self._job.folder)
+        folder, run = self._job.folder, self._job.run
+        self._leases = Leases(
+            self._where,
+            self._job.name,
+            lease,
+            run=run,
+            part=lambda shard, token: (str(folder.absolute()), part_of(shard, token)),
+        )
+        self._rounds = Rounds(self._store, self._leases, run, folder)
         self._lending = Lending(self._store, self._crawlers, self._in_thread, self._wake.set)
 
         def over(shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
@@ -257,7 +266,7 @@ class Member:
         if self._most is not None and look.crawl.pool == 0:
             self._give_back(stands)
         if look.crawl.ended is None and (why := self._over(stands, look)) is not None:
-            self._thread.submit(self._store.end, why)
+            self._thread.submit(self._store.end, self._job.run, why)
 
     def _even_out(self, look: RoundAnswer) -> None:
         """Let a shard go, where others have fewer than their share and none is free."""

@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from comity.crawler.shards import LOCK, StoreMark, manifest_of, stored_in
+from comity.crawler.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
 from comity.errors import StorageError
 from comity.frontier import has_begun
 from comity.frontier.database import explained, lock
-from comity.frontier.durable import AppendedFile, make_folder
+from comity.frontier.durable import AppendedFile, explained_files, make_folder
 from comity.frontier.postgresql.crawl import CrawlStore, PartRow
 
 PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
@@ -22,7 +22,9 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
     """Have each part in a folder hold what is committed of it and no more.
 
     Parts that somebody writes to are left alone. What a format keeps beside its files until they are complete is
-    written into them. Nobody else does so in that folder meanwhile.
+    written into them. A part that the store does not know was begun by a lease that a failure of the database has
+    undone, and its pages are asked for again: it gets a name by which nobody takes it for one of the crawl's. Nobody
+    else does so in that folder meanwhile.
 
     Args:
         form: the output's format.
@@ -32,8 +34,19 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
         StorageError: a file cannot be changed, or is shorter than what was committed.
     """
     where = str(folder.absolute())
+    there = [
+        path for path in folder.glob("shard-*") if is_part(path)
+    ]  # first: a part is known before its folder is there
     held = {(row.number, row.token): row.holder for row in store.rows() if row.holder is not None}
-    for part in store.parts():
+    parts = store.parts()
+    known = {part.name for part in parts}
+    mark = stored_in(folder)
+    if mark is not None and mark.crawl == store.crawl().run.crawl:
+        for path in there:
+            if path.name not in known:
+                with explained_files(path):
+                    path.rename(path.with_name(f"{LOST}{path.name}"))
+    for part in parts:
         holder = held.get((part.shard, part.token))
         written = holder is not None and not any(same_process(holder, name) for name in dead)
         if not written and part.folder == where and (path := folder / part.name).is_dir():
@@ -47,7 +60,7 @@ def same_process(one: str, other: str) -> bool:
 
 def mark_of(store: CrawlStore) -> StoreMark:
     """What marks a folder as one that holds parts of a crawl."""
-    return StoreMark(str(store.where), store.crawl().id, store.where.without_password)
+    return StoreMark(str(store.where), store.crawl().run.crawl, store.where.without_password)
 
 
 def check_free(folder: Path, ours: StoreMark | None) -> None:

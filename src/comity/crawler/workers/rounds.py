@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from comity.crawler.workers.leased import part_of
 from comity.crawler.workers.worker import AT_ONCE
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql.crawl import CrawlStore, Row, StoredCrawl
-from comity.frontier.postgresql.leases import Leases
+from comity.frontier.postgresql.leases import Leases, Run
 
 LARGEST_GRANT: Final = 500  # pages
 
@@ -60,18 +59,24 @@ class Rounds:
     """Blocks; one thread at a time.
 
     Args:
+        run: the one that the process belongs to.
         folder: of this machine, where its parts of the output lie.
     """
 
-    def __init__(self, store: CrawlStore, leases: Leases, folder: Path) -> None:
+    def __init__(self, store: CrawlStore, leases: Leases, run: Run, folder: Path) -> None:
         self._store = store
         self._leases = leases
+        self._run = run
         self._folder = str(folder.absolute())
 
     def round(self, order: int, asked: RoundRequest) -> RoundAnswer:
-        """Say and ask. `order`: the last order that was read."""
+        """Say and ask. `order`: the last order that was read.
+
+        Raises:
+            Superseded: the run is not the crawl's any more.
+        """
         store, leases = self._store, self._leases
-        members = store.here(leases.holder, self._folder)
+        members = store.here(self._run, leases.holder, self._folder)
         store.say(asked.stands)
         for shard, token, granted in asked.given_back:
             store.give_back(shard, token, granted)
@@ -99,9 +104,7 @@ class Rounds:
             if held >= share:
                 return None
             with self._store.open() as db:
-                token = self._leases.take(db, row.number)
+                token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
             if token is not None:
-                name = part_of(row.number, token)
-                self._store.begin_part(row.number, token, self._leases.holder, self._folder, name)
                 return row.number, token
         return None

@@ -4,11 +4,11 @@ Who takes part, how each shard stands, pages granted, parts of the output, order
 else is needed in between, and nobody need see another's files.
 """
 
-import hashlib
 import json
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from comity.errors import InputError, StorageError
@@ -16,8 +16,10 @@ from comity.frontier.later import Visits
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
+from comity.frontier.postgresql.leases import NEXT_TOKEN, Run, StandsStill, now, see_run
 from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
 
+LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 _LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
@@ -27,11 +29,11 @@ class StoredCrawl:
     """What holds for the whole crawl.
 
     Attributes:
-        id: by which it is told from others that have or had its name.
+        run: the one that is under way, or was last.
         pool: pages that are granted to no shard; None without a limit.
     """
 
-    id: str
+    run: Run
     manifest: dict[str, Any]
     lease: float
     ended: str | None
@@ -44,7 +46,8 @@ class Row:
     """One shard, as everybody sees it.
 
     Attributes:
-        holder: who has it; None where nobody has, or the lease is over.
+        holder: who has it; None where nobody has, or the lease was seen to be over.
+        renewal: how often it was taken and renewed.
         granted: pages that it may keep over all runs.
         state: what it does; `starting` from when somebody takes it until that is said.
         stands: what was said of it last, as text.
@@ -53,6 +56,7 @@ class Row:
     number: int
     token: int
     holder: str | None
+    renewal: int
     granted: int | None
     state: str | None
     stands: str | None
@@ -99,6 +103,8 @@ class CrawlStore:
     def __init__(self, where: Address) -> None:
         self.where = where
         self._db: Any = None
+        self._leases: StandsStill | None = None  # of shards
+        self._beats: StandsStill | None = None  # of members
 
     def close(self) -> None:
         if self._db is not None:
@@ -133,36 +139,39 @@ class CrawlStore:
         with self.open() as db:
             if not is_made(db, self.where):
                 raise InputError(f"there is no crawl in {self.where}", hint="give the URLs to start one from")
-            key, manifest, *others = db.execute(
-                "SELECT fingerprint_key, manifest, lease, ended, pool, "
-                "extract(epoch FROM clock_timestamp())::float8 FROM crawl"
+            id_, run, manifest, *others = db.execute(
+                "SELECT id, run, manifest, lease, ended, pool, extract(epoch FROM clock_timestamp())::float8 FROM crawl"
             ).fetchone()
-        return StoredCrawl(hashlib.blake2b(key, digest_size=8).hexdigest(), json.loads(manifest), *others)
+        return StoredCrawl(Run(id_, run), json.loads(manifest), *others)
 
     def go_on(
         self,
         manifest: Mapping[str, Any],
         pages: int | None,
         *,
+        after: Run | None = None,
+        command: tuple[str, str] | None = None,
         forget: Iterable[str] = (),
         save: Callable[[int], dict[str, Any]] | None = None,
-    ) -> None:
-        """Begin another run: what is left is shared out anew.
+    ) -> Run:
+        """Begin another run, which is given: what is left is shared out anew.
+
+        Where somebody has worked on it who has not said that he ended, it is first seen for a whole lease whether he
+        still does.
 
         Args:
             pages: limit of the whole crawl.
+            after: the run that was the last when `manifest` was made of what it left.
+            command: name and folder of what begins it, which takes part from then on: see `here`.
             forget, save: begin a refresh, of all shards at once: see `queue.Frontier.begin_again`.
 
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
-        with self.open(PATIENCE if save is None else _LONG) as db, db.transaction():
-            (ended,) = db.execute("SELECT ended FROM crawl FOR UPDATE").fetchone()
-            if self._at_work(db):
-                raise StorageError(
-                    f"{self.where} is being crawled",
-                    hint="to take part, use --join; a process that crashed counts as running until its lease expires",
-                )
+        with self._at_rest(PATIENCE if save is None else _LONG) as db:
+            id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
+            if after is not None and after != Run(id_, before):
+                raise self._is_crawled()
             if save is not None:
                 states = {state for (state,) in db.execute("SELECT state FROM shard").fetchall()}
                 if ended is None or states != {"ended"}:
@@ -174,46 +183,91 @@ class CrawlStore:
                 shard: json.loads(value)[0]
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
             }
-            db.execute("UPDATE shard SET holder = NULL, expires = NULL, state = NULL, granted = NULL")
+            db.execute(f"UPDATE fence SET token = {NEXT_TOKEN}, commits = 0")  # no earlier run keeps anything more
+            db.execute(
+                "UPDATE shard SET token = fence.token, holder = NULL, state = NULL, granted = NULL "
+                "FROM fence WHERE fence.shard = number"
+            )
+            db.execute("DELETE FROM member")
+            if command is not None:
+                db.execute("INSERT INTO member (name, folder, works) VALUES (%s, %s, false)", command)
             pool = None
             if pages is not None:
                 pool = max(pages - sum(kept.values()), 0)
                 db.execute("UPDATE shard SET granted = 0")
                 for shard, number in kept.items():
                     db.execute("UPDATE shard SET granted = %s WHERE number = %s", (number, shard))
-            db.execute("UPDATE crawl SET ended = NULL, manifest = %s, pool = %s", (json.dumps(manifest), pool))
+            (run,) = db.execute(
+                "UPDATE crawl SET ended = NULL, run = run + 1, manifest = %s, pool = %s RETURNING run",
+                (json.dumps(manifest), pool),
+            ).fetchone()
             db.execute("DELETE FROM turn")
+        return Run(id_, run)
 
-    def _at_work(self, db: Any) -> bool:
-        """Whether somebody holds a shard."""
-        (held,) = db.execute("SELECT count(*) FROM shard WHERE expires > clock_timestamp()").fetchone()
-        return bool(held)
+    @contextmanager
+    def _at_rest(self, patience: float) -> Iterator[Any]:
+        """A transaction in which nobody works on the crawl, and nobody can begin to.
+
+        Raises:
+            StorageError: somebody works on it.
+        """
+        attendance = _Attendance()
+        while True:
+            asked = now()
+            with self.open(patience) as db, db.transaction():
+                db.execute("SELECT 1 FROM crawl FOR UPDATE")
+                if (there := attendance.look(db, asked)) is False:
+                    yield db
+                    return
+            if there:
+                raise self._is_crawled()
+            time.sleep(LOOK_EVERY)
+
+    def _is_crawled(self) -> StorageError:
+        return StorageError(f"{self.where} is being crawled by another command", hint="to take part, use --join")
 
     def is_running(self) -> bool:
-        """Whether somebody works on it."""
-        with self.open() as db:
-            return self._at_work(db)
+        """Whether somebody works on it: it takes a whole lease to see that one does no more who has not said so."""
+        attendance = _Attendance()
+        while True:
+            asked = now()
+            with self.open() as db:
+                there = attendance.look(db, asked)
+            if there is not None:
+                return there
+            time.sleep(LOOK_EVERY)
 
-    def end(self, why: str) -> None:
-        """The crawl is over; the first to say so says why."""
+    def end(self, run: Run, why: str) -> None:
+        """A run is over; the first to say so says why."""
         with self.open() as db:
-            db.execute("UPDATE crawl SET ended = %s WHERE ended IS NULL", (why,))
+            db.execute(
+                "UPDATE crawl SET ended = %s WHERE ended IS NULL AND (id, run) = (%s, %s)", (why, run.crawl, run.number)
+            )
 
     # Who takes part
 
-    def here(self, name: str, folder: str) -> int:
-        """Say that somebody takes part still; gives how many do."""
+    def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> int:
+        """Say that somebody takes part still; gives how many do that work shards.
+
+        Args:
+            works: whether it is a process that works shards, or a command that has begun such.
+
+        Raises:
+            Superseded: the run is not the crawl's any more.
+        """
         with self.open() as db:
-            db.execute(
-                "INSERT INTO member VALUES (%s, %s, clock_timestamp()) "
-                "ON CONFLICT (name) DO UPDATE SET alive = excluded.alive",
-                (name, folder),
-            )
-            (count,) = db.execute(
-                "SELECT count(*) FROM member "
-                "WHERE alive > clock_timestamp() - make_interval(secs => (SELECT lease FROM crawl))"
-            ).fetchone()
-        return int(count)
+            with db.transaction():
+                see_run(db, self.where, run)
+                db.execute(
+                    "INSERT INTO member (name, folder, works) VALUES (%s, %s, %s) "
+                    "ON CONFLICT (name) DO UPDATE SET beat = member.beat + 1",
+                    (name, folder, works),
+                )
+            asked = now()
+            beats = dict(db.execute("SELECT name, beat FROM member WHERE works").fetchall())
+            if self._beats is None:
+                self._beats = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
+        return len(beats) - len(self._beats.look(beats, asked))
 
     def gone(self, name: str) -> None:
         """Somebody takes part no more."""
@@ -223,13 +277,19 @@ class CrawlStore:
     # Shards
 
     def rows(self) -> list[Row]:
-        """All shards, as of one instant."""
+        """All shards, as of one instant. That a lease is over is seen by who looks again and again."""
+        asked = now()
         with self.open() as db:
-            rows = db.execute(
-                "SELECT number, token, CASE WHEN expires > clock_timestamp() THEN holder END, granted, state, stands "
-                "FROM shard ORDER BY number"
-            ).fetchall()
-        return [Row(*row) for row in rows]
+            found = [
+                Row(*row)
+                for row in db.execute(
+                    "SELECT number, token, holder, renewal, granted, state, stands FROM shard ORDER BY number"
+                ).fetchall()
+            ]
+            if self._leases is None:
+                self._leases = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
+        over = self._leases.look({row.number: (row.token, row.renewal) for row in found}, asked)
+        return [replace(row, holder=None) if row.number in over else row for row in found]
 
     def say(self, stands: Mapping[int, tuple[int, str, str]]) -> None:
         """Say how shards stand: by number the token, the state, and the rest as text."""
@@ -247,7 +307,7 @@ class CrawlStore:
     def grant(self, shard: int, token: int, most: int) -> int | None:
         """Grant a shard more pages, a part of those that are left; gives how many it may keep then."""
         with self.open() as db, db.transaction():
-            (pool,) = db.execute("SELECT pool FROM crawl FOR UPDATE").fetchone()
+            (pool,) = db.execute("SELECT pool FROM crawl FOR NO KEY UPDATE").fetchone()
             if not pool:
                 return None
             (count,) = db.execute("SELECT count(*) FROM shard").fetchone()
@@ -264,7 +324,7 @@ class CrawlStore:
     def give_back(self, shard: int, token: int, granted: int) -> None:
         """A shard keeps no more pages than that from now on: the rest is free for others."""
         with self.open() as db, db.transaction():
-            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+            db.execute("SELECT 1 FROM crawl FOR NO KEY UPDATE")
             row = db.execute(
                 "UPDATE shard SET granted = %s FROM shard AS before WHERE shard.number = %s AND shard.token = %s "
                 "AND before.number = shard.number RETURNING before.granted - %s",
@@ -275,22 +335,11 @@ class CrawlStore:
 
     # Parts of the output
 
-    def begin_part(self, shard: int, token: int, holder: str, folder: str, name: str) -> None:
-        """Have a shard's output begin a new part, and note how far the one before is committed."""
-        with self.open() as db, db.transaction():
-            db.execute(
-                f"UPDATE part SET sink = (SELECT value FROM fact_{shard} WHERE key = 'sink'), "
-                f"ledger = (SELECT value FROM fact_{shard} WHERE key = 'ledger') "
-                "WHERE shard = %s AND token = (SELECT max(token) FROM part WHERE shard = %s)",
-                (shard, shard),
-            )
-            db.execute(f"DELETE FROM fact_{shard} WHERE key IN ('sink', 'ledger')")
-            db.execute("INSERT INTO part VALUES (%s, %s, %s, %s, %s)", (shard, token, holder, folder, name))
-
     def end_part(self, shard: int, token: int, sink: Any) -> None:
         """Note how far a part is committed of which nobody writes more."""
         text = json.dumps(sink)
         with self.open() as db, db.transaction():
+            db.execute("SELECT 1 FROM fence WHERE shard = %s FOR UPDATE", (shard,))  # no lease begins meanwhile
             db.execute("UPDATE part SET sink = %s WHERE shard = %s AND token = %s", (text, shard, token))
             db.execute(
                 f"UPDATE fact_{shard} SET value = %s WHERE key = 'sink' "
@@ -374,15 +423,16 @@ class CrawlStore:
         """Ask for the turn of a host of another shard; gives the number by which it is known."""
         with self.open() as db:
             row = db.execute(
-                "INSERT INTO turn (asked_by, token, shard, host, pace) VALUES (%s, %s, %s, %s, %s) RETURNING id",
-                (asked_by, token, shard, host, pace),
+                "INSERT INTO turn (asked_by, token, shard, host, pace) SELECT %s, token, %s, %s, %s FROM fence "
+                "WHERE fence.shard = %s AND token = %s RETURNING id",
+                (asked_by, shard, host, pace, asked_by, token),
             ).fetchone()
-        return int(row[0])
+        return 0 if row is None else int(row[0])  # there is no such turn: who asks has lost its shard
 
     def lend_turn(self, id_: int, token: int, seconds: float | None) -> None:
         """Answer: the turn is given, or not for so many seconds; nothing where `token` is not the lender's any more."""
         with self.open() as db:
-            fence = "EXISTS (SELECT 1 FROM fence WHERE fence.shard = turn.shard AND fence.token = %s FOR SHARE)"
+            fence = "EXISTS (SELECT 1 FROM fence WHERE fence.shard = turn.shard AND fence.token = %s)"
             statement = f"UPDATE turn SET state = 'lent', seconds = %s WHERE id = %s AND state = 'asked' AND {fence}"
             db.execute(statement, (seconds, id_, token))
 
@@ -398,3 +448,25 @@ class CrawlStore:
         """All is done about a turn."""
         with self.open() as db:
             db.execute("DELETE FROM turn WHERE id = %s", (id_,))
+
+
+class _Attendance:
+    """Whether somebody takes part, of those who have not said that they do no more."""
+
+    def __init__(self) -> None:
+        self._before: dict[Any, Any] = {}
+        self._still: StandsStill | None = None
+
+    def look(self, db: Any, asked: float) -> bool | None:
+        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StandsStill.look`."""
+        there: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member").fetchall())
+        held = db.execute("SELECT number, token, renewal FROM shard WHERE holder IS NOT NULL").fetchall()
+        there |= {number: (token, renewal) for number, token, renewal in held}
+        first = self._still is None
+        if self._still is None:
+            self._still = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
+        renewed = not first and any(self._before.get(key) != value for key, value in there.items())
+        self._before = there
+        if len(self._still.look(there, asked)) == len(there):
+            return False
+        return True if renewed else None

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
@@ -24,6 +24,8 @@ _URL: Final = re.compile(r"[^:]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
 _PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)  # in names of libpq's options
 _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
+SERVER: Final = "extract(epoch FROM pg_postmaster_start_time())::float8"
+"""Which server this is, as SQL: another one after a restart, or where another took its place."""
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 # How long a connection that leads nowhere is waited for. A server on the same machine is reached without TCP.
 _REACH: Final = {
@@ -50,16 +52,18 @@ _SCHEMA = f"""
 CREATE SCHEMA {{schema}};
 SET LOCAL search_path = {{schema}};
 CREATE TABLE crawl (
-    format int NOT NULL, fingerprint_key bytea NOT NULL, manifest text NOT NULL, lease double precision NOT NULL,
-    ended text, pool bigint
+    format int NOT NULL, id text NOT NULL, run bigint NOT NULL DEFAULT 1, fingerprint_key bytea NOT NULL,
+    manifest text NOT NULL, lease double precision NOT NULL, ended text, pool bigint, server double precision NOT NULL
 );
-CREATE TABLE fence (shard int PRIMARY KEY, token bigint NOT NULL DEFAULT 0);
+CREATE TABLE fence (
+    shard int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, commits bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 20);
 CREATE TABLE shard (
-    number int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, holder text, expires timestamptz, granted bigint,
-    state text, stands text
+    number int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, holder text, renewal bigint NOT NULL DEFAULT 0,
+    granted bigint, state text, stands text
 ) WITH (fillfactor = 20);
 CREATE TABLE member (
-    name text PRIMARY KEY, folder text NOT NULL, alive timestamptz NOT NULL
+    name text PRIMARY KEY, folder text NOT NULL, beat bigint NOT NULL DEFAULT 0, works boolean NOT NULL
 ) WITH (fillfactor = 20);
 CREATE TABLE part (
     shard int NOT NULL, token bigint NOT NULL, holder text NOT NULL, folder text NOT NULL, name text NOT NULL,
@@ -211,6 +215,10 @@ def explained(where: Address) -> Iterator[None]:
         raise StorageError(f"{where}: {_said(error)}") from error
 
 
+class Superseded(StorageError):
+    """Another run of the crawl has begun, or another crawl in its place: who belongs to this one is to end."""
+
+
 class Unreachable(StorageError):
     """The database cannot be reached now, or has ended our connection; it may be there again later."""
 
@@ -326,13 +334,23 @@ def see_that_it_will_do(db: Any, where: Address, shards: int, workers: int) -> N
         )
 
 
-def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float, pages: int | None = None) -> None:
-    """Make the tables of a crawl, all or none.
+def make(
+    db: Any,
+    where: Address,
+    shards: int,
+    manifest: Any,
+    *,
+    lease: float,
+    pages: int | None = None,
+    command: tuple[str, str] | None = None,
+) -> None:
+    """Make the tables of a crawl, all or none. Its first run begins with that.
 
     Args:
         manifest: what holds for the whole crawl, as JSON can hold it.
         lease: seconds for which a shard is somebody's who is not heard of.
         pages: limit of the whole crawl.
+        command: name and folder of what begins it: see `CrawlStore.here`.
 
     Raises:
         StorageError: there is one of that name.
@@ -341,12 +359,18 @@ def make(db: Any, where: Address, shards: int, manifest: Any, *, lease: float, p
     try:
         with explained(where), db.transaction():
             db.execute(_SCHEMA.format(schema=where.schema))
+            db.execute(
+                "SELECT setval('turn_id_seq', 1 + floor(random() * (1::bigint << 40))::bigint)"
+            )  # no crawl's before
             for number in range(shards):
                 db.execute(_PARTITION.format(n=number))
             db.execute(
-                "INSERT INTO crawl (format, fingerprint_key, manifest, lease, pool) VALUES (%s, %s, %s, %s, %s)",
-                (FORMAT, os.urandom(16), json.dumps(manifest), lease, pages),
+                "INSERT INTO crawl (format, id, fingerprint_key, manifest, lease, pool, server) "
+                f"VALUES (%s, %s, %s, %s, %s, %s, {SERVER})",
+                (FORMAT, os.urandom(8).hex(), os.urandom(16), json.dumps(manifest), lease, pages),
             )
+            if command is not None:
+                db.execute("INSERT INTO member (name, folder, works) VALUES (%s, %s, false)", command)
             if pages is not None:
                 db.execute("UPDATE shard SET granted = 0")
     except StorageError as error:

@@ -1,7 +1,9 @@
 """The frontier of one shard in PostgreSQL: the same as queue.Frontier, in as few statements.
 
-A commit begins by asking, in its own transaction, whether the shard is still ours (leases.py): the row with the token
-stays locked until the end, so that nobody else can have the shard before all of the commit is there, or nothing.
+A commit begins by asking, in its own transaction, whether the shard is still ours (leases.py), and the commit before is
+still there: the row with the token stays locked until the end, so that nobody else can have the shard before all of the
+commit is there, or nothing. A database that has lost commits, because another server took the place of the first, is so
+found out: who has the shard next goes on from what is there, and cuts the files back to it.
 """
 
 import json
@@ -28,7 +30,7 @@ _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
 
 class Displaced(StorageError):
-    """The shard is another process's by now: nothing of the commit was kept."""
+    """The shard is another process's by now, or the database has lost commits: nothing of the commit was kept."""
 
 
 class PostgresFrontier(CommittedFrontier):
@@ -57,6 +59,10 @@ class PostgresFrontier(CommittedFrontier):
             self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
             self._reader = stack.enter_context(closing(connect(where)))
             self._tables = ShardTables(self._reader, where, shard)
+            row = self._db.execute(
+                "SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)
+            ).fetchone()
+            self._commits: int = 0 if row is None else row[0]  # under this token
             with self._transaction():
                 key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
             self._seen = Fingerprints(self._db, shard, key)
@@ -167,16 +173,18 @@ class PostgresFrontier(CommittedFrontier):
         """A transaction that is nothing unless the shard is ours to its end."""
         try:
             cursor = self._db.execute(
-                f"BEGIN; SELECT 1 FROM fence WHERE shard = {self._shard} AND token = {self._token} FOR SHARE"
+                f"BEGIN; UPDATE fence SET commits = commits + 1 "
+                f"WHERE (shard, token, commits) = ({self._shard}, {self._token}, {self._commits})"
             )
             cursor.nextset()
-            if cursor.fetchone() is None:
+            if cursor.rowcount == 0:
                 raise Displaced(
                     f"shard {self._shard} of the crawl in {self._where} is in use by another crawl",
                     hint="wait for it, or take part with --join",
                 )
             yield
             self._db.execute("COMMIT")
+            self._commits += 1
         except BaseException:
             with suppress(Exception):  # it may be that there is no connection any more, and then nothing to roll back
                 self._db.rollback()
@@ -295,9 +303,11 @@ class PostgresFrontier(CommittedFrontier):
                 "INSERT INTO parcel (sender, id, receiver, messages) VALUES (%s, %s, %s, %s)",
                 (self._shard, made[shard], shard, text),
             )
-        for shard, number in batch.delivered.items():
+        for shard, number in batch.delivered.items():  # what is known to be taken may be lost since
             self._db.execute(
-                "DELETE FROM parcel WHERE sender = %s AND receiver = %s AND id <= %s", (self._shard, shard, number)
+                "DELETE FROM parcel WHERE sender = %s AND receiver = %s AND id <= %s AND id <= "
+                f"(SELECT (value::json ->> %s)::bigint FROM fact_{shard} WHERE key = %s)",
+                (self._shard, shard, number, str(self._shard), messages.TAKEN),
             )
         return {messages.SENT: self.sent | made, messages.TAKEN: self.taken | batch.taken}, list(fingerprints)
 
