@@ -122,7 +122,8 @@ class SettingField:
         hint: the annotation without `None`; `optional`: whether that was part of it.
         least, most: bounds of a number, both allowed; `above`: one that it must exceed.
         infinite: whether a number may be infinite.
-        unit: `seconds` or `bytes`: text may then say `10m`, `50MB`.
+        unit: `seconds` or `bytes`: text (of a file, a variable, an option) may then say `10m`, `50MB`.
+        path: whether it names a file: a path as pathlib has it will do too.
         normal: brings a value that fits to the form it is kept in, or raises InvalidSetting.
         example: of a table, as Python and JSON write it.
     """
@@ -136,6 +137,7 @@ class SettingField:
     most: float | None = None
     infinite: bool = False
     unit: Literal["", "seconds", "bytes"] = ""
+    path: bool = False
     normal: Callable[[Any], Any] | None = None
     example: str = ""
 
@@ -147,8 +149,8 @@ class SettingField:
         """
         if value is None and self.optional:
             return None
-        if self.unit and isinstance(value, str):
-            value = self.read(value)
+        if self.path and hasattr(value, "__fspath__"):
+            value = value.__fspath__()
         if self.hint is not Any:
             try:
                 value = self._fitting(value)

@@ -425,6 +425,15 @@ def test_the_answer_in_a_turn_that_was_lent_counts_for_its_host() -> None:
     assert isinstance(gate.ask(URL, 191.0), Go)
 
 
+# covers: L2
+@pytest.mark.parametrize("status", [200, 404, 503])
+def test_without_a_life_no_answer_of_robots_txt_is_asked_for_again(status: int) -> None:
+    for policy in (Policy.preset("ladon", mode="respect"), Policy(cache_life=math.inf, failure_life=math.inf)):
+        gate = opened(policy, status=status)
+        step = gate.ask(URL, 400 * 86_400.0)
+        assert isinstance(step, Go if policy.on_unreachable == "allow" or status != 503 else Refuse)
+
+
 def two_origins(delay: bytes, **settings: object) -> Gate:
     """A gate that knows the robots.txt of two ports of a host, of which the second asks for a Crawl-delay."""
     gate = opened(Policy(min_interval=1, **settings))  # type: ignore[arg-type]

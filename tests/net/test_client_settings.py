@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import itertools
 import json
+import math
 import multiprocessing
 import sqlite3
 import threading
@@ -148,6 +149,14 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
     [
         ({"timeout": 0}, "timeout"),
         ({"timeout": -1}, "timeout"),
+        ({"timeout": "3"}, "timeout: '3' is not a number of seconds"),
+        ({"max_body": "50MB"}, "max_body: '50MB' is not a whole number of bytes"),
+        ({"nameservers": "x"}, "nameservers: 'x' is not an IP address"),
+        ({"nameservers": "1.1.1.1:0"}, "nameservers: '1.1.1.1:0' is not"),
+        ({"nameservers": ("1.1.1.1", "dns.example:53")}, "nameservers: 'dns.example:53' is not"),
+        ({"nameservers": ("[::1",)}, r"nameservers: '\[::1' is not"),
+        ({"cache": __file__}, r"cache: .*test_client_settings\.py is no cache of comity's"),
+        ({"cache": "/"}, "cache: / is a folder"),
         ({"connect_timeout": 1}, "read_timeout: connect_timeout and read_timeout are set together"),
         ({"read_timeout": 1}, "connect_timeout: connect_timeout and read_timeout are set together"),
         ({"max_retries": -1}, "max_retries"),
@@ -174,6 +183,54 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
 def test_wrong_settings_are_refused_by_name(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSetting, match=message):
         ClientSettings(**wrong)
+
+
+def test_settings_that_name_files_take_paths_too(tmp_path: Path) -> None:
+    import trustme
+
+    file = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    settings = ClientSettings(ca_file=file, cache=tmp_path / "cache")  # type: ignore[arg-type]
+    assert (settings.ca_file, settings.cache) == (str(file), str(tmp_path / "cache"))
+    with pytest.raises(InvalidSetting, match=r"ca_file: .* is not text"):
+        ClientSettings(ca_file=b"x")  # type: ignore[arg-type]
+
+
+def test_nameservers_are_addresses_with_or_without_a_port() -> None:
+    given = ("1.1.1.1", "1.1.1.1:5353", "::1", "[::1]:53", "[::1]", "fe80::1%eth0")
+    assert ClientSettings(nameservers=given).nameservers == given
+
+
+@pytest.mark.parametrize("kind", ["text", "another program's database", "a header cut short"])
+def test_a_file_that_is_not_ours_is_never_touched(site: Site, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "mine"
+    settings = ClientSettings(cache=str(path))  # before it was there
+    if kind == "another program's database":
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE mine (x)")
+        other.close()
+    else:
+        path.write_bytes(b"#!/bin/sh\necho hello\n" if kind == "text" else b"SQLite format 3\0")
+    content = path.read_bytes()
+    with pytest.raises(InvalidSetting, match="cache: "):
+        ClientSettings(cache=str(path))
+    with pytest.warns(RuntimeWarning, match="it is no cache of comity's.*going on without"):
+        with Client(QUICK, settings) as client:
+            assert client.check(site.url("/")).may_fetch
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
+    assert path.read_bytes() == content
+
+
+def test_what_is_kept_for_the_life_of_one_client_is_kept_no_longer_by_others(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", status=503)
+    settings, clock = ClientSettings(cache=str(tmp_path / "cache")), FakeClock()
+    lasting = QUICK.with_changes(failure_life=math.inf)
+    for policy, asked in ((lasting, 1), (lasting, 1), (QUICK, 1), (QUICK, 2)):
+        with Client(policy, settings, clock=clock) as client:
+            assert not client.check(site.url("/")).may_fetch
+        assert len(site.seen) == asked
+        if policy is QUICK:
+            clock.now += QUICK.failure_life + 1
 
 
 def test_bombs_are_stopped_by_ratio_and_by_size(site: Site) -> None:
@@ -458,7 +515,7 @@ def test_a_kept_copy_that_is_no_longer_fresh_decides_only_while_the_site_is_down
         assert client.check(site.url("/no")).may_fetch
 
 
-@pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000, b""])
+@pytest.mark.parametrize("content", [b"SQLite format 3\0" + b"\xff" * 52 + b"cmty" + b"\xff" * 5000, b""])
 def test_a_damaged_file_is_set_aside_and_begun_anew(site: Site, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "cache.sqlite"
     path.write_bytes(content)
@@ -487,9 +544,10 @@ def test_a_file_that_is_damaged_while_it_is_open_is_set_aside_too(site: Site, tm
 
 
 def test_a_file_that_cannot_be_written_is_done_without(site: Site, tmp_path: Path) -> None:
+    settings = ClientSettings(cache=str(tmp_path / "folder"))
     (tmp_path / "folder").mkdir()
     with pytest.warns(RuntimeWarning, match="going on without"):
-        with Client(QUICK, ClientSettings(cache=str(tmp_path / "folder"))) as client:
+        with Client(QUICK, settings) as client:
             assert client.check(site.url("/")).may_fetch
 
 

@@ -27,9 +27,10 @@ except ModuleNotFoundError as error:
 
 from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
+from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
 from comity.middleware._wire import settled, without_empty_query
-from comity.net.client_settings import MAX_WAIT
+from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.driver import AsyncDriver, Hop
 from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
 from comity.policy import RobotsResult
@@ -206,4 +207,4 @@ def _policy(settings: BaseSettings) -> Policy:
 
 def _wait(value: Any) -> Any:
     """A setting, which the command line gives as text."""
-    return None if value == "None" else value
+    return settings_of(ClientSettings)["max_wait"].read(value.lower()) if isinstance(value, str) else value

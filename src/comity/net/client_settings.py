@@ -15,6 +15,7 @@ from comity.http import is_field_name
 
 MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds
+APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"
 PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
@@ -108,6 +109,44 @@ def _certificates(given: str) -> str:
     return file
 
 
+def _cache(given: str) -> str:
+    """A file that is there must be a cache of ours: no other is touched."""
+    file = _path(given)
+    if (why := not_ours(file)) is not None:
+        raise InvalidSetting(f"cache: {file} {why}", hint="name a file that does not exist yet, or an earlier cache")
+    return file
+
+
+def _nameservers(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        text, port = value, "53"
+        if value.startswith("[") or value.count(":") == 1:
+            text, _, port = value.rpartition(":") if not value.endswith("]") else (value, "", "53")
+        try:
+            ip_address(text.removeprefix("[").removesuffix("]") if text.startswith("[") else text)
+            good = port.isascii() and port.isdigit() and 0 < int(port) < 65_536
+        except ValueError:
+            good = False
+        if not good:
+            raise InvalidSetting(f"nameservers: {value!r} is not an IP address, with or without a port")
+    return values
+
+
+def not_ours(file: str) -> str | None:
+    """Why a file is not to be taken for a cache, as the end of a sentence; None where it is one, or is not there.
+
+    SQLite keeps the id of the program at octet 68 of the file (Database File Format, 1.2).
+    """
+    try:
+        with Path(file).open("rb") as opened:
+            head = opened.read(72)
+    except IsADirectoryError:
+        return "is a folder"
+    except OSError:  # not there, or not to be read: opening it says why
+        return None
+    return None if not head or head[68:] == APPLICATION_ID.to_bytes(4, "big") else "is no cache of comity's"
+
+
 def _proxy(value: str) -> str:
     _web_address("proxy", value)
     return value
@@ -153,7 +192,8 @@ class ClientSettings:
             robots.txt is not kept in `cache`.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
-        cache: file in which robots.txt files are kept for other processes and later runs; None: none is.
+        cache: file in which robots.txt files are kept for other processes and later runs, a new one or a cache made
+            earlier; None: none is.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
         identity: folder of an identity (`comity identity new`), in whose name requests are signed; None: none is.
         sign: `always`, `when_asked` (a 403 or 429 with Accept-Signature is answered by a signed request, and so are
@@ -175,7 +215,7 @@ class ClientSettings:
     content_types: tuple[str, ...] = setting((), normal=_types)
     connections: int = setting(100, least=1)
     verify_tls: bool = True
-    ca_file: str | None = setting(None, normal=_certificates)
+    ca_file: str | None = setting(None, path=True, normal=_certificates)
     proxy: str | None = setting(None, secret=True, normal=_proxy)
     headers: Mapping[str, str] = setting(
         factory=dict, secret=True, normal=_headers, example='{"From": "me@example.org"}'
@@ -185,8 +225,8 @@ class ClientSettings:
         factory=dict, secret=True, normal=_auth, example='{"https://example.com": ["name", "password"]}'
     )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
-    nameservers: tuple[str, ...] = ()
-    cache: str | None = setting(None, normal=_path)
+    nameservers: tuple[str, ...] = setting((), normal=_nameservers)
+    cache: str | None = setting(None, path=True, normal=_cache)
     cache_pages: bool = False
     identity: str | None = setting(None, normal=_path)
     sign: Literal["always", "when_asked", "never"] = "always"

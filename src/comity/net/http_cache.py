@@ -1,7 +1,8 @@
 """A file that many processes share: robots.txt files and pages that were fetched, so that they need not be again.
 
 It is a convenience: a file that is damaged is set aside and begun anew, one that cannot be written is done without;
-either is said once, as a warning, and nothing of a crawl or a call ever fails because of it.
+either is said once, as a warning, and nothing of a crawl or a call ever fails because of it. A file that bears no mark
+of ours is left as it is.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any, Final, Self, TypeVar
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.gate import Go
+from comity.net.client_settings import APPLICATION_ID, not_ours
 from comity.net.response import Response
 from comity.policy import Policy, RobotsResult
 from comity.policy.robots_result import combined, freshness
@@ -234,12 +236,15 @@ class HttpCache:
             return 0
 
     def _connected(self) -> sqlite3.Connection:
+        if (why := not_ours(str(self._path))) is not None:
+            raise sqlite3.OperationalError(f"it {why}")
         self._inode = self._inode_now()
         db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, VERSION):
                 raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # first: in the file itself, not in its log
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.executescript(_TABLES)
@@ -317,11 +322,12 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
         )
     if record["unreachable_since"] is None:
         return result
+    recorded = record["expires_at"]  # None: for the life of a client, which another one need not keep to
     return replace(
         result,
         error=record["error"],
         unreachable_since=float(record["unreachable_since"]),
-        expires_at=float(record["expires_at"]),
+        expires_at=result.expires_at if recorded is None else float(recorded),
     )
 
 

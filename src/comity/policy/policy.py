@@ -102,7 +102,8 @@ class Policy:
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
         cache_life: seconds a robots.txt is kept, None for HTTP freshness capped at 24 hours (RFC 9309, 2.4), or
             `math.inf` for the life of the client.
-        failure_life: seconds an unreachable robots.txt is remembered before it is requested again.
+        failure_life: seconds an unreachable robots.txt is remembered before it is requested again, or `math.inf` for
+            the life of the client.
         stale_life: seconds that the last good copy stands in for a robots.txt that has become unreachable, counted
             from the first failure; None for as long as it stays so (RFC 9309, 2.4).
         unreachable_life: seconds after which a robots.txt that stayed unreachable counts as unavailable (RFC 9309,
@@ -138,7 +139,7 @@ class Policy:
     on_unavailable: OnUnavailable = "allow"
     on_unparsable: OnUnparsable = "allow_warn"
     cache_life: float | None = seconds(None, least=0, infinite=True)
-    failure_life: float = seconds(300.0, least=0)
+    failure_life: float = seconds(300.0, least=0, infinite=True)
     stale_life: float | None = seconds(30 * DAY, least=0)
     unreachable_life: float | None = seconds(None, least=0)
     robots_redirects: int = setting(5, least=0, most=20)

@@ -23,7 +23,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "mode": "ignore",
         "on_unreachable": "allow",
         "cache_life": math.inf,
-        "failure_life": DAY,
+        "failure_life": math.inf,
         "robots_fetch_counts": False,
         "min_interval": 0.0,
         "honour": ("crawl-delay",),
