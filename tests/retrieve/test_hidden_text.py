@@ -44,6 +44,99 @@ HIDING = [
     ("<p>\u202eterces</p>", "bidi_control", True),
     ("<p>x\U000e0073\U000e0065</p>", "tag_characters", True),
     ("<p>x\U000e0101\U000e0102</p>", "tag_characters", True),
+    ("<p>\U0001f3f4" + "".join(chr(0xE0000 + ord(char)) for char in "obey") + "</p>", "tag_characters", True),
+    ("<p>a\U000e0101b\U000e0102c</p>", "tag_characters", True),
+    ("<p>a\ufe01b\ufe02c</p>", "tag_characters", True),
+    ("<p>\u4e00\U000e0101\U000e0102</p>", "tag_characters", True),
+    ("<p>caf\u00e9.\u200c\u200d\u200c</p>", "zero_width", True),
+    ("<p>\u0645\u200c\u200c\u0645</p>", "zero_width", True),
+    *(
+        (f"<p>word{char} word</p>", "zero_width", True)
+        for char in "\u3164\u115f\u1160\uffa0\ufff9\ufffa\ufffb\u034f\u180b"
+    ),
+    ("<p>word\u200e\u200f\u200e word</p>", "bidi_control", True),
+    ("<p>w\u200eo\u200frd</p>", "bidi_control", True),
+    *((f"<p>word{char} word</p>", "bidi_control", True) for char in map(chr, range(0x206A, 0x2070))),
+]
+
+
+STYLES = {
+    "display_none": [
+        "display:none ! important",
+        "display:none!important;display:block",
+        "display:none;display:bogus",
+        "--x:none;display:var(--x)",
+        "--a:(;display:block);display:none;--b:(;display:block)",
+    ],
+    "visibility_hidden": ["content-visibility:hidden"],
+    "font_size_zero": [
+        "font:0/0 a",
+        "font:italic 0px Arial",
+        "font-size:calc(0px)",
+        "font-size:calc(2px - 1px*2)",
+        "font-size:min(0px,1em)",
+        "font-size:1px",
+        "zoom:0.0001",
+        "font-size:clamp(0px,0vw,0px)",
+    ],
+    "off_screen": [
+        "position:fixed;left:200vw",
+        "position:absolute;inset:-9999px auto auto -9999px",
+        "margin:0 0 0 -9999px",
+        "position:absolute;left:calc(-9999px)",
+        "position:sticky;left:-9999px",
+        "translate:-9999px",
+        "transform:translate3d(-9999px,0,0)",
+        "transform:matrix(0,0,0,0,0,0)",
+        "scale:0",
+        "transform:scaleX(0)",
+        "transform:rotateY(90deg)",
+    ],
+    "clipped": [
+        "max-height:0;overflow:hidden",
+        "max-width:0;overflow:hidden",
+        "height:0;overflow-y:hidden",
+        "height:0;overflow:hidden hidden",
+        "height:0;contain:strict",
+        "clip-path:circle(0)",
+        "clip-path:inset(100%)",
+        "clip-path:polygon(0 0,0 0,0 0)",
+        "text-indent:9999px;overflow:hidden",
+    ],
+    "transparent": [
+        "opacity:0.01",
+        "opacity:calc(0)",
+        "filter:opacity(0)",
+        "color:#0000",
+        "color:rgba(0,0,0,0)",
+        "color:rgb(0 0 0 / 0%)",
+        "-webkit-text-fill-color:transparent",
+        "mask:linear-gradient(transparent,transparent)",
+    ],
+    "same_colour": [
+        "background:#fff;color:#fefefe",
+        "background:#fff;--c:#fff;color:var(--c)",
+        "background:#fff;color:hsl(0 0% 100%)",
+        "background:white;color:rgb(255 255 255)",
+    ],
+}
+HIDING += [(f'<p style="{style}">secret</p>', kind, kind == "transparent") for kind in STYLES for style in STYLES[kind]]
+HIDING += [
+    (f"<style>{rule}</style><main><p class=x data-x>secret</p></main>", "display_none", True)
+    for rule in (
+        "main .x{display:none}",
+        "main > p.x{display:none}",
+        "[data-x]{display:none}",
+        ":is(.x){display:none}",
+        "@media all{.x{display:none}}",
+        "@media screen {@layer a{.x{display:none}}}",
+        "@supports (display:grid){.x{display:none}}",
+    )
+]
+HIDING += [
+    ("<div popover>secret</div>", "display_none", True),
+    ("<dialog>secret</dialog><p>seen</p>", "display_none", True),
+    ("<div bgcolor=#ffffff><font color=#ffffff>secret</font></div>", "same_colour", False),
 ]
 
 
@@ -55,7 +148,7 @@ def test_hidden_text_is_reported_with_an_excerpt(html: str, kind: str, kept: boo
     assert one.excerpt
     assert one.excerpt.isprintable()
     markdown = read(html, URL).markdown
-    assert ("secret" in markdown) == (kept and "secret" in html)
+    assert ("secret" in markdown) == (kept and "secret" in html and "<dialog" not in html)
 
 
 # covers: W14
@@ -74,9 +167,16 @@ def test_hidden_text_is_reported_with_an_excerpt(html: str, kind: str, kept: boo
         '<body style="display:none">seen once a script has run',
         "<style>@media print { .x { display: none } }</style><p class=x>seen</p>",
         "<style>.x .y{display:none}</style><p class=y>seen</p>",
+        "<style>p:hover{display:none} .x + .y{display:none} p:not(.x){display:none}</style><p class=y>seen</p>",
+        '<p style="font:12px/0 a;left:100%;position:absolute;clip-path:inset(0 0 0 0);max-height:0">seen</p>',
+        '<p style="transform:translate3d(-1200px,0,0) scale(1);scale:1;zoom:1;opacity:1;color:#0001">seen</p>',
+        "<p style=\"display:bogus;content:'display:none';background:#000;color:#fff\">seen</p>",
+        "<dialog open>seen</dialog>",
         "<!-- end of header -->",
         "<p>caf\u00e9 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f468\u200d\U0001f469\u200d\U0001f467</p>",
         "<p>\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f</p>",
+        "<p>\u2764\ufe0f 1\ufe0f\u20e3 \U0001f468\U0001f3fd\u200d\U0001f680 \u845b\U000e0100 \u1820\u180b</p>",
+        "<p>\u05e9\u05dc\u05d5\u05dd\u200e (1) \u0915\u094d\u200d\u0937</p>",
     ],
 )
 def test_what_shows_is_not_reported(html: str) -> None:
@@ -122,6 +222,18 @@ def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> 
         ".c": "transparent",
         ".f": "display_none",
     }
+
+
+@pytest.mark.parametrize(
+    "filling",
+    ["calc(", "font:", "color:var(--x);--x:var(--x);", "a:(", "rotate(((", "--a:'", "polygon(0 ", "!important ", "[a="],
+)
+def test_a_style_costs_time_that_grows_with_its_length_alone(filling: str) -> None:
+    """A whole page of one style, each time on another element with another beside it."""
+    style = (filling * css.MAX_STYLE)[: css.MAX_STYLE - 10]
+    inner = "<p style='color:#fff'>x</p>" * 20_000
+    html = "".join(f'<div style="{style.replace(chr(34), "")}{number}">' for number in range(100)) + inner
+    assert read(html, URL).judgement  # with the product of both it would be hours
 
 
 NAMES = ["display", "visibility", "font-size", "opacity", "color", "clip", "clip-path", "overflow", "height", "width"]

@@ -1,11 +1,12 @@
-"""As much of CSS as it takes to see that an element is hidden: declarations, colours, simple rules.
+"""As much of CSS as it takes to see that an element is hidden: declarations, lengths, colours, rules of its sheets.
 
-Nothing cascades, and nothing is loaded: a browser alone knows what is finally shown.
+Nothing is loaded and nothing laid out, so a browser alone knows what is finally shown. What the declarations of an
+element's own attribute say is decided here; what rules say is told, for other rules, states and media may differ.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Hiding = Literal[
@@ -17,13 +18,25 @@ MAX_STYLE: Final = 4096
 """Characters read of one style attribute or one rule's declarations."""
 MAX_SHEET: Final = 256 * 1024
 """Characters read of a page's style elements."""
+MAX_SELECTORS: Final = 5_000
+"""Selectors of a page's hiding rules that are read."""
 OFF_SCREEN: Final = 999.0
 """Pixels to the left or above from which text is off the screen."""
+_FAR: Final = 9_000.0
+"""Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\n]?")
-_LENGTH: Final = re.compile(r"([+-]?[0-9]{0,9}(?:\.[0-9]{1,9})?)(px|em|rem|ex|ch|vw|vh|%|pt|cm|in)?(?:\s|$)")
+# One part of a declaration: what is quoted, a bracket, a semicolon, anything else.
+_PIECE: Final = re.compile(r"""("[^"\n]*+"?|'[^'\n]*+'?)|([(\[{])|([)\]}])|(;)|[^"'()\[\]{};]++""")
+_IMPORTANT: Final = re.compile(r"!\s*important\s*$")
+_VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_NUMBER: Final = re.compile(
+    r"\s*([+-]?(?:[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:e[+-]?[0-9]{1,2})?)([a-z]+|%)?"
+)
+_FUNCTION: Final = re.compile(r"([a-z-]+3?d?)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _PIXELS: Final = {
+    "px": 1.0,
     "em": 16.0,
     "rem": 16.0,
     "ex": 8.0,
@@ -32,16 +45,29 @@ _PIXELS: Final = {
     "vh": 8.0,
     "%": 10.0,
     "pt": 1.3,
+    "pc": 16.0,
     "cm": 38.0,
+    "mm": 3.8,
+    "q": 0.95,
+    "in": 96.0,
 }
+_TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
 # What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
 _MAY_HIDE: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*[hc]|font-size\s*:\s*\+?[0.]|overflow\s*:\s*(?:hidden|clip)|clip|inset|opacity"
-    r"|transparent|-\s*\.?\d\d|scale|/\*|\\"
+    r"display\s*:\s*(?:none|var)|visibility\s*:\s*[hcv]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:[01](?!\d)|\.)"
+    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip|inset|opacity|transparent|-\s*\.?\d\d|\d{3}v[wh]"
+    r"|\d{4}|\de\d|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
+    r"|color\s*:\s*(?:rgb|hsl|var)|/\*|\\"
 )
-_SIMPLE: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)?((?:[.#][\w-]+)?)")
+_MARKS: Final = re.compile(
+    r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
+)
 _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")
+_HSL: Final = re.compile(r"hsla?\(\s*(-?\d{1,4})(?:deg)?[\s,]+(\d{1,3})%?[\s,]+(\d{1,3})%?")
+_NO_ALPHA: Final = re.compile(
+    r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a?\([^()]*[,/]\s*(?:0*\.?0+%?)\s*\)"
+)
 _NAMED: Final[dict[str, Colour]] = {
     "white": (255, 255, 255),
     "black": (0, 0, 0),
@@ -55,27 +81,69 @@ _NAMED: Final[dict[str, Colour]] = {
     "snow": (255, 250, 250),
     "ivory": (255, 255, 240),
 }
-_SIDES: Final = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
+_ALIKE: Final = 12  # of 255, in each of red, green and blue: nobody tells them apart
+_KEYWORDS: Final = {
+    "display": re.compile(
+        r"(?:none|contents|block|inline|flow|flow-root|table|flex|grid|ruby|list-item|run-in|math|(?:inline|table)-[a-z-]+"
+        r"|-(?:webkit|moz|ms)-[a-z-]+|inherit|initial|unset|revert|revert-layer|[\s])+"
+    ),
+    "visibility": re.compile(r"visible|hidden|collapse|inherit|initial|unset|revert|revert-layer"),
+}
+_MOVED: Final = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inset-block-start")
+_INDENTED: Final = ("text-indent", "margin-left", "margin-top", "margin", "margin-inline-start", "margin-block-start")
+_SIZES: Final = tuple(
+    f"{most}{side}" for most in ("", "max-") for side in ("width", "height", "inline-size", "block-size")
+)
+_CLIPPING: Final = frozenset(("hidden", "clip"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    """The last compound of a selector: what an element must be called, carry and have; and the compounds before it,
+    each of which an element around must fit.
+    """
+
+    name: str
+    marks: frozenset[str]
+    attributes: frozenset[str]
+    around: tuple["_Selector", ...] = ()
+
+    def fits(self, name: str, marks: frozenset[str], attributes: Mapping[str, str]) -> bool:
+        return (not self.name or self.name == name) and self.marks <= marks and self.attributes <= attributes.keys()
+
+
+Candidate = tuple[_Selector, Hiding]
 
 
 @dataclass(frozen=True, slots=True)
 class HidingRules:
-    """The simple selectors (`p`, `.x`, `#x`, `p.x`) of a page's style elements that hide what they select."""
+    """The rules of a page's style elements that hide what they select, by the rarest thing that they select by."""
 
     hiding: Mapping[str, Hiding]
-    names: frozenset[str] = frozenset()
-    """All names of elements, ids and classes in them."""
+    """By selector."""
+    by_key: Mapping[str, list[Candidate]] = field(default_factory=dict)
 
-    def of(self, name: str, identity: str, classes: str) -> Hiding | None:
-        """How an element of this name, id and class attribute is hidden."""
-        if name not in self.names and identity not in self.names and self.names.isdisjoint(classes.split()):
-            return None
-        marks = [f"#{identity}"] if identity else []
-        marks += [f".{each}" for each in classes.split()[:50]]
-        for selector in (name, *marks, *(name + mark for mark in marks)):
-            if selector in self.hiding:
-                return self.hiding[selector]
-        return None
+    def candidates(self, name: str, attributes: Mapping[str, str]) -> list[Candidate]:
+        """The selectors that an element fits by itself."""
+        marks = _marks_of(attributes)
+        keys = (name, *marks, *(f"[{each}" for each in attributes))
+        return [each for key in keys for each in self.by_key.get(key, ()) if each[0].fits(name, marks, attributes)]
+
+
+def first_that_fits(candidates: Iterable[Candidate], around: Iterable[tuple[str, Mapping[str, str]]]) -> Hiding | None:
+    """How an element is hidden that stands in these elements."""
+    outside: list[tuple[str, frozenset[str], Mapping[str, str]]] | None = None
+    for selector, kind in candidates:
+        if selector.around and outside is None:
+            outside = [(name, _marks_of(attributes), attributes) for name, attributes in around]
+        if all(any(wanted.fits(*each) for each in outside or ()) for wanted in selector.around):
+            return kind
+    return None
+
+
+def _marks_of(attributes: Mapping[str, str]) -> frozenset[str]:
+    marks = [f".{each}" for each in attributes.get("class", "").split()[:50]]
+    return frozenset([*marks, f"#{attributes['id']}"] if "id" in attributes else marks)
 
 
 def may_hide(style: str) -> bool:
@@ -85,39 +153,74 @@ def may_hide(style: str) -> bool:
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Property to value, both lower case, `!important` dropped; the last declaration of a property counts."""
+    """Property to value, both lower case. Of several the last counts, and one that is important before all others; what
+    no browser takes for a value does not count.
+    """
     if not style:
         return {}
-    text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", style[:MAX_STYLE]))
+    text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", style[:MAX_STYLE])).lower()
     found: dict[str, str] = {}
-    for part in text.lower().split(";"):
+    important: set[str] = set()
+    for part in _parts(text) if '"' in text or "'" in text or "{" in text or "(" in text else text.split(";"):
         name, colon, value = part.partition(":")
-        if colon:
-            found[name.strip()] = value.replace("!important", "").strip()
+        if not colon:
+            continue
+        name, value = name.strip(), value.strip()
+        urgent = value.endswith("important") and _IMPORTANT.search(value)
+        if urgent:
+            value = value[: urgent.start()].strip()
+        elif name in important:
+            continue
+        valid = _KEYWORDS.get(name)
+        if valid is not None and not valid.fullmatch(value) and "var(" not in value:
+            continue
+        if urgent:
+            important.add(name)
+        found[name] = value
+    if "var(" in text:
+        for name, value in found.items():
+            found[name] = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
     return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A style cut at its semicolons, but for those in quotes and brackets."""
+    start = depth = 0
+    for match in _PIECE.finditer(text):
+        if match[2]:
+            depth += 1
+        elif match[3]:
+            depth -= depth > 0
+        elif match[4] and not depth:
+            yield text[start : match.start()]
+            start = match.end()
+    yield text[start:]
 
 
 def hides(declared: Mapping[str, str]) -> Hiding | None:
     """How these declarations hide an element's text, if they do."""
     if declared.get("display") == "none":
         return "display_none"
-    if declared.get("visibility") in ("hidden", "collapse"):
+    if declared.get("visibility") in ("hidden", "collapse") or declared.get("content-visibility") == "hidden":
         return "visibility_hidden"
-    size = _pixels(declared.get("font-size", ""))
-    if size is not None and size < 1.0:
+    if _too_small(declared):
         return "font_size_zero"
     if _off_screen(declared):
         return "off_screen"
     if _clipped(declared):
         return "clipped"
-    if _is_zero(declared.get("opacity", "")) or declared.get("color") == "transparent":
+    if _transparent(declared):
         return "transparent"
+    own = colour(declared.get("color", "")) if "color" in declared else None
+    if own is not None and alike(own, colour(declared.get("background-color") or declared.get("background", ""))):
+        return "same_colour"
     return None
 
 
 def hiding_rules(sheets: Iterable[str]) -> HidingRules:
-    """The rules that hide something, those inside `@media` and the like left out."""
+    """The rules that hide something; inside of conditions, those that hold on every screen."""
     found: dict[str, Hiding] = {}
+    by_key: dict[str, list[Candidate]] = {}
     room = MAX_SHEET
     for sheet in sheets:
         text = _COMMENT.sub("", sheet[:room])
@@ -128,10 +231,55 @@ def hiding_rules(sheets: Iterable[str]) -> HidingRules:
             kind = hides(declarations(body))
             if kind is None:
                 continue
-            for selector in selectors[-MAX_STYLE:].rpartition(";")[2].split(","):
-                if selector.strip() and _SIMPLE.fullmatch(selector.strip()):
-                    found[selector.strip()] = kind
-    return HidingRules(found, frozenset(name for selector in found for name in re.split(r"[.#]", selector) if name))
+            for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
+                selector = _selector(text_of)
+                if selector is None or len(found) >= MAX_SELECTORS:
+                    continue
+                found[text_of] = kind
+                key = min(selector.marks, default="") or next((f"[{each}" for each in selector.attributes), "")
+                by_key.setdefault(key or selector.name, []).append((selector, kind))
+    return HidingRules(found, by_key)
+
+
+def _alternatives(selectors: str) -> Iterator[str]:
+    """The selectors of a list, those in `:is()` with them."""
+    depth = start = 0
+    for at, char in enumerate(selectors):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth <= 0:
+            yield selectors[start:at].strip()
+            start = at + 1
+    yield selectors[start:].strip()
+
+
+def _selector(text: str) -> _Selector | None:
+    """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
+    if not text or "+" in text or "~" in text.replace("~=", ""):
+        return None
+    compounds: list[_Selector] = []
+    for words in re.sub(r"\s*>\s*", " ", text).split()[-8:]:
+        if words[:4] == ":is(" or words[:7] == ":where(":
+            words = words.partition("(")[2].rstrip(")").partition(",")[0]
+        name, marks, attributes = "", [], []
+        for match in _MARKS.finditer(words):
+            if match[1]:
+                marks.append(match[1])
+            elif match[2]:
+                attributes.append(match[2].lower())
+            elif match[3] and match[3] != ":root":
+                return None
+            elif match[0] not in ("*", ")", ",") and not match[3]:
+                name = match[0].lower()
+        compounds.append(_Selector(name, frozenset(marks), frozenset(attributes)))
+    if not compounds or not (compounds[-1].name or compounds[-1].marks or compounds[-1].attributes):
+        return None
+    last = compounds[-1]
+    return _Selector(last.name, last.marks, last.attributes, tuple(compounds[:-1]))
+
+
+def alike(one: Colour, other: Colour | None) -> bool:
+    """Whether nobody tells two colours apart."""
+    return other is not None and all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
 
 
 def colour(words: str) -> Colour | None:
@@ -144,6 +292,12 @@ def colour(words: str) -> Colour | None:
         return (int(digits[0:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)) if len(digits) in (6, 8) else None
     if match := _RGB.search(words):
         return int(match[1]), int(match[2]), int(match[3])
+    if match := _HSL.search(words):
+        from colorsys import hls_to_rgb  # late: few pages write colours so
+
+        hue, saturation, light = (int(match[number]) for number in (1, 2, 3))
+        red, green, blue = hls_to_rgb(hue % 360 / 360, min(light, 100) / 100, min(saturation, 100) / 100)
+        return round(red * 255), round(green * 255), round(blue * 255)
     for word in words.split():
         if word in _NAMED:
             return _NAMED[word]
@@ -155,53 +309,198 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
+# What a condition says that holds for whoever reads the page on a screen.
+_ALWAYS: Final = re.compile(
+    r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
+)
+
+
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """What stands before and between the braces of each innermost rule, those in `@media` and the like left out; in
-    time linear in the sheet's length.
+    """What stands before and between the braces of each innermost rule, those in conditions that may not hold left out;
+    in time linear in the sheet's length.
     """
     depth = 0
-    at_rule = False
+    conditions: list[int] = []  # the depths at which a condition began that may not hold
     *parts, _ = sheet.split("}")
     for part in parts:
-        before, brace, body = part.rpartition("{")
-        if brace:
-            if depth == 0:
-                at_rule = before.partition("{")[0].rpartition(";")[2].lstrip().startswith("@")
-            depth += before.count("{") + 1
-            if not at_rule:
-                yield before.rpartition("{")[2], body
+        *openings, body = part.split("{")
+        for opening in openings:
+            words = opening.rpartition(";")[2].strip()
+            if words[:1] == "@" and not _ALWAYS.match(words.lower()):
+                conditions.append(depth)
+            depth += 1
+        if openings and not conditions and not openings[-1].rpartition(";")[2].lstrip().startswith("@"):
+            yield openings[-1], body
         if depth:
             depth -= 1
+        while conditions and conditions[-1] >= depth:
+            conditions.pop()
 
 
-def _pixels(value: str) -> float | None:
-    match = _LENGTH.match(value)
-    if match is None or match[1] in ("", "+", "-"):
+def _length(value: str, percent: float = 10.0) -> float | None:
+    """A length in pixels, also one that is computed of others; None where it is none, or not told beforehand."""
+    match = _NUMBER.match(value)
+    if match is not None and (match.end() == len(value) or value[match.end()].isspace()):
+        return _in_pixels(match, percent)
+    if "(" not in value:
         return None
-    return float(match[1]) * _PIXELS.get(match[2] or "px", 1.0)
+    return _Sum(value[:200], percent).total()
 
 
-def _is_zero(value: str) -> bool:
-    match = re.match(r"0*\.?0{0,9}(%?)$", value)
-    return match is not None and any(char == "0" for char in value)
+def _in_pixels(match: re.Match[str], percent: float) -> float | None:
+    unit = match[2]
+    scale = 1.0 if unit is None else percent if unit == "%" else _PIXELS.get(unit)
+    return None if scale is None else float(match[1]) * scale
+
+
+class _Sum:
+    """A value of `calc()`, `min()`, `max()` or `clamp()`, read once from its beginning."""
+
+    _SIGN: Final = re.compile(r"\s*([-+*/(),]|[a-z-]+\()")
+
+    def __init__(self, text: str, percent: float) -> None:
+        self._text = text
+        self._at = 0
+        self._percent = percent
+
+    def total(self) -> float | None:
+        try:
+            return self._added(0)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return None
+
+    def _added(self, depth: int) -> float:
+        total = self._multiplied(depth)
+        while (sign := self._next("+-")) is not None:
+            total += self._multiplied(depth) if sign == "+" else -self._multiplied(depth)
+        return total
+
+    def _multiplied(self, depth: int) -> float:
+        total = self._one(depth)
+        while (sign := self._next("*/")) is not None:
+            total = total * self._one(depth) if sign == "*" else total / self._one(depth)
+        return total
+
+    def _one(self, depth: int) -> float:
+        if depth > 8:
+            raise ValueError
+        if (match := _NUMBER.match(self._text, self._at)) is not None:
+            self._at = match.end()
+            size = _in_pixels(match, self._percent)
+            if size is None:
+                raise ValueError
+            return size
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1][-1] != "(":
+            raise ValueError
+        self._at = match.end()
+        values = [self._added(depth + 1)]
+        while self._next(",") is not None:
+            values.append(self._added(depth + 1))
+        self._next(")")
+        match match[1]:
+            case "calc(" | "(":
+                return values[0]
+            case "min(":
+                return min(values)
+            case "max(":
+                return max(values)
+            case "clamp(" if len(values) == 3:
+                return max(values[0], min(values[1], values[2]))
+        raise ValueError
+
+    def _next(self, signs: str) -> str | None:
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1] not in signs:
+            return None
+        self._at = match.end()
+        return match[1]
+
+
+def _values(value: str, percent: float = 10.0) -> list[float]:
+    """The lengths of a value that has several."""
+    parts = re.findall(r"[a-z-]+\([^()]*(?:\([^()]*\)[^()]*)*\)|[^\s,]+", value[:500])
+    return [size for part in parts if (size := _length(part, percent)) is not None]
+
+
+def _too_small(declared: Mapping[str, str]) -> bool:
+    size = _length(declared.get("font-size", ""), 0.16)
+    if size is None and "font" in declared:  # the size stands before the slash, or is the first length
+        sizes = _values(declared["font"].partition("/")[0], 0.16)
+        size = next((each for each in reversed(sizes) if each < 100 or len(sizes) == 1), None)
+    zoom = _length(declared.get("zoom", ""), 0.01)
+    return (size is not None and size <= 1.0) or (zoom is not None and zoom < 0.06)
 
 
 def _off_screen(declared: Mapping[str, str]) -> bool:
-    placed = declared.get("position") in ("absolute", "fixed", "relative")
-    for side in _SIDES:
-        if side not in declared or (side in ("left", "top", "right", "bottom") and not placed):
-            continue
-        value = _pixels(declared[side])
-        if value is not None and value <= -OFF_SCREEN:
+    if declared.get("position") in ("absolute", "fixed", "relative", "sticky"):
+        for side in _MOVED:
+            for value in _values(declared[side]) if side in declared else ():
+                if value <= -OFF_SCREEN or value >= _FAR or (value >= 1000 and "v" in declared[side]):
+                    return True
+    if any(value <= -OFF_SCREEN for side in _INDENTED if side in declared for value in _values(declared[side])):
+        return True
+    if any(abs(value) >= _FAR or value <= -9_000 for value in _values(declared.get("translate", ""))):
+        return True
+    scales = _values(declared.get("scale", ""), 0.01)
+    return any(abs(each) < 0.01 for each in scales) or _transformed_away(declared.get("transform", ""))
+
+
+def _transformed_away(transform: str) -> bool:
+    for name, words in _FUNCTION.findall(transform[:500]):
+        values = _values(words.replace(",", " "))
+        if name in ("translate", "translatex", "translatey"):
+            if any(value <= -OFF_SCREEN or value >= _FAR for value in values):
+                return True
+        elif (
+            (name == "translate3d" and any(abs(value) >= _FAR for value in values))
+            or (name.startswith("scale") and any(abs(value) < 0.01 for value in values[:2]))
+            or (name == "matrix" and len(values) >= 4 and abs(values[0] * values[3] - values[1] * values[2]) < 1e-4)
+        ):
             return True
-    move = declared.get("transform", "")
-    return bool(re.search(r"translate[xy]?\(\s*-\s*\d{4,}", move)) or "scale(0)" in move.replace(" ", "")
+        elif name in ("rotatex", "rotatey") and (match := _NUMBER.match(words)) is not None:
+            turn = float(match[1]) * _TURNS.get(match[2] or "", 0.0)
+            if abs(turn % 0.5 - 0.25) < 0.001:
+                return True
+    return False
 
 
 def _clipped(declared: Mapping[str, str]) -> bool:
     clip = declared.get("clip", "").replace(" ", "").replace(",", "").replace("px", "")
-    if clip in ("rect(0000)", "rect(1111)") or declared.get("clip-path", "").replace(" ", "") == "inset(50%)":
+    if clip in ("rect(0000)", "rect(1111)") or _clips_all(declared.get("clip-path", "")):
         return True
-    if declared.get("overflow") not in ("hidden", "clip"):
+    overflow = {word for side in ("", "-x", "-y") for word in declared.get(f"overflow{side}", "").split()}
+    contained = declared.get("contain", "").split()
+    if _CLIPPING.isdisjoint(overflow) and "strict" not in contained and "paint" not in contained:
         return False
-    return any((size := _pixels(declared.get(side, ""))) is not None and size <= 1.0 for side in ("width", "height"))
+    sizes = (_length(declared.get(side, "")) for side in (*_SIZES, "line-height"))
+    indent = _length(declared.get("text-indent", ""))
+    return any(size is not None and size <= 1.0 for size in sizes) or (indent is not None and indent >= OFF_SCREEN)
+
+
+def _clips_all(path: str) -> bool:
+    for name, words in _FUNCTION.findall(path[:500]):
+        values = _values(words, 1.0)
+        if name == "inset" and values and (values[0] >= 50 and "%" in words) and min(values) >= 50:
+            return True
+        if name in ("circle", "ellipse") and values and values[0] <= 1:
+            return True
+        if name in ("rect", "xywh") and values and not any(values):
+            return True
+        if name == "polygon" and len(values) >= 2 and (len(set(values[::2])) == 1 or len(set(values[1::2])) == 1):
+            return True
+    return False
+
+
+def _transparent(declared: Mapping[str, str]) -> bool:
+    opacity = _length(declared.get("opacity", ""), 0.01)
+    if opacity is not None and opacity <= 0.05:
+        return True
+    for name, words in _FUNCTION.findall(declared.get("filter", "")[:500]):
+        if name == "opacity" and (value := _length(words, 0.01)) is not None and value <= 0.05:
+            return True
+    mask = (declared.get("mask") or declared.get("mask-image") or declared.get("-webkit-mask-image") or "")[:500]
+    if mask.startswith("linear-gradient(") and not mask[16:].replace("transparent", "").strip(" ,)"):
+        return True
+    shown = declared.get("-webkit-text-fill-color") or declared.get("color", "")
+    return bool(shown) and _NO_ALPHA.fullmatch(shown[:200]) is not None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from comity.retrieve import css
+from comity.retrieve import css, unseen
 from comity.retrieve.tree import Node, Tree
 
 HidingKind = Literal[
@@ -51,21 +51,6 @@ _SENTENCES: Final[dict[HidingKind, str]] = {
 # Legitimate more often than not (icons, fading in): reported, and left in the Markdown.
 _KEPT: Final = frozenset(("aria_hidden", "transparent"))
 
-_ZERO_WIDTH: Final = re.compile("[\u200b\u2060-\u2064\u180e]|(?<!^)\ufeff|(?<=[A-Za-z])[\u200c\u200d]+(?=[A-Za-z])")
-_BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
-# A flag of a region is a black flag and tags: that is what they are for.
-_TAGS: Final = re.compile("(?<![\U0001f3f4\U000e0000-\U000e007f])[\U000e0000-\U000e007f]+|[\U000e0100-\U000e01ef]{2,}")
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e01ef]"
-)
-# The octets with which every such character is written in UTF-8: searching for a few of them is fast.
-_OCTETS: Final = (
-    *(b"\xe2\x80" + bytes([last]) for last in (0x8B, 0x8C, 0x8D, *range(0xAA, 0xAF))),
-    b"\xe2\x81",
-    b"\xe1\xa0\x8e",
-    b"\xef\xbb\xbf",
-    b"\xf3\xa0",
-)
 _COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _INSTRUCTS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your)\b"
@@ -117,9 +102,13 @@ def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
     return tuple(found[:MAX_FOUND])
 
 
-def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
-    """What an HTML page hides, and the elements whose text is not to be kept."""
-    rules = css.hiding_rules(style.text() for style in tree.all("style"))
+def in_page(tree: Tree, *, scripts: bool = True) -> tuple[tuple[HiddenText, ...], set[Node]]:
+    """What an HTML page hides, and the elements whose text is not to be kept.
+
+    Args:
+        scripts: whether scripts may show it again, so that what unfolds or fades in is kept.
+    """
+    styles = _Styles(css.hiding_rules(style.text() for style in tree.all("style")))
     controlled: set[str] | None = None  # ids of what a click would show
     found = [
         _found("instructing_comment", comment, False)
@@ -128,11 +117,11 @@ def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
     ][:MAX_FOUND]
     removed: set[Node] = set()
     reported: set[Node] = set()
-    known: dict[tuple[str, str, str], HidingKind | None] = {}
-    for node in tree.styled if not rules.hiding else tree.named_nodes():
-        kind, kept = _hides(node, rules, known)
+    for node in tree.styled if not styles.rules.hiding else tree.named_nodes():
+        kind, kept = styles.hides(node)
         if kind is None or node.name in ("html", "body"):  # scripts show those again
             continue
+        kept = kept and (scripts or kind == "aria_hidden")
         inside = False
         around = node.parent
         while around is not None:
@@ -143,7 +132,7 @@ def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
         if around is not None:
             continue
         text = "" if kept and (inside or len(found) >= MAX_FOUND) else " ".join(node.text().split())
-        if not kept and len(text) >= _LEAST_PANEL and kind in _UNFOLDED:
+        if scripts and not kept and len(text) >= _LEAST_PANEL and kind in _UNFOLDED:
             if controlled is None:
                 controlled = _controlled(tree)
             kept = _unfolds(node, controlled) or len(text) > len(tree.text()) / 2
@@ -184,65 +173,80 @@ def _unfolds(node: Node, controlled: set[str]) -> bool:
     return bool(_PANEL.search(attributes.get("class", "").lower()))
 
 
-def _hides(
-    node: Node, rules: css.HidingRules, known: dict[tuple[str, str, str], HidingKind | None]
-) -> tuple[HidingKind | None, bool]:
-    """How an element hides its text, and whether that text is kept."""
-    attributes = node.attributes
-    if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
-        return "hidden_attribute", False
-    if (style := attributes.get("style")) and css.may_hide(style):
-        declared = css.declarations(style)
-        kind = css.hides(declared)
-        if kind is not None:
-            return kind, kind in _KEPT
-        if "color" in declared:
-            same = _same_colour(node, declared["color"])
+class _Styles:
+    """What the attributes and rules of one page say: each style is read once, however often it stands there."""
+
+    def __init__(self, rules: css.HidingRules) -> None:
+        self.rules = rules
+        self._declared: dict[str, dict[str, str]] = {}
+        self._candidates: dict[tuple[str | None, ...], list[css.Candidate]] = {}
+
+    def declared(self, node: Node) -> dict[str, str]:
+        style = node.attributes.get("style", "")
+        found = self._declared.get(style)
+        if found is None:
+            found = self._declared[style] = css.declarations(style)
+        return found
+
+    def hides(self, node: Node) -> tuple[HidingKind | None, bool]:
+        """How an element hides its text, and whether that text is kept."""
+        attributes = node.attributes
+        if "hidden" in attributes and attributes["hidden"].lower() != "until-found":
+            return "hidden_attribute", False
+        style = attributes.get("style")
+        colour = attributes.get("color") if node.name == "font" else None
+        if style and css.may_hide(style):
+            declared = self.declared(node)
+            kind = css.hides(declared)
+            if kind is not None:
+                return kind, kind in _KEPT
+            colour = declared.get("color", colour)
+        if colour:
+            same = self._same_colour(node, colour)
             if same is not None:
                 return "same_colour", not same
-    if attributes.get("aria-hidden", "").lower() == "true":
-        return "aria_hidden", True
-    if not rules.hiding:
-        return None, True
-    # Later rules, other states and media may show it again: that is for a browser to know.
-    key = node.name, attributes.get("id", ""), attributes.get("class", "")
-    if key not in known:
-        known[key] = rules.of(*key)
-    return known[key], True
+        if attributes.get("aria-hidden", "").lower() == "true":
+            return "aria_hidden", True
+        if "popover" in attributes or (node.name == "dialog" and "open" not in attributes):
+            return "display_none", True  # a script shows it, or nobody
+        return self._by_rules(node), True  # later rules, states and media may show it: that is for a browser to know
+
+    def _by_rules(self, node: Node) -> css.Hiding | None:
+        if not self.rules.hiding:
+            return None
+        attributes = node.attributes
+        key = (node.name, attributes.get("id"), attributes.get("class"), *attributes)
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = self.rules.candidates(node.name, attributes)
+        return css.first_that_fits(found, _around(node)) if found else None
+
+    def _same_colour(self, node: Node, colour: str) -> bool | None:
+        """True: the background declared on it or around it is the same; False: none is, and the text is white."""
+        own = css.colour(colour)
+        if own is None:
+            return None
+        around: Node | None = node
+        while around is not None:
+            declared = self.declared(around)
+            words = declared.get("background-color") or declared.get("background") or around.attributes.get("bgcolor")
+            if words:
+                return True if css.alike(own, css.colour(words)) else None
+            around = around.parent
+        return False if own == (255, 255, 255) else None
 
 
-def _same_colour(node: Node, colour: str) -> bool | None:
-    """True: the background declared on it or around it is the same; False: none is, and the text is white."""
-    own = css.colour(colour)
-    if own is None:
-        return None
-    around: Node | None = node
+def _around(node: Node) -> Iterator[tuple[str, dict[str, str]]]:
+    around = node.parent
     while around is not None:
-        declared = css.declarations(around.attributes.get("style", ""))
-        words = declared.get("background-color") or declared.get("background") or around.attributes.get("bgcolor")
-        if words:
-            return True if css.colour(words) == own else None
+        yield around.name, around.attributes
         around = around.parent
-    return False if own == (255, 255, 255) else None
 
 
 def _characters(text: str) -> Iterator[HiddenText]:
-    kinds: tuple[tuple[HidingKind, re.Pattern[str]], ...] = (
-        ("zero_width", _ZERO_WIDTH),
-        ("bidi_control", _BIDI),
-        ("tag_characters", _TAGS),
-    )
-    if text.isascii():
-        return
-    octets = text.encode("utf-8", "surrogatepass")
-    if not any(each in octets for each in _OCTETS):
-        return
-    for kind, pattern in kinds:
-        first = pattern.search(text)
-        if first is not None:
-            around = text[max(0, first.start() - 40) : first.end() + EXCERPT - 40]
-            length = sum(len(match[0]) for match in pattern.finditer(text))
-            yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
+    for kind, first, end, length in unseen.found(text):
+        around = text[max(0, first - 40) : end + EXCERPT - 40]
+        yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
 
 
 def _instructs(comment: str) -> bool:
@@ -263,4 +267,4 @@ def _shown(text: str) -> str:
     text = " ".join(text[: 4 * EXCERPT].split())
     if len(text) > EXCERPT:
         text = text[: EXCERPT - 1] + "…"
-    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return unseen.written_out(text)

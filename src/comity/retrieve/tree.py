@@ -28,8 +28,20 @@ _BLOCKS: Final = frozenset(
     " pre search section select summary table tbody td textarea tfoot th thead tr ul".split()
 )
 _UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "math", "map"))
-SKIPPED: Final = _UNREAD | {"script", "style", "noscript", "head", "select", "textarea", "option", "datalist"}
+SKIPPED: Final = _UNREAD | {
+    "script",
+    "style",
+    "noscript",
+    "noframes",
+    "noembed",
+    "head",
+    "select",
+    "textarea",
+    "option",
+    "datalist",
+}
 """Elements whose text is not the page's."""
+_HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
 _NO_TEXT: Final = frozenset(("script", "style"))
 _LEAST_NOSCRIPT: Final = 400
 
@@ -142,7 +154,7 @@ class Tree:
         stack = [self.root]
         while stack:
             node = stack.pop()
-            if node.attributes:
+            if node.attributes or node.name == "dialog":
                 yield node
             if len(node.children) == 1:
                 child = node.children[0]
@@ -219,7 +231,7 @@ def _fill(
             element = Node(sort, attributes, parent)
             children.append(element)
             sort.nodes.append(element)
-            if attributes and ("style" in attributes or "hidden" in attributes or "aria-hidden" in attributes):
+            if (attributes and not _HIDING.isdisjoint(attributes)) or sort.name == "dialog":
                 tree.styled.append(element)
             if sort.apart and not parent.blocky:
                 around: Node | None = parent
