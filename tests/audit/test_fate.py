@@ -74,6 +74,37 @@ def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_pat
     assert fate(tmp_path, shop.url("/"))["found_on"] is None, "it was given by hand"
 
 
+def test_links_that_were_left_out_are_counted_and_why_says_for_which_reason(site: Site, tmp_path: Path) -> None:
+    page = '<a href="/a">a</a><a rel="nofollow" href="/sponsored">s</a><script>open("/by/script")</script>'
+    site.set("/", page)
+    site.set("/a", '<a href="/deep?utm_source=x">d</a><a href="/deep/2">e</a><a href="/">home</a>')
+    site.set("/quiet", '<meta name=robots content=nofollow><a href="/behind">b</a>')
+    words = (
+        "crawl",
+        site.url("/"),
+        site.url("/quiet"),
+        *ALLOW,
+        "-o",
+        str(tmp_path),
+        "--delay",
+        "0",
+        "--max-depth",
+        "1",
+    )
+    told = json.loads(comity(*words, "--json").stdout)
+    assert (told["pages"], told["outside"], told["nofollow"]) == (3, 2, 2)
+    for path, words_of_it, page in (
+        ("/deep", "that is 1 links from the start, from where none is followed (--max-depth)", "/a"),
+        ("/sponsored", "the link to it is marked nofollow (--follow-nofollow follows it)", "/"),
+        ("/behind", "the page that links to it is marked nofollow (--follow-nofollow follows)", "/quiet"),
+        ("/by/script", "its text or a script names it, not a link (--render runs scripts)", "/"),
+        ("/orphan", "no page that was kept has a link to it, or names it", None),
+    ):
+        found = fate(tmp_path, site.url(path))
+        assert (found["fate"], found["found_on"]) == ("never met", page and site.url(page)), path
+        assert words_of_it in found["why"], path
+
+
 def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has(shop: Site, tmp_path: Path) -> None:
     crawl(shop, tmp_path, "--scope", "any", "--purpose", "search")
     asked = len(shop.seen)

@@ -29,6 +29,8 @@ from comity.frontier.protocol import FrontierView
 from comity.http import may_pass
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
+from comity.signals.links import read_page
+from comity.signals.robots_meta import read as read_robots_meta
 from comity.signals.sitemaps import may_be_sitemap
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
@@ -70,10 +72,11 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known where a URL belongs: the queue, the parts of the output, what the crawl was begun with."""
+    """What is known of a URL: the queue, the parts of its output and of all, what the crawl was begun with."""
 
     view: FrontierView
     parts: Sequence[Part]
+    everywhere: Sequence[Part]
     policy: Policy
     settings: CrawlSettings
 
@@ -99,7 +102,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
         raise InputError(f"there is no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
     policy, settings = crawl.begun()
     with view:
-        known = _Known(view, parts, policy or Policy(), CrawlSettings(**settings))
+        known = _Known(view, parts, written.parts, policy or Policy(), CrawlSettings(**settings))
         clean = Canonicalizer().clean(url) if known.settings.clean_urls else url
         found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]
@@ -232,18 +235,53 @@ def _anew(known: _Known, url: str) -> Fate:
         )
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
-    told = "no page that was read has a link to it that was to be followed then"
-    if settings.max_depth is not None:
-        told += f"; the links of pages {settings.max_depth} links from the start are not followed"
+    told, named_on = _left_out(known, url)
     if may_be_sitemap(url):
         told += "; a sitemap that was read leaves no record"
     decision = _by_stored_robots(known, url)
     if decision is None:
-        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}")
+        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}", named_on)
     read = times.written(decision.source.fetched_at) if decision.source is not None else None
     would = "might be fetched" if decision.may_fetch else "would be refused"
     told += f". By the robots.txt of {read} it {would}: {decision.why}" if read else f". It {would}: {decision.why}"
-    return Fate(url, "never met", told, decision=decision.brief())
+    return Fate(url, "never met", told, named_on, decision=decision.brief())
+
+
+def _left_out(known: _Known, url: str) -> tuple[str, str | None]:
+    """Why no link to a URL was followed, by the bodies of the pages that were kept, and the page that says so."""
+    settings, found = known.settings, dict[str, str]()
+    wanted = urls.path_and_query(url).strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
+    for part in known.everywhere:
+        if part.absent is not None:
+            continue
+        for stored in read_back(part.path, sink_of(part), part.committed):
+            record = stored.record
+            if stored.channel != "pages" or record.get("url") in (None, url) or wanted not in (body := _body(record)):
+                continue
+            page = read_page(body, record["url"], record.get("content_type"))
+            links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
+            if not links and urls.path_and_query(url).encode() in body:
+                found.setdefault("its text or a script names it, not a link (--render runs scripts)", page.url)
+            elif links and settings.max_depth is not None and record["depth"] >= settings.max_depth:
+                deep = f"{record['depth']} links from the start, from where none is followed (--max-depth)"
+                found.setdefault(f"a page links to it that is {deep}", page.url)
+            elif links and all(link.nofollow for link in links):
+                found.setdefault("the link to it is marked nofollow (--follow-nofollow follows it)", page.url)
+            elif links and read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
+                found.setdefault("the page that links to it is marked nofollow (--follow-nofollow follows)", page.url)
+            elif links:
+                found.setdefault("a page links to it, which was not to be followed then", page.url)
+    if found:
+        return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
+    return "no page that was kept has a link to it, or names it", None
+
+
+def _body(record: Mapping[str, Any]) -> bytes:
+    """The body of a page as far as it lies in its record, a text in UTF-8."""
+    if isinstance(text := record.get("body"), str):
+        return text.encode("utf-8", "replace")
+    data = record.get("body_bytes")
+    return data if isinstance(data, bytes) else b""
 
 
 def _by_stored_robots(known: _Known, url: str) -> Decision | None:

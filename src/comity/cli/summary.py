@@ -58,6 +58,7 @@ def sum_up(
                 * bool(crawler.unasked)
             ),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
+            *((("not to be followed", f"{stats.nofollow:,}", "links, marked nofollow"),) * bool(stats.nofollow)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),

@@ -66,11 +66,14 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Discovered
                 yield DiscoveredURL(alternate.url, depth + 1, EntryKind.SITEMAP)
 
 
-def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> list[str]:
-    """The links that a page lets be followed; all of them where the operator says so."""
-    if follow_nofollow:
-        return [link.url for link in page.links]
-    return [] if meta.nofollow else [link.url for link in page.links if not link.rel or not link.nofollow]
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[list[str], list[str]]:
+    """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
+    if follow_nofollow or not (meta.nofollow or any(link.rel and link.nofollow for link in page.links)):
+        return [link.url for link in page.links], []
+    if meta.nofollow:
+        return [], [link.url for link in page.links]
+    follow = [link.url for link in page.links if not link.nofollow]
+    return follow, [link.url for link in page.links if link.nofollow]
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
@@ -160,6 +163,7 @@ def _remember(values: dict[str, T], origin: str, value: T) -> None:
 
 
 RECENT: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
+LEFT_OUT: Final = 4_096  # URLs remembered in memory so that each is counted once
 _PLAIN: Final = Canonicalizer()
 
 
@@ -193,6 +197,7 @@ class URLFilter:
         self._place = place
         self._recent = MetLately(RECENT)
         self.unmet = self._recent.unmet
+        self._left = MetLately(LEFT_OUT)
         self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
@@ -209,6 +214,19 @@ class URLFilter:
         """Take up the links of the page `found_on`."""
         for url in found:
             self.discover(url, depth=depth, found_on=found_on)
+
+    def too_deep(self, found: Iterable[str]) -> None:
+        """Count links that are left out because their page is too deep: they can still be found nearer to the start."""
+        self._buffer.stats.outside += self._left_out(found)
+
+    def unfollowed(self, found: Iterable[str]) -> None:
+        """Count links that are left out because their page asks not to follow them; another may lead there."""
+        self._buffer.stats.nofollow += self._left_out(found)
+
+    def _left_out(self, found: Iterable[str]) -> int:
+        """How many of some URLs were not met lately, and not left out lately either."""
+        clean = map(self.clean, found)
+        return sum(not self._left.meet(url) for url in self._recent.unmet(clean))
 
     def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
         """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""

@@ -5,7 +5,7 @@ Long work on the event loop goes on in short pieces, so that no site can hold up
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -303,18 +303,23 @@ class PageProcessor:
         follows = self._settings.follow_nofollow or not meta.nofollow
         if follows and page.refresh is not None and page.refresh.url != entry.url:
             self._sent_on(entry, page.refresh)
-        # What is too deep is not recorded, so that it can still be found nearer to the start.
-        if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
-            return
         stretch = self._long_work.stretch()
-        for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
-            self._filter.candidate(candidate, found_on=entry.url)
-            await self._pause(stretch)
-        links = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        links, unfollowed = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
+            await self._each(links, self._filter.too_deep, stretch)
+        else:
+            for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
+                self._filter.candidate(candidate, found_on=entry.url)
+                await self._pause(stretch)
+            await self._each(links, partial(self._filter.links, depth=entry.depth + 1, found_on=entry.url), stretch)
+        await self._each(unfollowed, self._filter.unfollowed, stretch)
+
+    async def _each(self, links: list[str], take: Callable[[Iterable[str]], None], stretch: Stretch) -> None:
+        """Do something with the links that were not met lately, some at a time."""
         for start in range(0, len(links), MANY):
             unmet = self._filter.unmet(links[start : start + MANY])  # of most pages next to none
             for first in range(0, len(unmet), FEW):
-                self._filter.links(unmet[first : first + FEW], depth=entry.depth + 1, found_on=entry.url)
+                take(unmet[first : first + FEW])
                 if stretch.is_over():
                     await self._pause(stretch)
             if stretch.is_over():
@@ -329,6 +334,8 @@ class PageProcessor:
             self._lead(entry, refresh.url)
         elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
             self._filter.links((refresh.url,), depth=entry.depth + 1, found_on=entry.url)
+        else:
+            self._filter.too_deep((refresh.url,))
 
     async def _pause(self, stretch: Stretch) -> None:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""

@@ -45,6 +45,7 @@ class Stats:
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
         found: URLs known.
         outside: links left out because scope, patterns or depth do not cover them.
+        nofollow: links left out because the page, or the link, asks not to follow them.
         new, changed, gone, unchanged: what a refresh found out about pages; all 0 in a first crawl.
     """
 
@@ -61,6 +62,7 @@ class Stats:
     waited: float = 0.0
     found: int = 0
     outside: int = 0
+    nofollow: int = 0
     new: int = 0
     changed: int = 0
     gone: int = 0
