@@ -50,6 +50,19 @@ def test_it_shows_counts_hosts_and_what_comes_next(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("named", ["A.example:8080", "http://a.example:8080/x", "a.example"])
+def test_a_host_may_be_named_with_its_port_to_look_at_it_and_to_order_which_holds_for_all_its_ports(
+    named: str, folder: Path
+) -> None:
+    shown = json.loads(comity("frontier", str(folder), "--host", named, "--json").stdout)
+    assert [each["host"] for each in shown["hosts"]] == ["a.example"]
+    ordered = comity("frontier", "slow", str(folder), named, "30")
+    assert ordered.returncode == 0
+    assert "two requests to a.example" in ordered.stdout
+    assert ("all ports of a.example" in ordered.stderr) == (":8080" in named)
+    assert complaint(comity("frontier", str(folder), "--host", "a b")).startswith("comity: ")
+
+
 def test_one_host_is_shown_in_its_order_up_to_the_limit(folder: Path) -> None:
     shown = json.loads(comity("frontier", str(folder), "--host", "A.example", "--limit", "3", "--json").stdout)
     assert shown["counts"] == {"unasked": 1, "queued": 3, "done": 0, "refused": 1, "failed": 1}

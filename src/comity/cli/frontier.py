@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, say
 from comity.crawler.holds import Hold
-from comity.crawler.orders import OrderKind
+from comity.crawler.orders import OrderKind, host_named, url_of
 from comity.crawler.workers.reading import crawl_at
 from comity.crawler.workers.status import ShardStatus
 from comity.errors import InvalidSetting
@@ -24,6 +25,7 @@ _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
 def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
     """Print counts, hosts and the next URLs of the crawl in a folder or a store; of one host where it is named."""
     crawl = crawl_at(place)
+    host = None if host is None else host_named(host)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
     hosts: list[HostCounts] = []
     for each_view in crawl.views():
@@ -31,7 +33,7 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
             counts.update(view.counts())
             if host is None:
                 hosts += view.busiest(limit)
-            elif (known := view.host(host.lower())) is not None:
+            elif (known := view.host(host)) is not None:
                 hosts.append(known)
     if host is not None and not hosts:
         raise InvalidSetting(
@@ -88,6 +90,8 @@ def order(place: str | Path, host: str, kind: OrderKind, interval: str | None = 
     }[kind]
     when = "now: the crawl is running" if crawl.is_running() else "from the next run on: the crawl is not running"
     say(f"{words}, {when}")
+    if urls.origin(url_of(host)).partition("//")[2] != given.host:
+        complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
     if not known:
         complain(f"the crawl has met no URL of {given.host} so far; the order holds if it does")
     return Exit.DONE

@@ -41,12 +41,21 @@ class Order:
 
 
 def host_named(text: str) -> str:
-    """The host that an operator names, by itself or by one of its URLs.
+    """The host that an operator names, by itself, with a port, or by one of its URLs; ports share a host's pace.
 
     Raises:
         InvalidURL: it is none.
     """
-    return urls.host(urls.normalise(text if "://" in text else f"http://{text}/"))
+    return urls.host(url_of(text))
+
+
+def url_of(text: str) -> str:
+    """A URL of the host that an operator names, with the port if there is one.
+
+    Raises:
+        InvalidURL: it is none.
+    """
+    return urls.normalise(text if "://" in text else f"http://{text}/")
 
 
 def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None) -> Order:
