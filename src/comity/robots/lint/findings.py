@@ -64,8 +64,8 @@ class Finding:
         code: a key of CODES.
         message: what is the matter here.
         suggestion: what to write instead, or to do.
-        replacement: the line to write instead, without its end; empty where the line is to go; None where the
-            suggestion is not about this line alone.
+        replacement: the line to write instead, without its end; empty where the line is to go; None where no
+            line can be written: several lines or something else than the file are to change, or a person decides.
         changes: whether following the suggestion may change a verdict for somebody. Where it is False, no verdict of
             any agent about any path is another afterwards, in the dialect of the file.
     """
