@@ -299,6 +299,30 @@ def test_the_current_pages_are_the_latest_of_each_url_without_those_that_are_gon
     assert comity("prove", str(tmp_path)).returncode == 0
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_refresh_found_of_a_page_that_was_kept_is_told_by_why_and_marked_in_pages(
+    form: str, shop: Site, tmp_path: Path
+) -> None:
+    crawl(shop, tmp_path, "--format", form)
+    shop.set("/robots.txt", "User-agent: *\nDisallow: /open\n", content_type="text/plain")
+    shop.set("/target", "", status=500)
+    crawl(shop, tmp_path, "--refresh", url=None)
+    refused, failed = fate(tmp_path, shop.url("/open/b")), fate(tmp_path, shop.url("/target"))
+    assert (refused["fate"], refused["decision"]) == ("refused", None)
+    assert "line 2" in refused["why"]
+    assert (failed["fate"], "500" in failed["why"]) == ("failed", True)
+    marked = {page["url"]: page["since"] for page in current(tmp_path)}
+    assert marked.pop(shop.url("/open/b")) == {"fate": "refused", "why": refused["why"], "refresh": 1}
+    assert marked.pop(shop.url("/target"))["fate"] == "failed"
+    assert set(marked.values()) == {None}
+    shop.set("/robots.txt", "", content_type="text/plain")
+    shop.set("/target", "<p>target")
+    crawl(shop, tmp_path, "--refresh", url=None)
+    assert fate(tmp_path, shop.url("/open/b"))["fate"] in ("kept", "unchanged")
+    assert {page["since"] for page in current(tmp_path)} == {None}
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
 def current(folder: Path) -> list[dict[str, Any]]:
     told = comity("pages", str(folder))
     assert told.returncode == 0, told.stderr

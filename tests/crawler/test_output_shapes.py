@@ -181,7 +181,7 @@ def test_a_record_reads_the_same_from_every_format(form: str, site: Site, tmp_pa
         "boolean": (bool,),
     }
     for channel, record in [*(("pages", page) for page in pages), *((each.pop("channel"), each) for (each,) in fates)]:
-        assert set(record) - {"file"} == set(stated[channel]) - bodies
+        assert set(record) - {"file", "since"} == set(stated[channel]) - bodies
         for name, kind in stated[channel].items():
             value = record.get(name)
             assert value is None or kind not in kinds or type(value) in kinds[kind], (name, value)

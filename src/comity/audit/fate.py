@@ -133,8 +133,8 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
         if stored.channel is not None and stored.record.get("url") in wanted:
             kept = {name: value for name, value in stored.record.items() if name not in _BODY}
             found.append({"channel": stored.channel, **kept})
-    # Of one run each channel is in order; times tell where a refresh spoke last.
-    yield from sorted(found, key=lambda record: (str(record.get("fetched_at") or ""), -_ORDER[record["channel"]]))
+    # Of one run each channel is in order; which refresh it was tells who spoke last.
+    yield from sorted(found, key=lambda record: (record.get("refresh") or 0, -_ORDER[record["channel"]]))
 
 
 def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
@@ -149,8 +149,9 @@ def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: Queu
     if found:
         changes = [record for record in found if record["channel"] == "changes"]
         last = found[-1]
-        if changes and changes[-1]["change"] in ("gone", "unchanged") and last["channel"] != "pages":
-            last = changes[-1]
+        latest = changes[-1] if changes and changes[-1]["refresh"] == (last.get("refresh") or 0) else None
+        if latest is not None and latest["change"] in ("gone", "unchanged") and last["channel"] != "pages":
+            last = latest
         fate, why = _story(last)
         again = "a refresh asks again" if fate in ("kept", "unchanged") else None
         if fate == "failed" and may_pass(last.get("status")):

@@ -1,5 +1,6 @@
 """The pages of a crawl as they are after its refreshes: the latest record of each URL, without those that are gone."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -11,6 +12,13 @@ from comity.crawler.sinks.runner import DEFAULT, FORMATS, read_back
 from comity.crawler.written_crawl import FRONTIER, Part, WrittenCrawl
 from comity.errors import InputError, InvalidSetting
 
+_FATES = {
+    "refusals": "refused",
+    "traps": "trapped",
+    "unwanted": "unwanted",
+    "failures": "failed",
+    "redirects": "redirected",
+}
 _BODY = ("body", "body_base64", "body_bytes")
 
 
@@ -18,7 +26,9 @@ def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, An
     """The current pages in the order in which they were kept, shard by shard where the crawl has several; those of
     parts that are not there are left out.
 
-    Their bodies are read only where they are wanted; those of `warc` and `files` lie in the archive and under `file`.
+    `since` says what a later refresh found of one without another page: `fate` (as of `comity why`), `why`, `refresh`;
+    None where none did. Bodies are read only where they are wanted; those of `warc` and `files` lie in the archive and
+    under `file`.
 
     Raises:
         StorageError: the folder holds no crawl, or it cannot be read.
@@ -52,24 +62,47 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
     given = [(part, sink_of(part)) for part in parts]
     there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
-        db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, at REAL, record INTEGER) WITHOUT ROWID")
+        db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
+        db.execute("CREATE TABLE since (url TEXT PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
         for number, (channel, record) in enumerate(_told(given)):
             there += channel == "pages"
+            url, refresh = record["url"], record.get("refresh") or 0
+            if channel in _FATES:
+                if refresh:
+                    fate = {"fate": _FATES[channel], "why": record.get("why"), "refresh": refresh}
+                    _put(db, "since", url, refresh, json.dumps(fate))
+                continue
+            if channel == "unchanged":
+                _put(db, "since", url, refresh, None)
+                continue
             db.execute(
-                "INSERT INTO latest VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET at = excluded.at, "
-                "record = excluded.record WHERE excluded.at >= at",
-                (record["url"], _at(record), number if channel == "pages" else None),
+                "INSERT INTO latest VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
+                "at = excluded.at, record = excluded.record WHERE (excluded.refresh, excluded.at) >= (refresh, at)",
+                (url, refresh, _at(record), number if channel == "pages" else None),
             )
         for number, (channel, record) in enumerate(_told(given)):
             if channel != "pages":
                 continue
-            row = db.execute("SELECT 1 FROM latest WHERE url = ? AND record = ?", (record["url"], number)).fetchone()
+            row = db.execute(
+                "SELECT since.told FROM latest LEFT JOIN since ON since.url = latest.url "
+                "AND since.refresh > latest.refresh WHERE latest.url = ? AND record = ?",
+                (record["url"], number),
+            ).fetchone()
             if row is not None:
-                yield record if bodies else {name: value for name, value in record.items() if name not in _BODY}
+                kept = record if bodies else {name: value for name, value in record.items() if name not in _BODY}
+                yield {**kept, "since": None if row[0] is None else json.loads(row[0])}
     if there < (wrote := sum(map(_written, parts))):
         lacking.append(f"{parts[0].path}: {there:,} of the {wrote:,} pages that were written can be read")
+
+
+def _put(db: sqlite3.Connection, table: str, url: str, refresh: int, told: str | None) -> None:
+    db.execute(
+        f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
+        "told = excluded.told WHERE excluded.refresh >= refresh",
+        (url, refresh, told),
+    )
 
 
 def _written(part: Part) -> int:
@@ -81,13 +114,15 @@ def _written(part: Part) -> int:
 
 
 def _told(parts: Sequence[tuple[Part, str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Records that say something of pages: channel, or `out` or `unchanged`, and record."""
     for stored in chain.from_iterable(read_back(part.path, sink, part.committed) for part, sink in parts):
-        record = stored.record
-        is_out = (stored.channel == "changes" and record.get("change") == "gone") or (
-            stored.channel == "refusals" and record.get("by") == "usage"
-        )
-        if (stored.channel == "pages" or is_out) and isinstance(record.get("url"), str):
-            yield ("pages" if stored.channel == "pages" else "out"), record
+        record, what = stored.record, str(stored.channel)
+        if what == "changes":
+            what = {"gone": "out", "unchanged": "unchanged"}.get(str(record.get("change")), "")
+        elif what == "refusals" and record.get("by") == "usage":
+            what = "out"
+        if what in ("pages", "out", "unchanged", *_FATES) and isinstance(record.get("url"), str):
+            yield what, record
 
 
 def _at(record: dict[str, Any]) -> float:

@@ -125,8 +125,6 @@ class CommitBuffer:
         before: Visit | None = None,
     ) -> None:
         """A page is kept, with what the expander made of it. `before`: its last visit, in a refresh."""
-        if self._refresh:
-            record["refresh"] = self._refresh
         self._write("pages", record, response)
         for made in expanded.records:
             self._write("records", {"url": response.url, "record": made})
@@ -289,7 +287,9 @@ class CommitBuffer:
             state: what is to be saved with it, by name.
         """
         stats, tally = replace(self.stats), self._collector.tally.copy()
-        commit = Commit(self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, state)
+        commit = Commit(
+            self._batch, self._records, self._ledger.collect(), self._fresh, stats, tally, state, self._refresh
+        )
         commit.octets, self.pending = self.pending, 0
         commit.hosts |= self._unread
         self._batch, self._records, self._fresh = Batch(), [], []
@@ -318,6 +318,8 @@ class CommitBuffer:
         self._settled.setdefault(urls.host(entry.url), set()).add(entry.id)
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None = None) -> None:
+        if self._refresh and "refresh" in record:
+            record["refresh"] = self._refresh
         self._records.append((channel, record, answer))
         octets = RECORD + (len(answer.body) if answer is not None else 0)
         self.pending += octets
@@ -347,8 +349,10 @@ class Commit:
         stats: Stats,
         tally: Tally,
         state: dict[str, Any],
+        refresh: int,
     ) -> None:
         self.batch = batch
+        self._refresh = refresh
         self.pages = pages
         self.hosts = {found.host for found in batch.found if found.state < State.DONE} | set(batch.resumed)
         self.queued: Queued = {}
@@ -381,6 +385,7 @@ class Commit:
 
         def write(new: int, refusals: list[dict[str, Any]]) -> dict[str, Any]:
             for record in refusals:
+                record["refresh"] = self._refresh
                 sink.add("traps" if "trap" in record else "refusals", record)
             by_rule = [record for record in refusals if "trap" not in record]
             self.new, self.trapped, self.refusals = new, len(refusals) - len(by_rule), by_rule

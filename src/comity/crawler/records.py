@@ -227,6 +227,7 @@ def refusal(
         "status": None,
         "fetched_at": None,
         "usage": None,
+        "refresh": 0,
         "decision": decision.brief(),
     }
 
@@ -245,14 +246,22 @@ def refusal_by_usage(entry: Entry, response: "Response", why: str, usage: dict[s
 
 def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> dict[str, Any]:
     """A URL that was left out because it leads nowhere."""
-    return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why}
+    return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why, "refresh": 0}
 
 
 def failure(
     url: str, why: str, *, depth: int, attempts: int, status: int | None = None, found_on: str | None = None
 ) -> dict[str, Any]:
     """A URL that was tried and gave no page."""
-    return {"url": url, "found_on": found_on, "depth": depth, "attempts": attempts, "status": status, "why": why}
+    return {
+        "url": url,
+        "found_on": found_on,
+        "depth": depth,
+        "attempts": attempts,
+        "status": status,
+        "why": why,
+        "refresh": 0,
+    }
 
 
 def unwanted(error: UnwantedType, entry: Entry) -> dict[str, Any]:
@@ -264,6 +273,7 @@ def unwanted(error: UnwantedType, entry: Entry) -> dict[str, Any]:
         "status": error.status,
         "content_type": error.content_type,
         "why": str(error),
+        "refresh": 0,
     }
 
 
@@ -277,6 +287,7 @@ def redirect(entry: Entry, response: "Response", target: str | None) -> dict[str
         "to": target,
         "fetched_at": times.written(response.fetched_at),
         "depth": entry.depth,
+        "refresh": 0,
         "decision": response.decision.brief(),
     }
 

@@ -47,15 +47,17 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
     },
     "refusals": {
         **_URL,
-        **_columns("depth:integer by:text why:text needed_by:text status:integer fetched_at:time usage:json"),
+        **_columns(
+            "depth:integer by:text why:text needed_by:text status:integer fetched_at:time usage:json refresh:integer"
+        ),
         **_DECISION,
     },
-    "traps": _URL | _columns("depth:integer trap:text why:text"),
-    "unwanted": _URL | _columns("depth:integer status:integer content_type:text why:text"),
-    "failures": _URL | _columns("depth:integer attempts:integer status:integer why:text"),
+    "traps": _URL | _columns("depth:integer trap:text why:text refresh:integer"),
+    "unwanted": _URL | _columns("depth:integer status:integer content_type:text why:text refresh:integer"),
+    "failures": _URL | _columns("depth:integer attempts:integer status:integer why:text refresh:integer"),
     "redirects": {
         **_URL,
-        **_columns("status:integer location:text to:text fetched_at:time depth:integer"),
+        **_columns("status:integer location:text to:text fetched_at:time depth:integer refresh:integer"),
         **_DECISION,
     },
     "robots": _columns(
