@@ -160,8 +160,17 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
-$(VENV)/installed: $(BIN)/python $(BUILD_INPUTS)
+# Which C compiler there is: where one comes, the modules are built again.
+COMPILER := $(shell command -v cc || command -v gcc || command -v clang)
+.PHONY: look
+$(VENV)/compiler: look | $(BIN)/python
+	@[ -e $@ ] || { echo '$(COMPILER)' >$@; touch -t 200001010000 $@; }
+	@echo '$(COMPILER)' | cmp -s - $@ || echo '$(COMPILER)' >$@
+
+$(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+	@$(BIN)/comity --version | grep -q '(compiled' || \
+		echo 'Modules could not be compiled: they are interpreted, which is slower, until a C compiler is there.'
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed

@@ -1,7 +1,8 @@
 """Builds the compiled modules: ordinary `.py` files that Cython compiles where a C compiler is present.
 
 COMITY_NO_EXTENSIONS=1 installs the interpreted modules only. COMITY_REQUIRE_EXTENSIONS=1 makes a failed build an
-error; without it a failed build leaves a working, interpreted package behind.
+error; without it a failed build leaves a working, interpreted package behind, and says so; its wheel has the name of
+one for every platform (`py3-none-any`), not of a compiled one.
 """
 
 import os
@@ -9,6 +10,8 @@ import runpy
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 COMPILED = runpy.run_path("src/comity/_compiled.py")["MODULES"]
 
@@ -47,4 +50,30 @@ if COMPILED and not forbidden:
     for extension in extensions:  # cythonize forgets this one when it is set above
         extension.optional = not required
 
-setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})
+
+class BuildModules(build_ext):
+    """Says once what was not compiled."""
+
+    def run(self) -> None:
+        super().run()
+        there = [Path(self.get_ext_fullpath(each.name)).exists() for each in self.extensions]
+        if self.extensions and not any(there):
+            self.distribution.ext_modules = []
+        if not all(there):
+            what = "some modules" if any(there) else "the modules"
+            print(f"comity: {what} could not be compiled, and are installed in their interpreted form, which is slower")
+
+
+class Wheel(bdist_wheel):
+    """One without compiled modules is named for what it is."""
+
+    def run_command(self, command: str) -> None:
+        super().run_command(command)
+        self.root_is_pure = not self.distribution.has_ext_modules()
+
+
+setup(
+    ext_modules=extensions,
+    cmdclass={"bdist_wheel": Wheel, "build_ext": BuildModules},
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+)

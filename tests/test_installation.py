@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -82,7 +83,29 @@ def _needs_build_tools() -> None:
 def test_without_a_compiler_the_interpreted_modules_are_installed_and_work(tree: Path, tmp_path: Path) -> None:
     built = build(tree, tmp_path, CC="/bin/false")
     assert built.returncode == 0, built.stderr
+    assert built.stdout.count("installed in their interpreted form") == 1, "it says so, once"
     assert version(tmp_path) == "interpreted"
+
+
+@pytest.mark.parametrize(("compiler", "pure"), [({"CC": "/bin/false"}, True), ({}, False)])
+def test_a_wheel_without_compiled_modules_has_a_name_of_its_own(
+    compiler: dict[str, str], pure: bool, tree: Path, tmp_path: Path
+) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
+    words = ("bdist_wheel", "--dist-dir", tmp_path, "--bdist-dir", tmp_path / "wheel")
+    build = ("build", "--build-lib", tmp_path / "built", "--build-temp", tmp_path / "objects")
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", *build, *words],
+        cwd=tree, env=clean | compiler, capture_output=True, check=True, timeout=1200,
+    )  # fmt: skip
+    (made,) = tmp_path.glob("comity-*.whl")
+    with ZipFile(made) as archive:
+        names = archive.namelist()
+        (about,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
+    if not pure and not any(name.endswith(".so") for name in names):
+        pytest.skip("no C compiler here: apt-get install gcc python3-dev")
+    assert made.name.endswith("-py3-none-any.whl") == pure
+    assert (f"Root-Is-Purelib: {str(pure).lower()}" in about, "comity/__init__.py" in names) == (True, True)
 
 
 def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path: Path) -> None:

@@ -91,3 +91,18 @@ def test_an_interrupt_ends_the_tests_of_both_forms(venv: Path) -> None:
             with suppress(ProcessLookupError, FileNotFoundError):
                 os.kill(int(file.read_text()), signal.SIGKILL)
         process.communicate(timeout=HANGS)
+
+
+def test_the_package_is_built_again_when_a_compiler_comes(venv: Path) -> None:
+    (venv / "bin" / "python").write_text(f'#!/bin/sh\necho "$@" >>{venv}/called\n')
+    (venv / "installed").touch()
+
+    def make() -> str:
+        (venv / "called").unlink(missing_ok=True)
+        subprocess.run(["make", f"{venv}/installed", f"VENV={venv}"], cwd=ROOT, check=True, capture_output=True)
+        return (venv / "called").read_text() if (venv / "called").exists() else ""
+
+    assert make() == "", "what is installed is as it should be"
+    (venv / "compiler").write_text("none\n")
+    assert "pip install" in make()
+    assert make() == ""
