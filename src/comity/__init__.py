@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         InvalidRecord,
         InvalidSetting,
         InvalidURL,
+        PaymentRequired,
         PluginError,
         Postponed,
         RenderingFailed,
@@ -69,6 +70,7 @@ __all__ = [
     "InvalidSetting",
     "InvalidURL",
     "Match",
+    "PaymentRequired",
     "PluginError",
     "Policy",
     "Postponed",
@@ -96,8 +98,8 @@ _late = late(
     __name__,
     {
         "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"
-        " InvalidSetting InvalidURL PluginError Postponed RenderingFailed RobotsDisallowed RobotsUnreachable"
-        " StorageError Timeout TooLarge TooManyRedirects UnwantedType",
+        " InvalidSetting InvalidURL PaymentRequired PluginError Postponed RenderingFailed RobotsDisallowed"
+        " RobotsUnreachable StorageError Timeout TooLarge TooManyRedirects UnwantedType",
         "comity.robots": "Dialect Match Robots parse",
         "comity.policy": "Decision Policy",
         "comity.clients": "AsyncClient Client",

@@ -77,6 +77,32 @@ class BadStatus(FetchError):
         self.status = status
 
 
+class PaymentRequired(BadStatus):
+    """The site asks for payment (402), or for a licence (401 with `WWW-Authenticate: License`). Nothing is ever paid.
+
+    Attributes:
+        price: of one request, as a decimal number; None where it is not stated (`crawler-price`).
+        currency: its code, such as `USD`.
+        licence: URL of the terms.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        url: str,
+        status: int = 402,
+        price: str | None = None,
+        currency: str | None = None,
+        licence: str | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, url=url, status=status, hint=hint)
+        self.price = price
+        self.currency = currency
+        self.licence = licence
+
+
 class InvalidJSON(ComityError, ValueError):
     """The body of a response is not JSON; see `Response.json`."""
 

@@ -62,6 +62,20 @@ def test_one_page_or_none_with_a_line_in_the_log(here: Site, caplog: pytest.LogC
         asyncio.run(crawl_page("example.com"))
 
 
+def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) -> None:
+    site.link("/", "/dear")
+    site.set("/dear", "pay", status=402, headers={"crawler-price": "USD 0.01"})
+
+    async def crawled() -> comity.crawler.simple.Crawl:
+        crawl = comity.crawl(site.url("/"), policy=QUICK)
+        assert [page.url async for page in crawl] == [site.url("/")]
+        return crawl
+
+    failures = asyncio.run(crawled()).failures
+    assert [(each["why"], each["status"]) for each in failures] == [("asks for payment: HTTP status 402", 402)]
+    assert site.paths().count("/dear") == 1
+
+
 # covers: F23
 def test_many_pages_in_the_order_given_each_once(here: Site, caplog: pytest.LogCaptureFixture) -> None:
     wanted = [here.url(path) for path in ("/2", "/no", "/missing", "/1", "/2#again")]

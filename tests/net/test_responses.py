@@ -149,6 +149,7 @@ def _every_error() -> list[comity.ComityError]:
         "RobotsDisallowed": {"url": "u", "decision": "d"},
         "RobotsUnreachable": {"url": "u", "decision": "d"},
         "BadStatus": {"url": "u", "status": 404},
+        "PaymentRequired": {"url": "u", "price": "1", "currency": "EUR", "licence": "l"},
         "UnwantedType": {"url": "u"},
         "NoCandidate": {"url": "u", "considered": (1,)},
         "Postponed": {"url": "u", "seconds": 1.0},
@@ -246,3 +247,50 @@ def test_many_can_be_asked_for_by_many_threads(site: Site) -> None:
     with Client(QUICK) as client, ThreadPoolExecutor(4) as threads:
         lists = [threads.submit(lambda: list(client.get_many(given))) for _ in range(4)]
         assert [len(each.result(60)) for each in lists] == [7] * 4
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "stated"),
+    [
+        (402, {}, (None, None, None)),
+        (402, {"crawler-price": "USD 0.01"}, ("0.01", "USD", None)),
+        (402, {"Crawler-Price": "12 eur"}, ("12", "EUR", None)),
+        (402, {"crawler-price": "0.5"}, ("0.5", None, None)),
+        (402, {"crawler-price": "cheap"}, (None, None, None)),
+        (402, {"WWW-Authenticate": "License"}, (None, None, None)),
+        (
+            401,
+            {"WWW-Authenticate": 'Basic realm="a, b", License error="x", error_uri="https://t.example/terms"'},
+            (None, None, "https://t.example/terms"),
+        ),
+        (401, {"WWW-Authenticate": "license license=/terms.xml"}, (None, None, "/terms.xml")),
+        (
+            402,
+            {"Link": '</rsl.xml>; rel="license"; type="application/rsl+xml"', "crawler-price": "USD 1"},
+            ("1", "USD", "/rsl.xml"),
+        ),
+        (402, {"WWW-Authenticate": 'License error_uri="javascript:x"'}, (None, None, None)),
+    ],
+)
+def test_a_site_that_asks_for_payment_or_a_licence_is_an_error_of_its_own(
+    site: Site, status: int, headers: dict[str, str], stated: tuple[str | None, ...]
+) -> None:
+    site.set("/a", "pay", status=status, headers=headers)
+    with Client(QUICK) as client:
+        answer = client.get(site.url("/a"))
+    with pytest.raises(comity.PaymentRequired, match=r"asks for (payment|a licence)") as caught:
+        answer.raise_for_status()
+    price, currency, licence = stated
+    where = site.url(licence) if licence and licence.startswith("/") else licence
+    assert (caught.value.price, caught.value.currency, caught.value.licence) == (price, currency, where)
+    assert isinstance(caught.value, comity.BadStatus)
+    assert pickle.loads(pickle.dumps(caught.value)).price == price
+    assert len(site.seen) == 2, "it is not asked again, and nothing is paid"
+
+
+@pytest.mark.parametrize("challenge", ['Basic realm="License"', "Licensed x=y", 'Bearer scope="a, License b"'])
+def test_a_password_that_is_wanted_is_no_payment(site: Site, challenge: str) -> None:
+    site.set("/a", status=401, headers={"WWW-Authenticate": challenge})
+    with Client(QUICK) as client, pytest.raises(comity.BadStatus) as caught:
+        client.get(site.url("/a")).raise_for_status()
+    assert not isinstance(caught.value, comity.PaymentRequired)

@@ -35,7 +35,7 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.frontier import Entry, EntryKind, Visit
-from comity.http import GONE, may_pass
+from comity.http import GONE, PAYMENT_REQUIRED, may_pass
 from comity.net import Response, Session
 from comity.policy import Decision
 
@@ -258,7 +258,8 @@ class Fetcher:
         elif may_pass(response.status):
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
-            self._buffer.failed(entry, f"HTTP status {response.status}", response)
+            asks = "asks for payment: " if response.status == PAYMENT_REQUIRED else ""
+            self._buffer.failed(entry, f"{asks}HTTP status {response.status}", response)
         return None
 
     def _refused(self, host: Host, entry: Entry, decision: Decision) -> None:

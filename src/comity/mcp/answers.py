@@ -29,6 +29,10 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
         "Only the operator of this server can allow it (--allow-address).",
     ),
     "BadStatus": ("The server answered, but not with a page.", "See the status; 404 and 410 will stay."),
+    "PaymentRequired": (
+        "The site asks for payment or a licence. This server never pays.",
+        "Tell the user; the site's terms may be named in the detail.",
+    ),
     "UnsupportedContent": (
         "The response is neither HTML nor Markdown nor plain text.",
         "It cannot be read with this tool.",

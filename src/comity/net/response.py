@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from comity.errors import BadStatus, InvalidJSON
+from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http import REDIRECTS
 from comity.net.transport import OpenAnswer
@@ -71,13 +71,12 @@ class Head:
         """The response itself, so that calls can be chained.
 
         Raises:
-            BadStatus: the status is 400 or more.
+            BadStatus: the status is 400 or more; PaymentRequired where the site asks for payment.
         """
         if self.status >= 400:
-            reason = f" {self.reason}" if self.reason.isprintable() and self.reason else ""
-            raise BadStatus(
-                f"{self.url} returned HTTP status {self.status}{reason:.60}", url=self.url, status=self.status
-            )
+            from comity.signals.payment import bad_status
+
+            raise bad_status(self.url, self.status, self.all_headers, reason=self.reason)
         return self
 
     @property

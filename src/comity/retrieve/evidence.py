@@ -17,7 +17,14 @@ from comity.signals.robots_meta import PageWarning
 from comity.usage import PURPOSES, Usage
 
 CandidateOutcome = Literal[
-    "chosen", "disallowed", "unreachable", "address_blocked", "bad_status", "unsupported_content", "failed"
+    "chosen",
+    "disallowed",
+    "unreachable",
+    "address_blocked",
+    "payment_required",
+    "bad_status",
+    "unsupported_content",
+    "failed",
 ]
 Conversion = Literal["comity", "extractor", "unchanged"]
 

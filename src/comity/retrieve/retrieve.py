@@ -19,6 +19,7 @@ from comity.errors import (
     InvalidSetting,
     NoCandidate,
     PartFailed,
+    PaymentRequired,
     RobotsDisallowed,
     RobotsUnreachable,
     UnsupportedContent,
@@ -44,6 +45,7 @@ from comity.retrieve.plugins import (
 from comity.retrieve.quality import assess, signs_of
 from comity.signals import encodings, links, llms, usage
 from comity.signals.llms import CandidateReason, Strategy
+from comity.signals.payment import bad_status
 
 Form = Literal["html", "markdown", "text"]
 Why = CandidateReason | Literal["chooser"]
@@ -305,7 +307,7 @@ def _usable(answer: Fetched, why: Why) -> Form:
     """
     url = answer.url
     if not 200 <= answer.status < 300:
-        raise BadStatus(f"{url} returned HTTP status {answer.status}", url=url, status=answer.status)
+        raise bad_status(url, answer.status, answer.headers)
     media_type = answer.content_type
     kind = _KINDS.get(media_type)
     if kind is None and not media_type and _looks_like_html(answer.body):
@@ -339,6 +341,8 @@ def _outcome(error: ComityError) -> CandidateOutcome:
             return "disallowed"
         case AddressBlocked():
             return "address_blocked"
+        case PaymentRequired():
+            return "payment_required"
         case BadStatus():
             return "bad_status"
         case UnsupportedContent():
