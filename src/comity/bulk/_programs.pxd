@@ -4,7 +4,7 @@ from libc.string cimport memcmp
 from comity.bulk._delays cimport longest_delay
 from comity.bulk._origins cimport Numbers, large_room, prefetch
 from comity.bulk._rules cimport Plan, Program, ProgramAt, Rule, Rules, laid_out, octets_of, ruled
-from comity.robots._first cimport choose_into, records_into
+from comity.robots._first cimport choose_into
 from comity.robots._making cimport Reading, rank_records, reading_of
 from comity.robots._match cimport Matcher
 from comity.robots._packing cimport Patterns, pack, room_for

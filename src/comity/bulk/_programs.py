@@ -12,9 +12,14 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
-from comity.robots import Robots
+from comity.robots import Robots, kinds
 from comity.robots._making import _blank_for
 
+# Kinds of record, as bits.
+_RULES = cython.declare(cython.uint, kinds.RULES)
+_RECORDS = cython.declare(cython.uint, kinds.RECORDS)
+_DELAY = cython.declare(cython.uint, 1 << kinds.CRAWL_DELAY)
+_USAGE = cython.declare(cython.uint, 1 << kinds.CONTENT_USAGE | 1 << kinds.CONTENT_SIGNAL)
 # Bits of what a file holds.
 HAS_USAGE, UNREADABLE_DELAY = 1, 2
 _MANY = cython.declare(cython.Py_ssize_t, 48)  # rules tried for a path, above which a matcher may pay
@@ -187,6 +192,7 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
     found: cython.p_uint
     most: cython.p_uint
     count: cython.Py_ssize_t
+    groups: cython.Py_ssize_t
     if stop > self._max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, cython.address(start), cython.address(stop))
     self._records.count = 0
@@ -198,7 +204,7 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
     records = self._records.records
     for i in range(total):
         seen |= cython.cast(cython.uint, 1) << cython.cast(cython.int, records[i] & 0xFF)
-    if seen & (1 << 11 | 1 << 12):
+    if seen & _USAGE:
         work.flags[number] |= 1
     work.limits[number] = _NEVER
     if total == 0 and capture.size and not _is_parsable(self, capture):
@@ -225,23 +231,28 @@ def _make(self: Maker, work: WorkAt, number: cython.Py_ssize_t) -> cython.int:
             own.one_size,
             own.other,
             own.other_size,
+            _RULES,
+            _RULES,
             found,
             found + total,
             cython.address(own.groups),
         )
-        if seen & (1 << 5):
+        if seen & _DELAY:
             most = self._room + self._agents * line
-            count = records_into(
+            count = choose_into(
                 capture.body,
                 records,
                 total,
-                5,
                 self._letters,
                 own.one,
                 own.one_size,
                 own.other,
                 own.other_size,
+                _RECORDS,
+                _DELAY,
                 most,
+                most + total,
+                cython.address(groups),
             )
             if longest_delay(capture.body, records, most, count, work.delays + number * self._agents + agent):
                 work.flags[number] |= 2

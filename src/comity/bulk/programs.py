@@ -44,7 +44,7 @@ class Programs:
         import numpy as np
 
         self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
-        named = [_called(policy.asked_as, dialect.agent_match == "letters") for policy in policies]
+        named = [_called(policy.asked_as, dialect) for policy in policies]
         self._names, self._letters = [name for name, _ in named], named[0][1]
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))

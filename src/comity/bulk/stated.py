@@ -56,8 +56,9 @@ class StatedPreferences:
             odd = np.flatnonzero(found[number][0] == _BY_PATH)
             if not len(odd):
                 continue
-            for capture in np.unique(located[odd]).tolist():
-                own = odd[located[odd] == capture]
+            odd = odd[np.argsort(located[odd], kind="stable")]
+            for own in np.split(odd, np.flatnonzero(np.diff(located[odd])) + 1):
+                capture = int(located[own[0]])
                 stated = for_agent(parse(self._meanings.body(capture), policy.dialect), policy.asked_as)
                 for row, url in zip(own.tolist(), url_of(own), strict=True):
                     found[number][:, row] = _of_url(stated, url)

@@ -95,11 +95,20 @@ def first(
 
 
 def chosen(
-    body: bytes, index: array[int], names: tuple[bytes, bytes], letters: cython.bint
+    body: bytes,
+    index: array[int],
+    names: tuple[bytes, bytes],
+    letters: cython.bint,
+    ends: cython.uint,
+    wanted: cython.uint,
 ) -> tuple[tuple[int, ...], array[int]]:
-    """Where the groups that apply to an agent begin in the index, and the numbers of their rules there.
+    """Where the groups that apply to an agent begin in the index, and the numbers of records in them.
 
-    Args are those of `first`. For dialects that compare names so and merge all groups that match.
+    For dialects that compare names so and merge all groups that match.
+
+    Args:
+        names, letters: as for `first`.
+        ends, wanted: kinds of record that end a run of `User-agent` lines, and those that are asked for, as bits.
     """
     text: cython.p_const_char = body
     entries: cython.const[cython.ulonglong][:] = index
@@ -124,6 +133,8 @@ def chosen(
             len(one),
             other,
             len(other),
+            ends,
+            wanted,
             room,
             room + total,
             cython.address(groups),
@@ -137,20 +148,22 @@ def chosen(
     return tuple(starts), numbers
 
 
-def choose_into(text, entries, total, letters, one, one_size, other, other_size, found, starts, groups):  # see the .pxd
-    """`chosen`, compiled: how many rules there are.
+def choose_into(text, entries, total, letters, one, one_size, other, other_size, ends, wanted, found, starts, groups):
+    """`chosen`, compiled (types: see the .pxd): how many records there are.
+
+    A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
 
     Args:
-        found, starts: room for `total` numbers each: of the rules, and where groups begin.
+        found, starts: room for `total` numbers each: of the records, and where groups begin.
         groups: set to the number of groups.
     """
     number: cython.Py_ssize_t
     entry: cython.ulonglong
-    kind: cython.int
+    kind: cython.uint
     ours: cython.bint = False
     everybodys: cython.bint = False
     named: cython.bint = False
-    after_rule: cython.bint = True
+    ended: cython.bint = True
     start: cython.p_const_char
     size: cython.Py_ssize_t
     group: cython.Py_ssize_t = 0  # where it begins
@@ -158,12 +171,12 @@ def choose_into(text, entries, total, letters, one, one_size, other, other_size,
     groups[0] = 0
     for number in range(total):
         entry = entries[number]
-        kind = cython.cast(cython.int, entry & 0xFF)
-        if kind == 1:
+        kind = cython.cast(cython.uint, 1) << cython.cast(cython.uint, entry & 0xFF)
+        if kind == 2:  # User-agent
             start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
             size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
-            if after_rule:
-                ours = everybodys = after_rule = False
+            if ended:
+                ours = everybodys = ended = False
                 group = number
             if _is_star(start, size, letters):
                 if not everybodys and not ours and not named:
@@ -177,11 +190,12 @@ def choose_into(text, entries, total, letters, one, one_size, other, other_size,
                 ours = named = True
                 starts[groups[0]] = group
                 groups[0] += 1
-        elif kind <= 3:
-            after_rule = True
-            if ours or (everybodys and not named):
-                found[count] = number
-                count += 1
+            continue
+        if kind & ends:
+            ended = True
+        if kind & wanted and (ours or (everybodys and not named)):
+            found[count] = number
+            count += 1
     return count
 
 
@@ -343,43 +357,3 @@ def _equals(
         if _lower(text[i]) != name[i]:
             return False
     return True
-
-
-def records_into(text, entries, total, kind, letters, one, one_size, other, other_size, found):  # types: see the .pxd
-    """Records of a kind that stand under `User-agent` lines meant for an agent: how many there are.
-
-    A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it. Unlike a
-    group's, a run of such lines ends at any record.
-
-    Args:
-        found: room for `total` numbers of records.
-    """
-    number: cython.Py_ssize_t
-    entry: cython.ulonglong
-    ours: cython.bint = False
-    everybodys: cython.bint = False
-    named: cython.bint = False
-    fresh: cython.bint = False  # the record before was a User-agent line too
-    start: cython.p_const_char
-    size: cython.Py_ssize_t
-    count: cython.Py_ssize_t = 0
-    for number in range(total):
-        entry = entries[number]
-        if entry & 0xFF == 1:
-            start = text + cython.cast(cython.Py_ssize_t, entry >> 32)
-            size = cython.cast(cython.Py_ssize_t, entry >> 8 & 0xFFFFFF)
-            if not fresh:
-                ours = everybodys = False
-                fresh = True
-            if _is_star(start, size, letters):
-                everybodys = True
-            elif is_called(start, size, letters, one, one_size, other, other_size):
-                if not named:
-                    count = 0
-                ours = named = True
-            continue
-        fresh = False
-        if cython.cast(cython.int, entry & 0xFF) == kind and (ours or (everybodys and not named)):
-            found[count] = number
-            count += 1
-    return count

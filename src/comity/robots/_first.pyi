@@ -15,5 +15,5 @@ def first(
     comparable: Callable[[bytes], bytes],
 ) -> bool: ...
 def chosen(
-    body: bytes, index: array[int], names: tuple[bytes, bytes], letters: bool
+    body: bytes, index: array[int], names: tuple[bytes, bytes], letters: bool, ends: int, wanted: int
 ) -> tuple[tuple[int, ...], array[int]]: ...

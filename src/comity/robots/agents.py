@@ -11,8 +11,9 @@ PLACEHOLDER: Final = "mozilla"
 TOKEN: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
 _FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
-_COMPATIBLE: Final = rf"\bcompatible\s*;\s*({TOKEN})(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
+_COMPATIBLE: Final = rf"\bcompatible\s*;\s*((?:{TOKEN}|[^\W\x00-\x7f])+)(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
 
+_Weights = dict[int, int]  # number of a group -> length of the most specific of its values that match
 _BLANK = " \t\n\r\x0b\x0c"
 _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz-_")
@@ -24,68 +25,63 @@ def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> lis
     Args:
         groups: the `User-agent` values of each group, as written.
     """
-    agent = folded(agent)
-    values = [[folded(value) for value in group] for group in groups]
-    for match in _comparisons(agent, dialect):
-        # For each group the length of the most specific of its values that match; -1 where none does.
-        weights = [max((len(value) for value in group if match(value)), default=-1) for group in values]
-        if max(weights, default=-1) >= 0:
-            return _chosen(weights, dialect)
-    return _chosen([1 if any(_is_star(value, dialect) for value in group) else -1 for group in values], dialect)
+    return _choose(_numbered(groups), folded(agent), dialect)
 
 
 class Chooser:
     """`choose` for many agents: groups are looked up by name where a dialect compares names as a whole."""
 
     def __init__(self, groups: Sequence[Sequence[str]], dialect: Dialect) -> None:
-        self._groups = groups
+        self._values = _numbered(groups)
         self._dialect = dialect
-        self._everybodys: list[int] = []
-        self._named: dict[str, dict[int, int]] = {}  # name -> group -> length of the most specific value
-        key = _KEYS.get(dialect.agent_match)
+        self._everybodys: _Weights = {}
+        self._named: dict[str, _Weights] = {}
+        key = KEYS.get(dialect.agent_match)
         self._indexed = key is not None
         if key is None:
             return
-        for number, group in enumerate(groups):
-            values = [folded(value) for value in group]
-            if any(_is_star(value, dialect) for value in values):
-                self._everybodys.append(number)
-            for value in values:
-                if not _is_star(value, dialect) and value != "*":
-                    weights = self._named.setdefault(key(value), {})
-                    weights[number] = max(len(value), weights.get(number, -1))
+        for value, number in self._values:
+            if _is_star(value, dialect):
+                self._everybodys[number] = 1
+            elif value != "*":
+                weights = self._named.setdefault(key(value), {})
+                weights[number] = max(len(value), weights.get(number, -1))
 
     def choose(self, agent: str) -> list[int]:
         """Numbers of the groups that apply to an agent, in file order."""
         if not self._indexed:
-            return choose(self._groups, agent, self._dialect)
-        name, product = names(folded(agent))
-        match self._dialect.agent_match:
-            case "letters":
-                called = {letters(folded(agent))}
-            case "exact":
-                called = {product}
-            case _:
-                called = {name, product}
-        weights: dict[int, int] = {}
-        for each in called - {""}:  # who has no name is called by no group
+            return _choose(self._values, folded(agent), self._dialect)
+        weights: _Weights = {}
+        for each in set(called(folded(agent), self._dialect)) - {""}:  # who has no name is called by no group
             for number, weight in self._named.get(each, {}).items():
                 weights[number] = max(weight, weights.get(number, -1))
-        found = sorted(weights or self._everybodys)
-        if self._dialect.group_choice == "first_matching":
-            return found[:1]
-        if self._dialect.group_choice == "most_specific" and weights:
-            return [number for number in found if weights[number] == max(weights.values())]
-        return found
+        return _chosen(weights or self._everybodys, self._dialect)
 
 
-def _chosen(weights: list[int], dialect: Dialect) -> list[int]:
-    matching = [number for number, weight in enumerate(weights) if weight >= 0]
+def _numbered(groups: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
+    return [(folded(value), number) for number, group in enumerate(groups) for value in group]
+
+
+def _choose(values: list[tuple[str, int]], agent: str, dialect: Dialect) -> list[int]:
+    """`choose` for `User-agent` values with the numbers of their groups, all letters in lower case."""
+    for match in _comparisons(agent, dialect):
+        weights: _Weights = {}
+        for value, number in values:
+            if match(value):
+                weights[number] = max(len(value), weights.get(number, -1))
+        if weights:
+            return _chosen(weights, dialect)
+    return _chosen({number: 1 for value, number in values if _is_star(value, dialect)}, dialect)
+
+
+def _chosen(weights: _Weights, dialect: Dialect) -> list[int]:
+    found = sorted(weights)
     if dialect.group_choice == "first_matching":
-        return matching[:1]
+        return found[:1]
     if dialect.group_choice == "most_specific":
-        return [number for number in matching if weights[number] == max(weights)]
-    return matching
+        most = max(weights.values(), default=-1)
+        return [number for number in found if weights[number] == most]
+    return found
 
 
 def _is_star(value: str, dialect: Dialect) -> bool:
@@ -97,25 +93,24 @@ def _is_star(value: str, dialect: Dialect) -> bool:
 def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
     """The comparisons to try one after the other; the first that any group passes decides."""
     own = identified(agent)
-    name, product = names(own)
+    name, product = called(own, dialect)
     others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
     match dialect.agent_match:
         case "product_token":
             return [lambda value: value != "*" and product != "" and token(value) in (name, product)]
         case "letters":
-            ours = letters(own)
-            return [lambda value: ours != "" and letters(value) == ours and not _is_star(value, dialect)]
+            return [lambda value: product != "" and letters(value) == product and not _is_star(value, dialect)]
         case "exact":
             return [lambda value: value not in ("", "*") and value == product]
         case "substring":
-            return [lambda value: value not in ("", "*") and token(value) != others and value in agent]
+            return [lambda value: value in agent and value not in ("", "*") and token(value) != others]
         case "bidirectional_substring":
             return [
                 lambda value: value not in ("", "*") and value in (agent, product),
-                lambda value: value not in ("", "*") and token(value) != others and (value in agent or agent in value),
+                lambda value: (value in agent or agent in value) and value not in ("", "*") and token(value) != others,
             ]
         case "glob":
-            return [lambda value: value != "" and token(value) != others and _glob(value, agent)]
+            return [lambda value: value != "" and _glob(value, agent) and token(value) != others]
 
 
 def folded(text: str) -> str:
@@ -144,6 +139,15 @@ def product_token(agent: str) -> str:
     """
     _, product = names(identified(agent))
     return "" if folded(product) == PLACEHOLDER else product
+
+
+def called(agent: str, dialect: Dialect) -> tuple[str, str]:
+    """What our agent string is called in a file, by how a dialect compares names as a whole.
+
+    Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked: `MJ12bot` is nobody there.
+    """
+    name, product = names(agent)
+    return (name if dialect.agent_match == "product_token" else product), product
 
 
 def names(agent: str) -> tuple[str, str]:
@@ -178,4 +182,4 @@ def _glob(value: str, agent: str) -> bool:
     return True
 
 
-_KEYS: dict[str, Callable[[str], str]] = {"product_token": token, "letters": letters, "exact": lambda value: value}
+KEYS: dict[str, Callable[[str], str]] = {"product_token": token, "letters": letters, "exact": lambda value: value}

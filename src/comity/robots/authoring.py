@@ -186,8 +186,7 @@ def _rules_for(robots: Robots, agent: str) -> list[Rule]:
 
 def _records_for(robots: Robots, agent: str) -> list[str]:
     """The lines, other than rules, that are meant for an agent now: wishes about pace and preferences."""
-    kinds_of_pace = (kinds.CRAWL_DELAY, kinds.REQUEST_RATE, kinds.VISIT_TIME)
-    wanted = {record.line for kind in kinds_of_pace for record in robots._records_for(agent, kind)}
+    wanted = {record.line for kind in _PACE for record in robots.records_for(agent, kind)}
     preferences = [(line, group) for line, _, group in _records_with_agents(robots) if line.kind in _PREFERENCES]
     groups = list(dict.fromkeys(group for _, group in preferences))
     chosen = {groups[number] for number in choose(groups, agent, robots.dialect)}

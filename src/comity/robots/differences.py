@@ -8,14 +8,15 @@ wildcards this finds every change; with wildcards, every change that a pattern's
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import islice
 
 from comity.robots import kinds
 from comity.robots._making import matcher_of
 from comity.robots._match import Matcher
-from comity.robots.agents import Chooser, token
+from comity.robots.agents import KEYS, Chooser, folded, token
 from comity.robots.dialects import DIALECTS
 from comity.robots.explain import Match
 from comity.robots.octets import LineNumbers
@@ -24,8 +25,12 @@ from comity.robots.robots import Robots, parse
 from comity.robots.rules import position_of, ranked
 from comity.robots.values import Rule
 
+MANY = 64  # rules of a group that several agents share, above which they are not copied for each
+MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
+
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
-_PACE = ("crawl-delay", "request-rate", "visit-time")
+_PACE = (kinds.CRAWL_DELAY, kinds.REQUEST_RATE, kinds.VISIT_TIME)
+_USAGE = (kinds.CONTENT_USAGE, kinds.CONTENT_SIGNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +83,16 @@ class Diff:
 
 
 def diff(old: Robots, new: Robots) -> Diff:
-    """Compare two files by meaning, each in its own dialect."""
+    """Compare two files by meaning, each in its own dialect.
+
+    Of agents that are compared with parts of names, it asks about the first 100 only.
+    """
     before, after = _Meaning(old), _Meaning(new)
     fresh = next((octet for octet in range(1, 256) if octet not in old.body + new.body and octet not in b"*$/"), 1)
-    named = (token(agent) for robots in (old, new) for group in robots.groups for agent in group.agents)
-    names = {name.lower(): name for name in named if name and "*" not in name}
+    names = {name.lower(): name for meaning in (before, after) for name in meaning.names if "*" not in name}
+    by_name = {key: name for key, name in names.items() if before.by_name and after.by_name and " " not in name}
+    by_part = islice((item for item in names.items() if item[0] not in by_name), MOST_BY_PART)
+    names = by_name | dict(by_part)
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[str, bool, Rule | None, Rule | None]]] = {}
@@ -130,17 +140,19 @@ def _changes(
     ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
     came_or_went: dict[bytes, str] = {}
     for here, one, there, other in ((before, old, after, new), (after, new, before, old)):
+        parts = sorted(there.parts(other), key=lambda part: len(part.rules))
         for group in one:
-            rules = here.rules((group,)) if ordered else here.missing(group, there, other)
+            rules = here.part((group,)).rules if ordered or not parts else here.missing(group, parts)
             came_or_went |= {pattern: written for (pattern, _), written in rules.items()}
     if not (came_or_went or ordered):
         return
     reported = set()
+    ours, theirs = before.parts(old), after.parts(new)
     for pattern, written in ({b"/": "/"} | came_or_went).items():
         for path in _paths(pattern, fresh, before.robots.dialect.wildcards):
-            was = before.allows(old, path)
-            if was != after.allows(new, path):
-                deciders = before.decider(old, path), after.decider(new, path)
+            was = before.allows(ours, path)
+            if was != after.allows(theirs, path):
+                deciders = before.decider(ours, path), after.decider(theirs, path)
                 if deciders not in reported:
                     reported.add(deciders)
                     yield written, was, *deciders
@@ -171,19 +183,20 @@ class _Meaning:
 
     def __init__(self, robots: Robots) -> None:
         self.robots = robots
+        name = KEYS.get(robots.dialect.agent_match, token)
+        values = (robots._value(entry) for entry in robots._index if entry & 0xFF == kinds.USER_AGENT)
+        self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
+        self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
-        groups = robots.groups
-        self._numbers = [[number for number, _ in robots._rule_entries([span])] for span in robots._spans()]
-        self._groups = Chooser([group.agents for group in groups], robots.dialect)
-        runs = list(robots._runs())
-        self._paces = [[f"{each.kind}: {each.value}" for each in records if each.kind in _PACE] for _, records in runs]
-        self._runs = Chooser([agents for agents, _ in runs], robots.dialect)
-        self._stated = _stated(robots)
-        self._preferences = Chooser([agents for agents, _, _ in self._stated], robots.dialect)
+        spans, self._groups = _groups(robots, kinds.RULES)
+        self._numbers = [[number for number, _ in robots._rule_entries([span])] for span in spans]
+        runs, self._runs = _groups(robots, kinds.RECORDS)
+        self._paces = [list(_said(robots, span, _PACE)) for span in runs]
+        stated, self._preferences = _groups(robots, kinds.PREFERENCES)
+        self._stated = [_stated(robots, span) for span in stated]
         self._shared: set[int] = set()
-        self.rules = lru_cache(maxsize=1024)(self._rules_of)
+        self.part = lru_cache(maxsize=1024)(self._part_of)
         self._missing = lru_cache(maxsize=1024)(self._missing_from)
-        self.matcher = lru_cache(maxsize=1024)(self._matcher_of)
         self._pace_of = lru_cache(maxsize=1024)(_pace_of)
         self._cited: dict[int, Rule] = {}
         self._lines = LineNumbers(robots.body)
@@ -192,58 +205,43 @@ class _Meaning:
         """Numbers of the groups that apply to an agent."""
         return tuple(self._groups.choose(agent))
 
-    def _rules_of(self, groups: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
-        """The rules of groups: pattern as it is compared and whether it allows -> pattern as written."""
-        robots = self.robots
-        found: dict[tuple[bytes, bool], str] = {}
-        for group in groups:
-            for number in self._numbers[group]:
-                entry = robots._index[number]
-                for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
-                    found[pattern, entry & 0xFF == kinds.ALLOW] = robots._value(entry)
-        return found
-
-    def _matcher_of(self, groups: tuple[int, ...]) -> Matcher:
-        numbers = array("I", [number for group in groups for number in self._numbers[group]])
-        return matcher_of(self.robots.body, self.robots._index, numbers, self.robots.dialect)
-
     def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
-        """Learn which groups apply to several agents beside other groups; `asked` holds the groups of each agent."""
+        """Learn which large groups apply to several agents beside other groups; `asked` holds each agent's groups."""
         times = Counter(group for groups in set(asked) for group in groups)
-        self._shared = {group for group, count in times.items() if count > 1}
+        self._shared = {group for group, count in times.items() if count > 1 and len(self._numbers[group]) > MANY}
 
-    def parts(self, groups: tuple[int, ...]) -> list[tuple[int, ...]]:
+    def parts(self, groups: tuple[int, ...]) -> list["_Part"]:
         """An agent's groups: each shared one by itself, the rest together."""
         rest = tuple(group for group in groups if group not in self._shared)
-        parts: list[tuple[int, ...]] = [(group,) for group in groups if group in self._shared]
-        return [*parts, rest] if rest else parts
+        parts = [self.part((group,)) for group in groups if group in self._shared]
+        return [*parts, self.part(rest)] if rest else parts
 
-    def missing(self, group: int, other: "_Meaning", groups: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
-        """The rules of a group that none of the other file's groups has."""
-        others = sorted(other.parts(groups), key=lambda part: len(other.rules(part)))
-        if not others:
-            return self.rules((group,))
-        missing = self._missing(group, other, others.pop())  # the longest part leaves the fewest to look up elsewhere
-        return {key: text for key, text in missing.items() if not any(key in other.rules(part) for part in others)}
+    def _part_of(self, groups: tuple[int, ...]) -> "_Part":
+        return _Part(self.robots, array("I", [number for group in groups for number in self._numbers[group]]))
 
-    def _missing_from(self, group: int, other: "_Meaning", part: tuple[int, ...]) -> dict[tuple[bytes, bool], str]:
-        known = other.rules(part)
-        return {key: text for key, text in self.rules((group,)).items() if key not in known}
+    def _missing_from(self, group: int, part: "_Part") -> dict[tuple[bytes, bool], str]:
+        return {key: text for key, text in self.part((group,)).rules.items() if key not in part.rules}
 
-    def _best(self, groups: tuple[int, ...], path: bytes) -> int:
+    def missing(self, group: int, parts: list["_Part"]) -> dict[tuple[bytes, bool], str]:
+        """The rules of a group that no part of the other file's groups has; the part with the most rules is last."""
+        *others, most = parts  # this one leaves the fewest to look up elsewhere
+        missing = self._missing(group, most)
+        return {key: text for key, text in missing.items() if not any(key in part.rules for part in others)}
+
+    def _best(self, parts: list["_Part"], path: bytes) -> int:
         """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
         if path == b"/robots.txt" and self.robots.dialect.robots_txt_allowed:
             return 0
-        return max((self.matcher(part).best(path) for part in self.parts(groups)), default=0)
+        return max((part.matcher.best(path) for part in parts), default=0)
 
-    def allows(self, groups: tuple[int, ...], path: bytes) -> bool:
+    def allows(self, parts: list["_Part"], path: bytes) -> bool:
         """The verdict about a path; the lowest bit of a rank says it."""
-        rank = self._best(groups, path)
+        rank = self._best(parts, path)
         return rank == 0 or bool(rank & 1)
 
-    def decider(self, groups: tuple[int, ...], path: bytes) -> Rule | None:
+    def decider(self, parts: list["_Part"], path: bytes) -> Rule | None:
         """The rule that decides about a path."""
-        rank = self._best(groups, path)
+        rank = self._best(parts, path)
         if not rank:
             return None
         number = position_of(rank)
@@ -253,13 +251,38 @@ class _Meaning:
 
     def pace(self, agent: str) -> Pace:
         """Crawl-delay, Request-rate and Visit-time."""
-        return self._pace_of(tuple(line for number in self._runs.choose(agent) for line in self._paces[number]))
+        said = (each for number in self._runs.choose(agent) for each in self._paces[number])
+        return self._pace_of(tuple(f"{kinds.NAMES[kind]}: {value}" for kind, value in said))
 
     def usage(self, agent: str) -> tuple[frozenset[object], tuple[str, ...]]:
         """What the preferences mean, and their lines as written."""
         chosen = [self._stated[number] for number in self._preferences.choose(agent)]
-        lines = tuple(line for _, texts, _ in chosen for line in texts)
-        return frozenset(meaning for *_, meanings in chosen for meaning in meanings), lines
+        lines = tuple(line for texts, _ in chosen for line in texts)
+        return frozenset(meaning for _, meanings in chosen for meaning in meanings), lines
+
+
+class _Part:
+    """Rules that are asked together, given by the numbers of their records."""
+
+    def __init__(self, robots: Robots, numbers: "array[int]") -> None:
+        self._robots = robots
+        self._numbers = numbers
+
+    @cached_property
+    def rules(self) -> dict[tuple[bytes, bool], str]:
+        """Pattern as it is compared and whether the rule allows -> pattern as written."""
+        robots = self._robots
+        found: dict[tuple[bytes, bool], str] = {}
+        for number in self._numbers:
+            entry = robots._index[number]
+            for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
+                found[pattern, entry & 0xFF == kinds.ALLOW] = robots._value(entry)
+        return found
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        robots = self._robots
+        return matcher_of(robots.body, robots._index, self._numbers, robots.dialect)
 
 
 def _pace_of(lines: tuple[str, ...]) -> Pace:
@@ -270,40 +293,36 @@ def _pace_of(lines: tuple[str, ...]) -> Pace:
     return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
 
 
-def _stated(robots: Robots) -> list[tuple[tuple[str, ...], list[str], set[object]]]:
-    """Each group that preferences may be stated for, the lines as written, and what they mean.
+def _groups(robots: Robots, ends: int) -> tuple[list[tuple[int, int]], Chooser]:
+    """Where groups begin and end in the index, and who is meant by them; `ends` as for `Robots._spans`."""
+    spans = robots._spans(ends)
+    return spans, Chooser([robots._agents(span) for span in spans], robots.dialect)
 
-    A rule or a preference ends a group of User-agent lines, as for_agent in robots/usage.py has it. A group
-    that states nothing stands in the place of `*` nevertheless.
-    """
+
+def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Kind and value of the records of some kinds in a group."""
+    for entry in robots._index[slice(*span)]:
+        if entry & 0xFF in wanted:
+            yield entry & 0xFF, robots._value(entry)
+
+
+def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[object]]:
+    """The preferences that a group states, as written, and what they mean."""
     from comity.robots import paths
     from comity.usage import aipref, content_signal
 
-    readers = {
-        "content-usage": ("Content-Usage", aipref.read),
-        "content-signal": ("Content-Signal", content_signal.read),
-    }
-    found: list[tuple[tuple[str, ...], list[str], set[object]]] = []
-    ended = True
-    for line in robots.lines:
-        if line.kind == "user-agent":
-            if ended:
-                found.append(((), [], set()))
-                ended = False
-            found[-1] = ((*found[-1][0], line.value), *found[-1][1:])
-        elif line.kind in ("allow", "disallow"):
-            ended = True
-        elif line.kind in readers:
-            ended = True
-            name, read = readers[line.kind]
-            path, text = paths.split(line.value)
-            where = None if path is None else paths.pattern(path, robots.dialect).octets
-            if found:
-                _, lines, meanings = found[-1]
-                lines.append(f"{name}: {line.value}")
-                meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
-                meanings |= {(name, where, *each[:2]) for each in read(text) if each.value != "unknown"}
-    return found
+    lines: list[str] = []
+    meanings: set[object] = set()
+    for kind, value in _said(robots, span, _USAGE):
+        name, read = (
+            ("Content-Usage", aipref.read) if kind == kinds.CONTENT_USAGE else ("Content-Signal", content_signal.read)
+        )
+        path, text = paths.split(value)
+        where = None if path is None else paths.pattern(path, robots.dialect).octets
+        lines.append(f"{name}: {value}")
+        meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
+        meanings |= {(name, where, *each[:2]) for each in read(text) if each.value != "unknown"}
+    return lines, meanings
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ LABELS: dict[bytes, int] = {
     b"license": LICENSE,
 }
 USAGE = frozenset((CONTENT_USAGE, CONTENT_SIGNAL, LICENSE))
+# Kinds that end a run of `User-agent` lines, as bits: the next such line begins a new group. For Allow and Disallow
+# that is a rule (RFC 9309, 2.2.4), for preferences a preference too (draft-ietf-aipref-attach makes Content-Usage a
+# rule, and Content-Signal stands in the same place); wishes about pace are meant for the lines directly above them.
+RULES: Final = 1 << ALLOW | 1 << DISALLOW
+PREFERENCES: Final = RULES | 1 << CONTENT_USAGE | 1 << CONTENT_SIGNAL
+RECORDS: Final = (1 << LICENSE + 1) - 2 - (1 << USER_AGENT)
 NAMES: dict[int, str] = {kind: label.decode() for label, kind in LABELS.items()}
 
 # What Google's parser takes for the first four, by prefix, in the order it asks.

@@ -1,6 +1,8 @@
 """The octets of a robots.txt: from text, without their byte order mark, by lines."""
 
 import codecs
+import re
+from bisect import bisect_right
 
 
 def octets(body: bytes | str) -> bytes:
@@ -28,24 +30,35 @@ def byte_order_mark(body: bytes, lenient: bool) -> int:
 
 
 class LineNumbers:
-    """Line numbers of offsets that are asked for in ascending order, as a rule. CR, LF and CRLF each end a line."""
+    """Line numbers of offsets. CR, LF and CRLF each end a line; no offset stands between the two of a CRLF.
+
+    Ascending offsets, as they are asked for as a rule, are counted on; at the first that goes back all lines are found.
+    """
 
     def __init__(self, body: bytes) -> None:
         self._body = body
         self._offset = 0
         self._number = 1
+        self._ends: list[int] | None = None
 
     def of(self, offset: int) -> int:
         """The number of the line, from 1, that holds an offset."""
-        if offset < self._offset:
-            self._offset, self._number = 0, 1
         body, start = self._body, self._offset
+        if offset < start and self._ends is None:
+            self._ends = [end.end() for end in re.finditer(rb"\r\n?|\n", body)]
+        if self._ends is not None:
+            return bisect_right(self._ends, offset) + 1
         ends = body.count(b"\n", start, offset) + body.count(b"\r", start, offset) - body.count(b"\r\n", start, offset)
-        if body[offset - 1 : offset] == b"\r" or (start and body[start - 1 : start + 1] == b"\r\n"):
-            return LineNumbers._whole(body, offset)
         self._offset, self._number = offset, self._number + ends
         return self._number
 
-    @staticmethod
-    def _whole(body: bytes, offset: int) -> int:
-        return len(body[:offset].splitlines()) + (body[:offset].endswith((b"\n", b"\r")) or offset == 0)
+
+def line_start(body: bytes, offset: int) -> int:
+    """Where the line that holds an offset begins. What it costs follows the line's length, not the file's."""
+    near = 64
+    while True:
+        begin = max(offset - near, 0)
+        end = max(body.rfind(b"\n", begin, offset), body.rfind(b"\r", begin, offset))
+        if end >= 0 or begin == 0:
+            return end + 1
+        near *= 4

@@ -14,9 +14,9 @@ from comity.robots._making import matcher_of
 from comity.robots._match import Asked, Matcher
 from comity.robots._path import FORMS, path_of, unanswerable
 from comity.robots._scan import scan
-from comity.robots.agents import choose, folded, identified, letters, names
+from comity.robots.agents import called, choose, folded, identified
 from comity.robots.dialects import Dialect
-from comity.robots.octets import LineNumbers, byte_order_mark
+from comity.robots.octets import LineNumbers, byte_order_mark, line_start
 from comity.robots.rules import comparable, position_of
 from comity.robots.values import Group, Record, Rule
 
@@ -76,7 +76,7 @@ class Parsed(Asked):
         """
         from comity.robots.rates import crawl_delay
 
-        return crawl_delay(record.value for record in self._records_for(agent, kinds.CRAWL_DELAY))
+        return crawl_delay(self._values_for(agent, kinds.CRAWL_DELAY))
 
     def request_rate(self, agent: str) -> "RequestRate | None":
         """The slowest of `request_rates`, whatever hours it is meant for; None where there is none."""
@@ -86,19 +86,18 @@ class Parsed(Asked):
         """How many requests in how long the file asks of an agent, line by line, each for the day or for its hours."""
         from comity.robots.rates import request_rates
 
-        return request_rates(record.value for record in self._records_for(agent, kinds.REQUEST_RATE))
+        return request_rates(self._values_for(agent, kinds.REQUEST_RATE))
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
         from comity.robots.rates import visit_time
 
-        records = self._records_for(agent, kinds.VISIT_TIME)
-        return visit_time(record.value for record in records)
+        return visit_time(self._values_for(agent, kinds.VISIT_TIME))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        return tuple(record.value for record in self.records("sitemap") if record.value)
+        return tuple(value for entry in self._index if entry & 0xFF == kinds.SITEMAP and (value := self._value(entry)))
 
     @property
     def states_usage(self) -> bool:
@@ -132,12 +131,13 @@ class Parsed(Asked):
 
     def records(self, kind: str | None = None) -> tuple[Record, ...]:
         """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
-        return tuple(record for record in self._read_records() if kind is None or record.kind == kind)
+        return tuple(record for _, record in self._read_records() if kind is None or record.kind == kind)
 
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
         """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
-        number = next((number for number, name in kinds.NAMES.items() if name == kind), 0)
-        return tuple(self._records_for(agent, number)) if number else ()
+        number = kinds.LABELS.get(kind.encode(), 0)
+        ours = set(self._numbers_for(agent, kinds.RECORDS, 1 << number))
+        return tuple(record for place, record in self._read_records() if place in ours)
 
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
@@ -183,12 +183,12 @@ class Parsed(Asked):
         self._matchers[agent] = None
         if path == b"/robots.txt" and dialect.robots_txt_allowed:
             return True
-        called, by_letters = _called(agent, dialect.agent_match == "letters")
+        ours, by_letters = _called(agent, dialect)
         return first(
             self.body,
             self._index,
             path,
-            called,
+            ours,
             by_letters,
             dialect.index_html,
             partial(comparable, dialect=dialect),
@@ -207,10 +207,29 @@ class Parsed(Asked):
 
     def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
         """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
+        return self._applying(agent, kinds.RULES, kinds.RULES)
+
+    def _numbers_for(self, agent: str, ends: int, wanted: int) -> "array[int]":
+        """The numbers of records that stand under `User-agent` lines which apply to an agent; see `_applying`."""
+        return self._applying(agent, ends, wanted)[1]
+
+    def _applying(self, agent: str, ends: int, wanted: int) -> "tuple[tuple[int, ...], array[int]]":
+        """Where the groups that apply to an agent begin in the index, and the numbers of records in them.
+
+        A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
+
+        Args:
+            ends: kinds of record that end a run of `User-agent` lines, as bits.
+            wanted: kinds of record that are asked for, as bits.
+        """
         if agent.isascii() and chooses(self.dialect):
-            return chosen(self.body, self._index, *_called(agent, self.dialect.agent_match == "letters"))
-        spans = self._chosen(agent)
-        return tuple(start for start, _ in spans), array("I", [number for number, _ in self._rule_entries(spans)])
+            return chosen(self.body, self._index, *_called(agent, self.dialect), ends, wanted)
+        spans = self._chosen(agent, ends)
+        numbers = (number for span in spans for number in range(*span))
+        return (
+            tuple(start for start, _ in spans),
+            array("I", [number for number in numbers if wanted >> (self._index[number] & 0xFF) & 1]),
+        )
 
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
@@ -218,12 +237,9 @@ class Parsed(Asked):
         if len(self._named) >= MOST_MATCHERS:
             self._named.clear()
 
-    def _chosen(self, agent: str) -> list[tuple[int, int]]:
-        spans = self._spans()
-        values = [
-            [self._value(entry) for entry in self._index[a:b] if entry & 0xFF == kinds.USER_AGENT] for a, b in spans
-        ]
-        return [spans[number] for number in choose(values, agent, self.dialect)]
+    def _chosen(self, agent: str, ends: int = kinds.RULES) -> list[tuple[int, int]]:
+        spans = self._spans(ends)
+        return [spans[number] for number in choose([self._agents(span) for span in spans], agent, self.dialect)]
 
     def _start(self) -> int:
         return byte_order_mark(self.body, self.dialect.typos)
@@ -234,70 +250,50 @@ class Parsed(Asked):
             return len(self.body)
         return max(self.body.rfind(b"\n", 0, self._limit), self.body.rfind(b"\r", 0, self._limit)) + 1
 
-    def _spans(self) -> list[tuple[int, int]]:
-        """Where groups begin and end in the index. Only a rule ends a run of `User-agent` lines (RFC 9309, 2.2.4)."""
+    def _spans(self, ends: int = kinds.RULES) -> list[tuple[int, int]]:
+        """Where groups begin and end in the index.
+
+        Args:
+            ends: kinds of record that end a run of `User-agent` lines, as bits.
+        """
         starts = []
-        after_rule = True
+        ended = True
         for number, entry in enumerate(self._index):
             kind = entry & 0xFF
             if kind == kinds.USER_AGENT:
-                if after_rule:
+                if ended:
                     starts.append(number)
-                    after_rule = False
-            elif kind <= kinds.DISALLOW:
-                after_rule = True
+                    ended = False
+            elif ends >> kind & 1:
+                ended = True
         return list(pairwise([*starts, len(self._index)]))
+
+    def _agents(self, span: tuple[int, int]) -> tuple[str, ...]:
+        """The `User-agent` values of a group, as written."""
+        return tuple(self._value(entry) for entry in self._index[slice(*span)] if entry & 0xFF == kinds.USER_AGENT)
 
     def _rule_entries(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         for start, stop in spans:
             for number in range(start, stop):
                 entry = self._index[number]
-                if kinds.ALLOW <= entry & 0xFF <= kinds.DISALLOW:
+                if kinds.RULES >> (entry & 0xFF) & 1:
                     yield number, entry
 
-    def _records_for(self, agent: str, kind: int) -> list[Record]:
-        """Records of a kind that stand under `User-agent` lines that apply to an agent.
+    def _values_for(self, agent: str, kind: int) -> list[str]:
+        """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
+        return [self._value(self._index[number]) for number in self._numbers_for(agent, kinds.RECORDS, 1 << kind)]
 
-        A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
-        """
-        runs = list(self._runs())
-        chosen = choose([agents for agents, _ in runs], agent, self.dialect)
-        return [record for number in chosen for record in runs[number][1] if record.kind == kinds.NAMES[kind]]
-
-    def _read_records(self) -> Iterator[Record]:
+    def _read_records(self) -> Iterator[tuple[int, Record]]:
         lines = LineNumbers(self.body)
-        for entry, agents in self._entries_with_agents():
-            if entry & 0xFF > kinds.DISALLOW:
-                yield Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents)
-
-    def _runs(self) -> Iterator[tuple[tuple[str, ...], list[Record]]]:
-        """Runs of `User-agent` lines, each with the records that stand under it."""
-        lines = LineNumbers(self.body)
-        last: tuple[str, ...] | None = None
-        members: list[Record] = []
-        for entry, agents in self._entries_with_agents():
-            if agents is not last:
-                if last:
-                    yield last, members
-                last, members = agents, []
-            if entry & 0xFF > kinds.DISALLOW:
-                members.append(Record(lines.of(entry >> 32), kinds.NAMES[entry & 0xFF], self._value(entry), agents))
-        if last:
-            yield last, members
-
-    def _entries_with_agents(self) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """Every entry with the `User-agent` values directly above it; a run of them is one tuple object."""
-        agents: tuple[str, ...] = ()
-        fresh = False  # the line before was a User-agent line too
-        for entry in self._index:
-            if entry & 0xFF == kinds.USER_AGENT:
-                agents = (*agents, self._value(entry)) if fresh else (self._value(entry),)
-                fresh = True
-                continue
-            fresh = False
-            yield entry, agents
-        if fresh:
-            yield 0, agents  # a run at the end of the file, with nothing under it
+        spans = self._spans(kinds.RECORDS)
+        above = (0, spans[0][0] if spans else len(self._index))  # records above any `User-agent` line
+        for span in (above, *spans):
+            agents = self._agents(span)
+            for number in range(*span):
+                entry = self._index[number]
+                kind = entry & 0xFF
+                if kind != kinds.USER_AGENT and not kinds.RULES >> kind & 1:
+                    yield number, Record(lines.of(entry >> 32), kinds.NAMES[kind], self._value(entry), agents)
 
     def _value(self, entry: int) -> str:
         start = entry >> 32
@@ -306,15 +302,19 @@ class Parsed(Asked):
     def _rule(self, number: int, lines: LineNumbers) -> Rule:
         entry = self._index[number]
         start, size = entry >> 32, entry >> 8 & 0xFFFFFF
-        begin = max(self.body.rfind(b"\n", 0, start), self.body.rfind(b"\r", 0, start)) + 1
-        text = self.body[begin : start + size].decode("utf-8", "replace").strip().removeprefix("\ufeff")
+        text = (
+            self.body[line_start(self.body, start) : start + size]
+            .decode("utf-8", "replace")
+            .strip()
+            .removeprefix("\ufeff")
+        )
         return Rule(lines.of(start), entry & 0xFF == kinds.ALLOW, self._value(entry), text)
 
     def _group(self, span: tuple[int, int], lines: LineNumbers) -> Group:
         start, stop = span
         members = self._index[start:stop]
         return Group(
-            agents=tuple(self._value(entry) for entry in members if entry & 0xFF == kinds.USER_AGENT),
+            agents=self._agents(span),
             line=lines.of(members[0] >> 32),
             last_line=lines.of(members[-1] >> 32),
             rules=tuple(self._rule(number, lines) for number, _ in self._rule_entries([span])),
@@ -327,8 +327,7 @@ class Parsed(Asked):
 
 
 @lru_cache(maxsize=1024)
-def _called(agent: str, by_letters: bool) -> tuple[tuple[bytes, bytes], bool]:
+def _called(agent: str, dialect: Dialect) -> tuple[tuple[bytes, bytes], bool]:
     """What an agent is called in a file, and how it is compared, as `first` and `chosen` take it."""
-    ours = folded(identified(agent))
-    one, other = (letters(ours),) * 2 if by_letters else names(ours)
-    return (one.encode(), other.encode()), by_letters
+    one, other = called(folded(identified(agent)), dialect)
+    return (one.encode(), other.encode()), dialect.agent_match == "letters"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from comity.robots import paths
-from comity.robots.agents import choose
+from comity.robots import kinds, paths
 from comity.robots.dialects import Dialect
+from comity.robots.octets import LineNumbers
 from comity.usage import aipref, content_signal
 from comity.usage.aipref import Stated
 from comity.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, Vocabulary, kept, located, shown
@@ -31,9 +31,6 @@ _LABELS: Final[dict[Vocabulary, tuple[str, Callable[[str], list[Stated]]]]] = {
     "aipref": ("Content-Usage", aipref.read),
     "content-signal": ("Content-Signal", content_signal.read),
 }
-# What makes a following User-agent line begin a new group. The AIPREF draft makes Content-Usage a rule; Content-Signal
-# stands in the same place and is taken for one too. (For Allow and Disallow themselves RFC 9309, 2.2.4 holds.)
-_RULES: Final = frozenset({"allow", "disallow", "content-usage", "content-signal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,30 +101,25 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
 
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """
-    groups: list[list[str]] = []
-    preferences: list[tuple[str, int, str, int]] = []  # kind, line, value, group; -1: none
-    licences: list[UsageLine] = []
-    after_rule = True
-    for line in robots.lines:
-        if line.kind == "user-agent":
-            if after_rule:
-                groups.append([])
-                after_rule = False
-            groups[-1].append(line.value)
-        elif line.kind == "license":
-            licences.append((line.number, line.value, None))
-        elif line.kind in _RULES:
-            after_rule = True
-            if line.kind not in ("allow", "disallow"):
-                preferences.append((line.kind, line.number, line.value, len(groups) - 1))
-    chosen = {number: shown(", ".join(groups[number]), MAX_GROUP) for number in choose(groups, agent, robots.dialect)}
-    ours = [(kind, line, value, chosen[group]) for kind, line, value, group in preferences if group in chosen]
+    index, lines = robots._index, LineNumbers(robots.body)
+    chosen = set(robots._chosen(agent, kinds.PREFERENCES))
+    spans = robots._spans(kinds.PREFERENCES)
+    above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
+    found: dict[int, list[UsageLine]] = {kind: [] for kind in kinds.USAGE}
+    groupless: list[Statement] = []
+    for span in (above, *spans):
+        agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span in chosen else None
+        for number in range(*span):
+            kind = index[number] & 0xFF
+            if kind not in kinds.USAGE:
+                continue
+            line, value = lines.of(index[number] >> 32), robots._value(index[number])
+            if kind == kinds.LICENSE or agents is not None:
+                found[kind].append((line, value, agents))
+            elif span is above:
+                groupless.append(_groupless(kind, line, value))
     return _prepare(
-        [(line, value, group) for kind, line, value, group in ours if kind == "content-usage"],
-        [(line, value, group) for kind, line, value, group in ours if kind == "content-signal"],
-        licences,
-        [_groupless(kind, line, value) for kind, line, value, group in preferences if group < 0],
-        robots.dialect,
+        found[kinds.CONTENT_USAGE], found[kinds.CONTENT_SIGNAL], found[kinds.LICENSE], groupless, robots.dialect
     )
 
 
@@ -190,8 +182,8 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
     ).statements
 
 
-def _groupless(kind: str, line: int, value: str) -> Statement:
-    vocabulary: Vocabulary = "aipref" if kind == "content-usage" else "content-signal"
+def _groupless(kind: int, line: int, value: str) -> Statement:
+    vocabulary: Vocabulary = "aipref" if kind == kinds.CONTENT_USAGE else "content-signal"
     name, _ = _LABELS[vocabulary]
     note = "stands under no User-agent line, so it addresses nobody"
     return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
