@@ -14,16 +14,18 @@ async def main(base: str, *networks: str) -> None:
     policy = comity.Policy(agent="MyBot/1.0 (+https://example.org/bot)", allow_addresses=networks)
     async with comity.AsyncClient(policy) as client, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        context = await browser.new_context(user_agent=policy.agent, service_workers="block")
-        await context.route("**/*", AsyncComityRoutes(client))
+        context = await AsyncComityRoutes(client).new_context(browser)
         page = await context.new_page()
         for path in ("open", "private"):
             try:
                 response = await page.goto(base + path)
                 print(response.status, page.url, "-", await page.inner_text("body"))
-            except Error:
+            except Error as error:
                 decision = await client.check(base + path)
-                print("refused:", decision.url, "-", decision.why)
+                if decision.may_fetch:  # a download, for one
+                    print("failed:", decision.url, "-", error.message.splitlines()[0])
+                else:
+                    print("refused:", decision.url, "-", decision.why)
         await browser.close()
 
 

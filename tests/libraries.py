@@ -298,9 +298,8 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
         outcomes: list[Outcome] = []
         with (
             comity.Client(policy) as client,
-            browser.new_context(user_agent=policy.agent, service_workers="block") as context,
+            ComityRoutes(client).new_context(browser) as context,
         ):
-            context.route("**/*", ComityRoutes(client))
             page = context.new_page()
             for url in urls:
                 try:
@@ -362,9 +361,8 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
     async def run() -> list[Outcome]:
         async with (
             comity.AsyncClient(policy) as client,
-            await browser.new_context(user_agent=policy.agent, service_workers="block") as context,
+            await AsyncComityRoutes(client).new_context(browser) as context,
         ):
-            await context.route("**/*", AsyncComityRoutes(client))
             if at_once:
                 pages = [await context.new_page() for _ in urls]
                 return await asyncio.gather(*map(fetch, pages, urls))

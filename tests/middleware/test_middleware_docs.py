@@ -43,3 +43,20 @@ def test_the_code_on_the_page_is_that_of_the_examples() -> None:
     assert len(blocks) == 5
     for path, block in blocks:
         assert block in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_an_example_does_not_call_a_download_a_refusal(site: Site) -> None:
+    chromium()
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.set("/open", "file", headers={"Content-Disposition": "attachment; filename=a.bin"})
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "examples/with_playwright.py"), site.url("/"), "127.0.0.0/8"],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    first, second = result.stdout.splitlines()
+    assert first == f"failed: {site.url('/open')} - Page.goto: Download is starting"
+    assert second.startswith(f"refused: {site.url('/private')} - ")

@@ -1,101 +1,169 @@
-"""Routes for Playwright that ask before each request of a page, subresources too, and keep each host's pace.
+"""Browser contexts for Playwright: each request of their pages is asked about first, and keeps its host's pace.
 
 from comity.middleware.playwright import AsyncComityRoutes, ComityRoutes
-await context.route("**/*", AsyncComityRoutes(client))  # client: an open comity.AsyncClient
+context = await AsyncComityRoutes(client).new_context(browser)  # client: an open comity.AsyncClient
+
+The browser sends each request itself, so that its same-origin policy, CORS, cookies and caches are its own. A DevTools
+session of the whole browser holds each request back until it is decided: redirected ones, preflights and those of
+workers too. Playwright's own routes cannot serve here: behind them every CORS preflight is granted, and redirects,
+shared workers and the browser's own requests pass unasked.
 """
 
-import html
-import json
-from collections import deque
-from contextlib import suppress
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Final
 
 from comity._extras import missing
 
 try:
+    from greenlet import greenlet  # the sync API's own
     from playwright import async_api, sync_api
     from playwright.async_api import Error  # the same class for both
 except ModuleNotFoundError as error:
     raise missing(error, "playwright", __name__) from None
 
 import comity
-from comity import urls
-from comity.http import REDIRECTS, next_hop
-from comity.middleware._wire import without_empty_query
 
-MOST_KEPT = 16
-MOST_REDIRECTS = 20  # as browsers have it
-# What a page shows but its scripts cannot read: another site's answer may stand in for a redirect to it.
-SHOWN = frozenset({"font", "image", "media", "script", "stylesheet"})
+PATIENCE: Final = 30  # seconds that a host's next request waits for the head of an answer
+ALIVE: Final = 1.0  # seconds between questions whether a request without an answer is still wanted
+HELD: Final = {"patterns": [{"urlPattern": "*", "requestStage": stage} for stage in ("Request", "Response")]}
+
+UNSEEN: Final = frozenset({"speculation-rules", "reporting-endpoints"})
+"""Headers of a document that make the browser send what it does not hold back."""
+# What cannot be held back is taken from pages and their frames. Workers keep theirs: no script can be put into them.
+UNASKED: Final = """(() => {
+    for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebSocket", "WebSocketStream", "WebTransport"])
+        delete globalThis[name]
+    const rules = value => String(value).trim().toLowerCase() === "speculationrules"
+    const {supports} = HTMLScriptElement
+    HTMLScriptElement.supports = type => !rules(type) && supports.call(HTMLScriptElement, type)
+    const {set, get} = Object.getOwnPropertyDescriptor(HTMLScriptElement.prototype, "type")
+    Object.defineProperty(HTMLScriptElement.prototype, "type", {get, configurable: true, enumerable: true,
+        set(value) { set.call(this, rules(value) ? "not-asked-about" : value) }})
+    const {setAttribute} = Element.prototype
+    Element.prototype.setAttribute = function (name, value) {
+        const off = this instanceof HTMLScriptElement && String(name).toLowerCase() === "type" && rules(value)
+        return setAttribute.call(this, name, off ? "not-asked-about" : value)
+    }
+    new MutationObserver(changes => {
+        for (const {addedNodes} of changes)
+            for (const node of addedNodes)
+                if (node instanceof HTMLScriptElement && rules(node.type)) node.remove()
+    }).observe(document, {childList: true, subtree: true})
+})()"""
+
+Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
+Turn = Callable[[str], AbstractAsyncContextManager[Callable[[int, str | None], None]]]
 
 
-class _Redirects:
-    """The redirects of one request that a browser made and Playwright routed.
+class _Held:
+    """The requests of one browser, each of which waits until it is decided.
 
-    Playwright routes only a request's first URL, so redirects are followed out here, hop by hop, and the browser is
-    told where it has arrived. Ask `url` with `headers`; `leads_on` says of each answer whether another hop follows.
-
-    Attributes:
-        document: whether the answer becomes a document, not a part of one.
-        arrived: whether the last answer is that of `url`: not so after a form, whose answer the browser fetches itself.
-
-    Raises:
-        FetchError: the request cannot be answered out here.
-        InvalidURL
+    Args:
+        turn: waits for the turn of a URL; all here runs on its client's loop.
+        agent: the User-Agent of all that is sent.
+        send: gives the browser a command of the DevTools protocol.
     """
 
-    def __init__(self, request: async_api.Request | sync_api.Request, agent: str) -> None:
-        self.headers = {**request.headers, "user-agent": agent}
-        self.url = self._start = without_empty_query(urls.normalise(request.url))  # as `route.fetch` sends it
-        if request.resource_type == "eventsource":
-            raise comity.FetchError(f"{self.url} is an endless stream and cannot be routed", url=self.url)
-        self.arrived = request.method in ("GET", "HEAD")
-        self.document = request.is_navigation_request()
-        self._shown = request.resource_type in SHOWN
-        self._passed: list[str] = []
+    def __init__(self, turn: Turn, agent: str, send: Send) -> None:
+        self._turn = turn
+        self._agent = agent
+        self._send = send
+        self._heads: dict[str, asyncio.Future[tuple[int, str | None]]] = {}  # by the request that waits for it
 
-    @property
-    def moved(self) -> bool:
-        """Whether the browser has to be told that the document is elsewhere."""
-        return self.document and (self.url != self._start or (bool(self._passed) and not self.arrived))
+    async def paused(self, event: dict[str, Any]) -> None:
+        """A request is about to be sent, or its answer's head is there."""
+        with suppress(Error):  # the page may be closed
+            if "responseStatusCode" in event or "responseErrorReason" in event:
+                await self._answered(event)
+            else:
+                await self._asked(event)
 
-    def leads_on(self, answer: async_api.APIResponse | sync_api.APIResponse) -> bool:
-        """Whether `url` is to be asked now, after this answer.
+    async def _asked(self, event: dict[str, Any]) -> None:
+        number, request = event["requestId"], event["request"]
+        order: dict[str, Any] = {"requestId": number}
+        if not request["url"].startswith(("http:", "https:")):
+            await self._send("Fetch.continueRequest", order)
+            return
+        headers = {name.lower(): value for name, value in request["headers"].items()}
+        if (
+            headers.get("user-agent") != self._agent
+        ):  # of a worker or the browser itself, which know no context's settings
+            headers["user-agent"] = self._agent
+            headers.pop("cookie", None)  # the browser adds what belongs there
+            order["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
+        reason = "Failed"
+        try:
+            async with self._turn(request["url"]) as answered:
+                await self._send("Fetch.continueRequest", order)
+                reason = ""  # it is sent
+                if (head := await self._head(number)) is not None:
+                    answered(*head)
+        except comity.RobotsDisallowed:
+            reason = "BlockedByClient"
+        except comity.Postponed:
+            reason = "TimedOut"
+        except (comity.ComityError, ConnectionError, RuntimeError):  # the last of a client that is closed
+            pass
+        finally:
+            if reason:
+                await self._send("Fetch.failRequest", {"requestId": number, "errorReason": reason})
+
+    async def _head(self, number: str) -> tuple[int, str | None] | None:
+        """Status and Retry-After of an answer; None where nobody waits for it any more, or it takes too long.
 
         Raises:
-            FetchError: the redirect cannot be followed.
+            ConnectionError: there was no answer.
         """
-        location = answer.headers.get("location")
-        if answer.status not in REDIRECTS or not location:
-            return False
-        # A URL may lead back to itself once it has set a cookie, which the browser keeps.
-        target, why = next_hop(self.url, location, self._passed, MOST_REDIRECTS, again=True)
-        if target is None:
-            raise comity.TooManyRedirects(f"{self.url} {why}: not followed", url=self.url)
-        self._passed.append(self.url)
-        if not self.arrived and not (self.document and answer.status in (301, 302, 303)):
-            raise comity.FetchError(
-                f"{self.url} redirects a request with a body to {target}, which is not supported", url=self.url
-            )
-        if not self.document and not self._shown and urls.origin(target) != urls.origin(self._start):
-            raise comity.FetchError(f"{target} is another site's: scripts may not read it", url=target)
-        self.url = without_empty_query(target)
-        return self.arrived
+        head: asyncio.Future[tuple[int, str | None]] = asyncio.get_running_loop().create_future()
+        self._heads[number] = head
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (await asyncio.wait([head], timeout=ALIVE))[0]:
+                    # The browser does not say that a page has given up a request. This changes none that it still has.
+                    try:
+                        await self._send(
+                            "Fetch.continueWithAuth",
+                            {"requestId": number, "authChallengeResponse": {"response": "Default"}},
+                        )
+                    except Error as error:
+                        if "Invalid InterceptionId" in str(error):
+                            return None
+            return head.result()
+        except TimeoutError:
+            return None
+        finally:
+            if self._heads.get(number) is head:  # not that of the redirect that followed
+                del self._heads[number]
 
-    def bounce(self) -> str:
-        """A document that leads to `url` at once, so that the page has the right address and origin."""
-        script = json.dumps(self.url).replace("<", "\\u003c")
-        refresh = f'<noscript><meta http-equiv="refresh" content="0;url={html.escape(self.url)}"></noscript>'
-        return f"<!doctype html><script>location.replace({script})</script>{refresh}"
+    async def _answered(self, event: dict[str, Any]) -> None:
+        number, status = event["requestId"], event.get("responseStatusCode")
+        headers = event.get("responseHeaders", [])
+        head = self._heads.pop(number, None)
+        if head is not None and not head.done():
+            if status is None:
+                head.set_exception(ConnectionError(event["responseErrorReason"]))
+            else:
+                head.set_result((status, _value(headers, "retry-after")))
+        if status is None:
+            await self._send("Fetch.continueRequest", {"requestId": number})
+            return
+        order: dict[str, Any] = {"requestId": number}
+        kept = [header for header in headers if header["name"].lower() not in UNSEEN]
+        if len(kept) < len(headers):
+            order |= {"responseCode": status, "responseHeaders": kept}
+        await self._send("Fetch.continueResponse", order)
 
 
 class AsyncComityRoutes:
-    """For `page.route` and `context.route` of the async API; one object per browser context.
+    """For browsers of Playwright's async API.
 
-    What is refused is aborted as `blockedbyclient`, and `page.goto` raises. robots.txt is fetched by comity's own
-    client; the rest by the browser context (`route.fetch`), with the policy's agent as User-Agent. To a host, the
-    client's own requests and those of all its routes keep one pace together. The address guard covers robots.txt
-    only. Playwright routes neither WebSockets nor what a service worker asks for: open the context
-    with `service_workers="block"`, and with `user_agent=client.policy.agent`, so that scripts see the same name.
+    A refused request is aborted as `blockedbyclient`, and `page.goto` raises. robots.txt is fetched by comity's own
+    client, behind its address guard; all else is sent by the browser, with the policy's agent as User-Agent. To a host,
+    the client's own requests and those of all pages keep one pace together. While a context of this object is open, the
+    requests of all other contexts of its browser are asked about too.
 
     Args:
         client: whose policy and paces hold, and who fetches robots.txt. A request that would wait for its turn for
@@ -104,96 +172,119 @@ class AsyncComityRoutes:
 
     def __init__(self, client: comity.AsyncClient) -> None:
         self._client = client
-        self._kept: dict[str, async_api.APIResponse] = {}  # documents that the browser has been sent to
+        self._sessions: dict[async_api.Browser, async_api.CDPSession] = {}
+        self._contexts: dict[async_api.Browser, int] = {}
+        self._changing = asyncio.Lock()
 
-    async def __call__(self, route: async_api.Route) -> None:
-        if not route.request.url.startswith(("http:", "https:")):
-            await route.continue_()
-            return
-        try:
-            trail = _Redirects(route.request, self._client.policy.agent)
-            kept = self._kept.pop(trail.url, None) if trail.document else None
-            answer = kept or await self._fetch(route, trail)
-            if trail.moved:
-                if trail.arrived:
-                    self._kept[trail.url] = answer
-                if len(self._kept) > MOST_KEPT:
-                    await self._kept.pop(next(iter(self._kept))).dispose()
-                await route.fulfill(body=trail.bounce(), content_type="text/html; charset=utf-8")
-            else:
-                await route.fulfill(response=answer)
-                await answer.dispose()
-        except Exception as error:
-            with suppress(Error):  # the page may be closed
-                await route.abort(_reason(error))
-            if not isinstance(error, comity.ComityError | Error):
+    async def new_context(self, browser: async_api.Browser, **options: Any) -> async_api.BrowserContext:
+        """A context whose pages ask, with the policy's agent and without service workers.
+
+        Args:
+            browser: a Chromium.
+            options: those of `browser.new_context`.
+
+        Raises:
+            playwright.async_api.Error: it is no Chromium.
+        """
+
+        async def closed(_: Any) -> None:
+            async with self._changing:
+                self._contexts[browser] -= 1
+                if not self._contexts[browser]:
+                    del self._contexts[browser]
+                    with suppress(Error):  # the browser may be closed
+                        await self._sessions.pop(browser).detach()
+
+        async with self._changing:
+            context = await browser.new_context(**_options(self._client.policy.agent, options))
+            try:
+                await context.add_init_script(UNASKED)
+                if browser not in self._sessions:
+                    session = await browser.new_browser_cdp_session()
+                    held = _Held(self._client._turn, self._client.policy.agent, session.send)
+                    session.on("Fetch.requestPaused", held.paused)
+                    await session.send("Fetch.enable", HELD)
+                    self._sessions[browser] = session
+            except BaseException:
+                await context.close()
                 raise
-
-    async def _fetch(self, route: async_api.Route, trail: _Redirects) -> async_api.APIResponse:
-        while True:
-            async with self._client._turn(trail.url) as answered:
-                answer = await route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                answered(answer.status, answer.headers.get("retry-after"))
-            if not trail.leads_on(answer):
-                return answer
+            self._contexts[browser] = self._contexts.get(browser, 0) + 1
+            context.once("close", closed)
+        return context
 
 
 class ComityRoutes:
-    """As `AsyncComityRoutes`, for the sync API and an open `comity.Client`; one request at a time."""
+    """As `AsyncComityRoutes`, for the sync API and an open `comity.Client`.
+
+    Playwright's sync API notices answers only while one of its methods runs. A request of a page that is then still
+    under way holds its host for others for 30 s at most.
+    """
 
     def __init__(self, client: comity.Client) -> None:
         self._client = client
-        self._kept: dict[str, sync_api.APIResponse] = {}
-        self._waiting: deque[sync_api.Route] = deque()
-        self._busy = False
+        self._sessions: dict[sync_api.Browser, sync_api.CDPSession] = {}
+        self._contexts: dict[sync_api.Browser, int] = {}
 
-    def __call__(self, route: sync_api.Route) -> None:
-        # All routes share one thread: one that waited for another's answer would wait for ever. So the first in works
-        # off what arrives meanwhile.
-        self._waiting.append(route)
-        if self._busy:
-            return
-        self._busy = True
+    def new_context(self, browser: sync_api.Browser, **options: Any) -> sync_api.BrowserContext:
+        """As `AsyncComityRoutes.new_context`."""
+
+        def closed(_: Any) -> None:
+            self._contexts[browser] -= 1
+            if not self._contexts[browser]:
+                del self._contexts[browser]
+                with suppress(Error):
+                    self._sessions.pop(browser).detach()
+
+        context = browser.new_context(**_options(self._client.policy.agent, options))
         try:
-            while self._waiting:
-                self._answer(self._waiting.popleft())
-        finally:
-            self._busy = False
+            context.add_init_script(UNASKED)
+            if browser not in self._sessions:
+                self._sessions[browser] = self._session(browser)
+        except BaseException:
+            context.close()
+            raise
+        self._contexts[browser] = self._contexts.get(browser, 0) + 1
+        context.once("close", closed)
+        return context
 
-    def _answer(self, route: sync_api.Route) -> None:
-        if not route.request.url.startswith(("http:", "https:")):
-            route.continue_()
-            return
-        try:
-            trail = _Redirects(route.request, self._client.policy.agent)
-            kept = self._kept.pop(trail.url, None) if trail.document else None
-            answer = kept or self._fetch(route, trail)
-            if trail.moved:
-                if trail.arrived:
-                    self._kept[trail.url] = answer
-                if len(self._kept) > MOST_KEPT:
-                    self._kept.pop(next(iter(self._kept))).dispose()
-                route.fulfill(body=trail.bounce(), content_type="text/html; charset=utf-8")
-            else:
-                route.fulfill(response=answer)
-                answer.dispose()
-        except Exception as error:
-            with suppress(Error):
-                route.abort(_reason(error))
-            if not isinstance(error, comity.ComityError | Error):
-                raise
+    def _session(self, browser: sync_api.Browser) -> sync_api.CDPSession:
+        """A session whose requests are decided on the client's loop: a handler of the sync API that waited would keep
+        all of Playwright waiting.
+        """
+        session = browser.new_browser_cdp_session()
+        loop, background = session._loop, self._client._open()
 
-    def _fetch(self, route: sync_api.Route, trail: _Redirects) -> sync_api.APIResponse:
-        while True:
-            with self._client._turn(trail.url) as answered:
-                answer = route.fetch(url=trail.url, headers=trail.headers, max_redirects=0)
-                answered(answer.status, answer.headers.get("retry-after"))
-            if not trail.leads_on(answer):
-                return answer
+        def send(method: str, params: dict[str, Any]) -> Awaitable[Any]:
+            sent: Future[Any] = Future()
+
+            def work() -> None:
+                if sent.set_running_or_notify_cancel():
+                    try:
+                        sent.set_result(session.send(method, params))
+                    except Exception as error:
+                        sent.set_exception(error)
+
+            # The sync API waits by switching greenlets, as it does for its own handlers.
+            loop.call_soon_threadsafe(lambda: greenlet(work).switch())
+            return asyncio.wrap_future(sent)
+
+        held = _Held(self._client._client._turn, self._client.policy.agent, send)
+
+        def paused(event: dict[str, Any]) -> None:
+            try:
+                background.begin(held.paused(event))
+            except RuntimeError:  # the client is closed
+                with suppress(Error):
+                    session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Failed"})
+
+        session.on("Fetch.requestPaused", paused)
+        session.send("Fetch.enable", HELD)
+        return session
 
 
-def _reason(error: Exception) -> str:
-    """Why a request is aborted, as Playwright has it."""
-    if isinstance(error, comity.RobotsDisallowed):
-        return "blockedbyclient"
-    return "timedout" if isinstance(error, comity.Postponed) else "failed"
+def _options(agent: str, given: dict[str, Any]) -> dict[str, Any]:
+    return {"user_agent": agent, "service_workers": "block", **given}
+
+
+def _value(headers: list[dict[str, str]], name: str) -> str | None:
+    return next((header["value"] for header in headers if header["name"].lower() == name), None)

@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, Final, TypeVar
 
 from comity.net.session import ClientClosed
@@ -48,20 +48,28 @@ class Background:
             RuntimeError: the loop is closed or was closed meanwhile, this process is a fork, or the caller is what the
                 loop is running.
         """
-        try:
-            self.check()
-            with self._lock:
-                self.check()
-                future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        except RuntimeError:
-            work.close()
-            raise
+        future = self.begin(work)
         try:
             return future.result()
         except CancelledError:
             raise RuntimeError("the client was closed during the call") from None
         except BaseException:
             future.cancel()  # the caller was interrupted: leave nothing running
+            raise
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """What a coroutine will give, or raise.
+
+        Raises:
+            RuntimeError: see `run`.
+        """
+        try:
+            self.check()
+            with self._lock:
+                self.check()
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:
+            work.close()
             raise
 
     def release(self, give_back: Callable[[], Awaitable[object]]) -> None:
