@@ -149,6 +149,33 @@ def test_a_refresh_remembers_where_a_url_was_found(shop: Site, tmp_path: Path) -
     assert "unchanged: refresh 1 found it unchanged" in told.stdout
 
 
+# covers: Y8
+def test_the_rules_that_a_crawl_learned_are_shown_site_by_site_without_a_request(shop: Site, tmp_path: Path) -> None:
+    lines_of_it = (
+        "User-agent: a",
+        "User-agent: B",
+        "Disallow: /secret",
+        "Allow: /",
+        "Crawl-delay: 0.01",
+        "Sitemap: /s.xml",
+    )
+    shop.set("/robots.txt", "\n".join(lines_of_it), content_type="text/plain")
+    crawl(shop, tmp_path, "--agent", "B/1.0")
+    asked = len(shop.seen)
+    told = comity("inspect", str(tmp_path), "--json")
+    assert told.returncode == 0, told.stderr
+    (site,) = json.loads(told.stdout)
+    assert site["origin"] == shop.url("")
+    wanted = {"outcome": "read", "agents": ["a", "B"], "rules": 2, "our_group": ["a", "B"], "crawl_delay": 0.01}
+    assert {name: site["robots"][name] for name in wanted} == wanted
+    assert site["robots"]["sitemaps"] == ["/s.xml"]
+    text = comity("inspect", str(tmp_path)).stdout
+    assert "agents      a, B" in text
+    assert "1, 2 rules; ours: a, B" in text
+    assert len(shop.seen) == asked
+    assert comity("inspect", str(tmp_path), shop.url("/")).returncode == 64
+
+
 def test_where_there_is_no_crawl_why_says_so(tmp_path: Path) -> None:
     told = comity("why", str(tmp_path), "https://a.example/")
     assert (told.returncode, told.stdout) == (66, "")

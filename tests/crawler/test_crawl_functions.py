@@ -337,3 +337,30 @@ def test_a_page_says_what_robots_txt_headers_and_metas_state_together_and_where_
     assert alone is not None
     assert alone.usage is not None
     assert alone.usage.allows("train-ai") == "disallowed"
+
+
+# covers: Y8
+def test_what_a_crawl_learned_can_be_inspected_and_asked_while_it_runs_and_afterwards(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\nCrawl-delay: 0.01\n")
+    site.link("/", "/a")
+    site.link("/a")
+    policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+    async def run() -> tuple[simple.Crawl, list[bool | None]]:
+        crawl = comity.crawl(site.url("/"), policy=policy)
+        assert (dict(crawl.inspect()), crawl.check(site.url("/no"))) == ({}, None)
+        answers = []
+        async for _ in crawl:
+            decision = crawl.check(site.url("/no"))
+            answers.append(None if decision is None else decision.may_fetch)
+        return crawl, answers
+
+    crawl, answers = asyncio.run(run())
+    assert answers == [False, False]
+    robots = crawl.inspect()[site.url("")].robots
+    assert robots is not None
+    assert (robots.crawl_delay("x"), len(robots.groups)) == (0.01, 1)
+    assert (allowed := crawl.check(site.url("/yes"))) is not None
+    assert allowed.may_fetch
+    assert crawl.check("https://elsewhere.example/") is None
+    assert site.paths().count("/robots.txt") == 1

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times, urls
-from comity.audit.chain import Proof, records
-from comity.audit.evidence import Bodies, result_of
 from comity.audit.latest import sink_of
+from comity.audit.learned import robots_files
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.scope import Scope
@@ -290,10 +289,5 @@ def _by_stored_robots(known: _Known, url: str) -> Decision | None:
     policy, origin = known.policy, urls.origin(url)
     if policy.mode == "ignore":
         return decide(policy, url, None)
-    last, bodies = None, Bodies()
-    for part in known.parts:
-        for line in records(part, Proof()):
-            if line.record["kind"] == "robots":
-                bodies.add(line, part.ledger)
-                last = line.record if line.record["origin"] == origin else last
-    return None if last is None else decide(policy, url, result_of(last, bodies, policy))
+    last = next(robots_files(known.parts, policy, origin), None)
+    return None if last is None else decide(policy, url, last)

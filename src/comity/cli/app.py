@@ -221,7 +221,7 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 
 
 @app.command()
-@click.argument("url", metavar="URL...", nargs=-1)
+@click.argument("url", metavar="URL...|DIR...", nargs=-1)
 @click.option("--self", "ourselves", is_flag=True, help="The practices for crawlers, and how your settings keep each.")
 @AGENT
 @PRESET
@@ -232,12 +232,19 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any) -> Exit:
     """What the sites of these URLs say: robots.txt, llms.txt, sitemaps, how their content may be used.
 
+    Of the folders of a crawl: the robots.txt that it read last of each site; nothing is sent.
+
     Exit code 3: a robots.txt could not be reached.
     """
     from comity.cli import inspect as command
+    from comity.cli.input_files import is_folder
 
     if bool(url) is ourselves:
-        raise click.UsageError("name URLs, or --self")
+        raise click.UsageError("name URLs, the folder of a crawl, or --self")
+    if url and any(folders := [is_folder(each) for each in url]):
+        if not all(folders):
+            raise click.UsageError("name either URLs or the folders of a crawl")
+        return command.learned([Path(each) for each in url], as_json=as_json)
     configuration = loaded(**options)
     if ourselves:
         from comity.cli import identity

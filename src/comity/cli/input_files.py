@@ -76,3 +76,11 @@ def urls_in(file: Path) -> list[str]:
         more = f"; and {len(wrong) - MOST_NAMED:,} more" if len(wrong) > MOST_NAMED else ""
         raise InvalidURL(f"{name}: {'; '.join(wrong[:MOST_NAMED])}{more}")
     return found
+
+
+def is_folder(target: str) -> bool:
+    """Whether a word of the command line names a folder, where a URL may stand too."""
+    try:
+        return "://" not in target and Path(target).is_dir()
+    except OSError:  # it is too long for a name, say
+        return False

@@ -1,15 +1,19 @@
-"""`comity inspect`: what a site says before any page of it is fetched: robots.txt, llms.txt, uses of its content."""
+"""`comity inspect`: what a site says before any page of it is fetched: robots.txt, llms.txt, uses of its content.
+
+Of a crawl's folder: what it learned of the sites.
+"""
 
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.cli.terminal import say
+from comity.cli.terminal import complain, say
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Decision, Policy
 from comity.policy.robots_result import RobotsResult
@@ -37,6 +41,31 @@ def inspect(targets: Sequence[str], policy: Policy, settings: ClientSettings, *,
     return Exit.NOT_READY if unreachable else Exit.DONE
 
 
+def learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
+    """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
+    from comity.audit.learned import robots_files  # late: who asks a site needs nothing of crawls
+    from comity.crawler.workers.reading import crawl_at
+    from comity.crawler.written_crawl import written_crawl
+
+    crawl = written_crawl(folders)
+    policy = crawl_at(crawl.store or folders[0]).begun()[0] or Policy()
+    found = [
+        {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
+        for result in robots_files(crawl.parts, policy)
+    ]
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for number, each in enumerate(found):
+            if number:
+                say("")
+            for line in _told(each):
+                say(line)
+    for words in crawl.absent:
+        complain(words)
+    return Exit.PARTLY if crawl.absent else Exit.DONE
+
+
 async def _asked(targets: Sequence[str], policy: Policy, settings: ClientSettings) -> list[dict[str, Any]]:
     async with AsyncClient(policy, settings) as client:
         found = []
@@ -57,24 +86,10 @@ def _site(
     manifest: Manifest,
     policy: Policy,
 ) -> dict[str, Any]:
-    robots = result.robots if result is not None else None
-    match = robots.explain(decision.url, policy.asked_as) if robots is not None else None
     return {
         "origin": origin,
         "decision": decision.to_dict(),
-        "robots": {
-            "outcome": result.kind if result is not None else "not asked",
-            "url": result.url if result is not None else None,
-            "status": result.status if result is not None else None,
-            "error": result.error if result is not None else None,
-            "sha256": result.sha256 if result is not None else None,
-            "groups": len(robots.groups) if robots is not None else 0,
-            "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
-            "crawl_delay": robots.crawl_delay(policy.asked_as) if robots is not None else None,
-            "request_rate": _written(robots, "request-rate", policy.asked_as) if robots is not None else [],
-            "visit_time": _written(robots, "visit-time", policy.asked_as) if robots is not None else [],
-            "sitemaps": list(robots.sitemaps) if robots is not None else [],
-        },
+        "robots": _facts(result, policy, decision.url),
         "llms": {
             "url": manifest.url,
             "status": manifest.status,
@@ -92,13 +107,36 @@ def _site(
     }
 
 
+def _facts(result: RobotsResult | None, policy: Policy, url: str) -> dict[str, Any]:
+    """What a robots.txt says, and what of it is for us."""
+    robots = result.robots if result is not None else None
+    match = robots.explain(url, policy.asked_as) if robots is not None else None
+    groups = robots.groups if robots is not None else ()
+    return {
+        "outcome": result.kind if result is not None else "not asked",
+        "url": result.url if result is not None else None,
+        "status": result.status if result is not None else None,
+        "error": result.error if result is not None else None,
+        "sha256": result.sha256 if result is not None else None,
+        "groups": len(groups),
+        "agents": list(dict.fromkeys(agent for group in groups for agent in group.agents)),
+        "rules": sum(len(group.rules) for group in groups),
+        "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
+        "crawl_delay": robots.crawl_delay(policy.asked_as) if robots is not None else None,
+        "request_rate": _written(robots, "request-rate", policy.asked_as) if robots is not None else [],
+        "visit_time": _written(robots, "visit-time", policy.asked_as) if robots is not None else [],
+        "sitemaps": list(robots.sitemaps) if robots is not None else [],
+    }
+
+
 def _written(robots: Robots, kind: str, agent: str) -> list[str]:
     """The values of the records of a kind that are meant for an agent, as written."""
     return [record.value for record in robots.records_for(agent, kind)]
 
 
-def _story(site: dict[str, Any]) -> list[str]:
-    robots, llms, decision = site["robots"], site["llms"], site["decision"]
+def _told(site: dict[str, Any]) -> list[str]:
+    """What a site's robots.txt says, in lines."""
+    robots = site["robots"]
     status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
     lines = [
         site["origin"],
@@ -106,12 +144,19 @@ def _story(site: dict[str, Any]) -> list[str]:
     ]
     if robots["outcome"] == "read":
         ours = ", ".join(robots["our_group"]) if robots["our_group"] else "none of them is for us"
-        lines.append(f"  groups      {robots['groups']}; ours: {ours}")
+        lines.append(f"  groups      {robots['groups']}, {robots['rules']:,} rules; ours: {ours}")
+        shown = ", ".join(robots["agents"][:_SHOWN])
+        more = f" and {len(robots['agents']) - _SHOWN} more" if len(robots["agents"]) > _SHOWN else ""
+        lines.append(f"  agents      {shown or 'none'}{more}")
     if robots["crawl_delay"] is not None:
         lines.append(f"  delay       {robots['crawl_delay']:,.10g} s between requests")
     lines += _some("rate        ", robots["request_rate"])
     lines += _some("hours (UTC) ", robots["visit_time"])
-    lines += _some("sitemap     ", robots["sitemaps"])
+    return lines + _some("sitemap     ", robots["sitemaps"])
+
+
+def _story(site: dict[str, Any]) -> list[str]:
+    llms, decision, lines = site["llms"], site["decision"], _told(site)
     lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}")
     if llms["summary"]:
         lines.append(f"              {' '.join(llms['summary'].split())[:300]}")

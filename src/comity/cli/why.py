@@ -5,14 +5,15 @@ from pathlib import Path
 
 from comity.audit.fate import fate_of
 from comity.cli.exits import Exit
+from comity.cli.input_files import is_folder
 from comity.cli.terminal import say
 from comity.errors import InvalidSetting
 
 
 def show(folder: Path, targets: tuple[str, ...], *, as_json: bool, store: str | None = None) -> Exit:
     """Print it, of each URL. `targets`: the URLs, and the folders of other machines that worked on the crawl."""
-    others = [Path(target) for target in targets if _is_folder(target)]
-    named = [target for target in targets if not _is_folder(target)]
+    others = [Path(target) for target in targets if is_folder(target)]
+    named = [target for target in targets if not is_folder(target)]
     if not named:
         raise InvalidSetting("name a URL: comity why DIR URL")
     for number, target in enumerate(named):
@@ -29,10 +30,3 @@ def show(folder: Path, targets: tuple[str, ...], *, as_json: bool, store: str | 
         if told.next_try:
             say(f"  next try  {told.next_try}")
     return Exit.DONE
-
-
-def _is_folder(target: str) -> bool:
-    try:
-        return "://" not in target and Path(target).is_dir()
-    except OSError:  # it is too long for a name, say
-        return False

@@ -43,7 +43,7 @@ from comity.frontier.durable import make_folder
 from comity.frontier.protocol import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
 from comity.net.names import dns_library
-from comity.policy import OriginPolicy, Policy
+from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide
 
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
@@ -156,6 +156,23 @@ class Crawler:
             most_hosts=hosts,
             most_rules=rules,
         )
+
+    def inspect(self) -> Mapping[str, RobotsResult]:
+        """The robots.txt files of this run, origin by origin, those met last where there are very many: while the crawl
+        runs and after it. Each has `robots`: groups, rules, crawl delay, sitemaps.
+        """
+        return self._client.driver.gate.robots.results() if hasattr(self, "_client") else {}
+
+    def check(self, url: str) -> Decision | None:
+        """The decision about a URL by what was learned in this run; None where that is nothing of its site. Nothing is
+        sent.
+
+        Raises:
+            InvalidURL
+        """
+        url = urls.normalise(url)
+        result = self.inspect().get(urls.origin(url))
+        return None if result is None else decide(self.policy, url, result)
 
     @property
     def format(self) -> str:

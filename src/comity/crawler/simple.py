@@ -25,7 +25,7 @@ from comity.crawler.stats import Stats
 from comity.crawler.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import AsyncClient, ClientSettings, Response
-from comity.policy import Policy
+from comity.policy import Decision, Policy, RobotsResult
 
 MOST_AHEAD: Final = 256
 """Pages that a crawl may be ahead of the program that reads them."""
@@ -168,6 +168,7 @@ class _Told:
     failures: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
     summary: Stats | None = None
+    crawler: Crawler | None = None
 
     def record(self, channel: str, record: Mapping[str, Any]) -> None:
         kept = self.failures if channel == "failures" else self.refusals
@@ -201,6 +202,14 @@ class Crawl:
     @property
     def summary(self) -> Stats | None:
         return self._told.summary
+
+    def inspect(self) -> Mapping[str, RobotsResult]:
+        """As `Crawler.inspect`; empty before the crawl begins."""
+        return {} if self._told.crawler is None else self._told.crawler.inspect()
+
+    def check(self, url: str) -> Decision | None:
+        """As `Crawler.check`."""
+        return None if self._told.crawler is None else self._told.crawler.check(url)
 
     def __aiter__(self) -> AsyncGenerator[CrawledPage, None]:
         return self._pages
@@ -285,7 +294,7 @@ async def _crawl(
                 crawler.hold()
 
         crawler.on_page = arrived
-        crawler.on_record = told.record
+        crawler.on_record, told.crawler = told.record, crawler
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
         try:
