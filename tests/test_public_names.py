@@ -15,9 +15,9 @@ from comity.gate import Gate
 NAMES = """
     AddressBlocked AsyncClient BadStatus CircuitOpen Client ClientSettings ComityError CrawlSettings CrawledPage
     Crawler Decision Dialect Expanded Expander FetchError InvalidJSON InvalidRecord InvalidSetting InvalidURL Match
-    PaymentRequired PluginError Policy Postponed RenderingFailed Response Robots RobotsDisallowed RobotsUnreachable
-    Sink Source StorageError Timeout TooLarge TooManyRedirects UnwantedType crawl crawl_index_page crawl_page
-    crawl_pages load_settings parse
+    PageCrawler PaymentRequired PluginError Policy Postponed RenderingFailed Response Robots RobotsDisallowed
+    RobotsUnreachable Sink Source StorageError Timeout TooLarge TooManyRedirects UnwantedType crawl crawl_index_page
+    crawl_page crawl_pages load_settings parse
 """
 CLIENT = "check clear_cache close crawl_delay get get_many head inspect is_allowed policy retrieve settings stream"
 POLICY = """

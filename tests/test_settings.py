@@ -177,6 +177,7 @@ def test_presets_keep_what_their_systems_did() -> None:
     assert Policy.preset("ladon", mode="respect").on_unreachable == "allow"
     assert ladon.failure_life == float("inf")
     assert (f9.mode, f9.cache_life, f9.failure_life, f9.on_unreachable) == ("respect", 3600, 3600, "allow")
+    assert load(preset="f9").client.robots_timeout == 10.0
     assert (gem.on_unavailable, gem.on_unreachable, gem.robots_redirects) == ("disallow_401_403", "allow", 5)
     assert (yoink.mode, yoink.cache_life) == ("respect", 3600)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         CrawlSettings,
         Expanded,
         Expander,
+        PageCrawler,
         Sink,
         Source,
         crawl,
@@ -70,6 +71,7 @@ __all__ = [
     "InvalidSetting",
     "InvalidURL",
     "Match",
+    "PageCrawler",
     "PaymentRequired",
     "PluginError",
     "Policy",
@@ -104,8 +106,8 @@ _late = late(
         "comity.policy": "Decision Policy",
         "comity.clients": "AsyncClient Client",
         "comity.net": "ClientSettings Response",
-        "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander Sink Source crawl_index_page"
-        " crawl_page crawl_pages",
+        "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander PageCrawler Sink Source"
+        " crawl_index_page crawl_page crawl_pages",
         "comity.configuration": "load_settings=load",
     },
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from clocks import FakeClock
 from sites import HANGS, Site
 
 import comity
@@ -60,6 +61,40 @@ def test_one_page_or_none_with_a_line_in_the_log(here: Site, caplog: pytest.LogC
     assert "/no" not in here.paths()
     with pytest.raises(InvalidURL):
         asyncio.run(crawl_page("example.com"))
+
+
+# covers: F12
+def test_a_client_or_a_crawler_that_is_shared_asks_for_robots_txt_once_and_keeps_the_pace(here: Site) -> None:
+    clock = FakeClock()
+    paced = QUICK.with_changes(min_interval=5.0)
+
+    async def by_client() -> None:
+        async with comity.AsyncClient(paced, clock=clock) as client:
+            for _ in range(2):
+                assert await crawl_page(here.url("/1"), client=client) is not None
+            assert len(await crawl_pages([here.url("/1"), here.url("/2")], client=client)) == 2
+            assert await crawl_index_page(here.url("/"), client=client)
+            assert (await client.get(here.url("/1"))).ok, "it stays open"
+
+    asyncio.run(by_client())
+    assert here.paths().count("/robots.txt") == 1
+    assert clock.slept == [5.0] * 6
+
+    async def by_crawler() -> list[str]:
+        async with comity.PageCrawler(QUICK, max_pages=1) as crawler:
+            assert await crawler.crawl_page(here.url("/1")) is not None
+            assert len(await crawler.crawl_pages([here.url("/1"), here.url("/2")])) == 1
+            return await crawler.crawl_index_page(here.url("/"))
+
+    assert len(asyncio.run(by_crawler())) == 1
+    assert here.paths().count("/robots.txt") == 2
+
+
+def test_a_client_that_is_shared_has_its_own_policy_and_time_outs() -> None:
+    own: tuple[dict[str, Any], ...] = ({"policy": QUICK}, {"delay": 1.0}, {"timeout": 5.0})
+    for more in own:
+        with pytest.raises(InvalidSetting, match="client: it has a policy"):
+            comity.PageCrawler(client=comity.AsyncClient(), **more)
 
 
 def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from comity.crawler.crawler import Crawler
     from comity.crawler.plugins import Expanded, Expander, Source
     from comity.crawler.records import CrawledPage
-    from comity.crawler.simple import Crawl, crawl, crawl_index_page, crawl_page, crawl_pages
+    from comity.crawler.simple import Crawl, PageCrawler, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
     from comity.crawler.snapshot import HostNow, HostState, Snapshot
     from comity.crawler.stats import Stats
@@ -23,6 +23,7 @@ __all__ = [
     "Expander",
     "HostNow",
     "HostState",
+    "PageCrawler",
     "Sink",
     "Snapshot",
     "Source",
@@ -36,7 +37,7 @@ __all__ = [
 __getattr__ = late(
     __name__,
     {
-        "comity.crawler.simple": "Crawl crawl crawl_index_page crawl_page crawl_pages",
+        "comity.crawler.simple": "Crawl PageCrawler crawl crawl_index_page crawl_page crawl_pages",
         "comity.crawler.crawl_settings": "CrawlSettings",
         "comity.crawler.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from comity import urls as addresses
 from comity.crawler import checkpoint
@@ -27,6 +27,7 @@ from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallo
 from comity.net import AsyncClient, ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult
 
+TIMEOUT: Final = 30.0  # seconds
 MOST_AHEAD: Final = 256
 """Pages that a crawl may be ahead of the program that reads them."""
 MOST_TOLD: Final = 10_000
@@ -35,98 +36,104 @@ MOST_TOLD: Final = 10_000
 _log = logging.getLogger("comity.crawl")
 
 
-async def crawl_page(
-    url: str,
-    *,
-    timeout: float = 30.0,
-    delay: float | None = None,
-    policy: Policy | None = None,
-) -> CrawledPage | None:
-    """Fetch one page; None where it may not be fetched or is not there, which is logged.
+class PageCrawler:
+    """Fetches pages by one client, so that robots.txt files and paces hold over all calls.
+
+    Use it as an async context manager, or call `close` when you are done with it.
 
     Args:
+        policy: what may be done.
+        max_pages: pages, or links of an index page, that a call gives at most; None for no limit.
+        concurrency: requests under way at the same time.
         timeout: seconds for each request.
         delay: seconds between two requests to one host; None for the policy's.
+        client: an AsyncClient to share, which stays open; its policy and settings count, and none can be given.
 
     Raises:
-        InvalidURL
+        InvalidSetting
     """
-    async with _client(timeout, delay, policy, 1) as client:
-        return await _page(client, addresses.normalise(url))
 
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        max_pages: int | None = 50,
+        concurrency: int = 5,
+        timeout: float = TIMEOUT,
+        delay: float | None = None,
+        client: AsyncClient | None = None,
+    ) -> None:
+        _check(max_pages=max_pages, concurrency=concurrency)
+        if client is not None and (policy is not None or delay is not None or timeout != TIMEOUT):
+            raise InvalidSetting("client: it has a policy, a delay and a time-out; give them to the client")
+        self._owned = client is None
+        self._client = client or AsyncClient(
+            policy, ClientSettings(timeout=timeout, connections=concurrency), delay=delay
+        )
+        self._max_pages = max_pages
+        self._concurrency = concurrency
 
-async def crawl_pages(
-    urls: str | Iterable[str],
-    *,
-    max_pages: int = 50,
-    concurrency: int = 5,
-    timeout: float = 30.0,
-    delay: float | None = None,
-    policy: Policy | None = None,
-) -> list[CrawledPage]:
-    """Fetch pages, each URL once, hosts side by side; in the order of the URLs, without those that were skipped.
+    async def __aenter__(self) -> Self:
+        return self
 
-    Args:
-        max_pages: pages fetched at most.
-        concurrency: requests under way at the same time.
-        timeout, delay: as for `crawl_page`.
-    """
-    _check(max_pages=max_pages, concurrency=concurrency)
-    given: dict[str, None] = {}
-    for url in (urls,) if isinstance(urls, str) else urls:
-        try:
-            given[addresses.normalise(url)] = None
-        except InvalidURL as error:
-            _log.warning("skipped %r: %s", url, error)
-    waiting = deque(_side_by_side(given))
-    pages: dict[str, CrawledPage] = {}
-    under_way = 0
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
-    async def work(client: AsyncClient) -> None:
-        nonlocal under_way
-        while waiting and len(pages) + under_way < max_pages:
-            url = waiting.popleft()
-            under_way += 1
+    async def close(self) -> None:
+        """End every connection, unless the client is another one's."""
+        if self._owned:
+            await self._client.close()
+
+    async def crawl_page(self, url: str) -> CrawledPage | None:
+        """Fetch one page; None where it may not be fetched or is not there, which is logged.
+
+        Raises:
+            InvalidURL
+        """
+        return await _page(self._client, addresses.normalise(url))
+
+    async def crawl_pages(self, urls: str | Iterable[str]) -> list[CrawledPage]:
+        """Fetch pages, each URL once, hosts side by side; in the order of the URLs, without those that were skipped."""
+        given: dict[str, None] = {}
+        for url in (urls,) if isinstance(urls, str) else urls:
             try:
-                if (page := await _page(client, url)) is not None:
-                    pages[url] = page
-            finally:
-                under_way -= 1
+                given[addresses.normalise(url)] = None
+            except InvalidURL as error:
+                _log.warning("skipped %r: %s", url, error)
+        waiting = deque(_side_by_side(given))
+        pages: dict[str, CrawledPage] = {}
+        under_way, most = 0, len(given) if self._max_pages is None else self._max_pages
 
-    async with _client(timeout, delay, policy, concurrency) as client:
+        async def work() -> None:
+            nonlocal under_way
+            while waiting and len(pages) + under_way < most:
+                url = waiting.popleft()
+                under_way += 1
+                try:
+                    if (page := await _page(self._client, url)) is not None:
+                        pages[url] = page
+                finally:
+                    under_way -= 1
+
         # Where the limit made workers leave and a page was skipped after that, there is work for another round.
-        while waiting and len(pages) < max_pages:
+        while waiting and len(pages) < most:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, len(waiting))):
-                    group.create_task(work(client))
-    return [pages[url] for url in given if url in pages]
+                for _ in range(min(self._concurrency, len(waiting))):
+                    group.create_task(work())
+        return [pages[url] for url in given if url in pages]
 
+    async def crawl_index_page(self, url: str, pattern: str | re.Pattern[str] | None = None) -> list[str]:
+        """The links of a page that may be followed: those that robots.txt disallows, and `nofollow` ones, are left out.
 
-async def crawl_index_page(
-    url: str,
-    pattern: str | re.Pattern[str] | None = None,
-    *,
-    max_pages: int | None = None,
-    concurrency: int = 5,
-    timeout: float = 30.0,
-    delay: float | None = None,
-    policy: Policy | None = None,
-) -> list[str]:
-    """The links of a page that may be followed: those that robots.txt disallows, and `nofollow` ones, are left out.
+        Args:
+            pattern: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
+                for in the URL.
 
-    Args:
-        pattern: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
-            for in the URL.
-        max_pages: links returned at most.
-        concurrency: robots.txt files asked for at the same time, where links lead to other sites.
-        timeout, delay: as for `crawl_page`.
-
-    Raises:
-        InvalidURL, InvalidSetting
-    """
-    _check(max_pages=max_pages, concurrency=concurrency)
-    scope = Scope(by="any", include=(pattern,) if isinstance(pattern, str) else ())
-    async with _client(timeout, delay, policy, concurrency) as client:
+        Raises:
+            InvalidURL, InvalidSetting
+        """
+        client = self._client
+        scope = Scope(by="any", include=(pattern,) if isinstance(pattern, str) else ())
         response = await _fetch(client, addresses.normalise(url))
         read = read_response(response) if response is not None else None
         if response is None or read is None or read_meta(response, read, agent=client.policy.asked_as).nofollow:
@@ -138,7 +145,7 @@ async def crawl_index_page(
             and scope.holds(link.url)
             and (not isinstance(pattern, re.Pattern) or pattern.search(link.url))
         ]
-        gate = asyncio.Semaphore(concurrency)
+        gate = asyncio.Semaphore(self._concurrency)
 
         async def ask(link: str) -> None:
             async with gate:
@@ -151,7 +158,7 @@ async def crawl_index_page(
                 group.create_task(ask(link))
         found: list[str] = []
         for link in wanted:
-            if max_pages is not None and len(found) >= max_pages:
+            if self._max_pages is not None and len(found) >= self._max_pages:
                 break
             decision = await client.check(link)
             if decision.may_fetch:
@@ -159,6 +166,61 @@ async def crawl_index_page(
             else:
                 _log.info("skipped %s: %s", link, decision.why)
         return found
+
+
+async def crawl_page(
+    url: str,
+    *,
+    timeout: float = TIMEOUT,
+    delay: float | None = None,
+    policy: Policy | None = None,
+    client: AsyncClient | None = None,
+) -> CrawledPage | None:
+    """As `PageCrawler.crawl_page`, by a client of its own unless one is given.
+
+    Args:
+        timeout, delay, policy, client: as for `PageCrawler`.
+
+    Raises:
+        InvalidURL
+    """
+    async with PageCrawler(policy, concurrency=1, timeout=timeout, delay=delay, client=client) as crawler:
+        return await crawler.crawl_page(url)
+
+
+async def crawl_pages(
+    urls: str | Iterable[str],
+    *,
+    max_pages: int = 50,
+    concurrency: int = 5,
+    timeout: float = TIMEOUT,
+    delay: float | None = None,
+    policy: Policy | None = None,
+    client: AsyncClient | None = None,
+) -> list[CrawledPage]:
+    """As `PageCrawler.crawl_pages`; arguments as for `PageCrawler`."""
+    async with PageCrawler(
+        policy, max_pages=max_pages, concurrency=concurrency, timeout=timeout, delay=delay, client=client
+    ) as crawler:
+        return await crawler.crawl_pages(urls)
+
+
+async def crawl_index_page(
+    url: str,
+    pattern: str | re.Pattern[str] | None = None,
+    *,
+    max_pages: int | None = None,
+    concurrency: int = 5,
+    timeout: float = TIMEOUT,
+    delay: float | None = None,
+    policy: Policy | None = None,
+    client: AsyncClient | None = None,
+) -> list[str]:
+    """As `PageCrawler.crawl_index_page`; arguments as for `PageCrawler`."""
+    async with PageCrawler(
+        policy, max_pages=max_pages, concurrency=concurrency, timeout=timeout, delay=delay, client=client
+    ) as crawler:
+        return await crawler.crawl_index_page(url, pattern)
 
 
 @dataclass(slots=True)
@@ -317,10 +379,6 @@ async def _crawl(
             with suppress(asyncio.CancelledError, ComityError):
                 await running
             told.summary = crawler.stats
-
-
-def _client(timeout: float, delay: float | None, policy: Policy | None, connections: int) -> AsyncClient:
-    return AsyncClient(policy, ClientSettings(timeout=timeout, connections=connections), delay=delay)
 
 
 async def _page(client: AsyncClient, url: str) -> CrawledPage | None:

@@ -177,7 +177,8 @@ class Policy:
         if not isinstance(name, str) or name not in PRESETS:
             raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
         _known_fields(changes)
-        return cls(**{**PRESETS[name], **changes})
+        own = settings_of(Policy)
+        return cls(**{**{field: value for field, value in PRESETS[name].items() if field in own}, **changes})
 
     @property
     def product(self) -> str:

@@ -1,4 +1,5 @@
-"""Named bundles of policy settings, as data: what each differs in from the defaults, which are those of RFC 9309.
+"""Named bundles of settings, as data: what each differs in from the defaults, which are those of RFC 9309. What is no
+policy's (a time-out) counts where settings are loaded.
 
 A preset for each system that comity replaces keeps that system's behaviour; the dialect of the same name says how it
 reads a robots.txt (comity.robots.dialects). Code asks for settings and never for a preset's name.
@@ -47,6 +48,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "failure_life": HOUR,
         "stale_life": 0.0,
         "honour": ("crawl-delay",),
+        "robots_timeout": 10.0,
     },
     "yoink": {"dialect": "yoink", "cache_life": HOUR, "failure_life": HOUR, "honour": ("crawl-delay",)},
 }
