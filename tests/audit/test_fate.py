@@ -247,6 +247,23 @@ def test_only_what_is_stated_as_wanted_is_kept_and_the_rest_refused_by_usage(
     assert proof.returncode == 0, proof.stdout
 
 
+def test_a_crawl_leaves_out_what_is_granted_for_less_than_it_is_used_for(site: Site, tmp_path: Path) -> None:
+    signals = "User-agent: *\nAllow: /\nContent-Signal: /less/ use=immediate\n"
+    site.set("/robots.txt", signals, content_type="text/plain")
+    site.link("/", "/less/a", "/header", "/more")
+    site.set("/header", "<p>no", headers={"Content-Signal": "use=immediate"})
+    site.set("/more", "<p>yes", headers={"Content-Signal": "use=full"})
+    crawl(site, tmp_path, "--use", "reference")
+    assert {page["url"] for page in lines(tmp_path, "pages")} == {site.url("/"), site.url("/more")}
+    refused = {record["url"]: record for record in lines(tmp_path, "refusals")}
+    assert (refused[site.url("/less/a")]["by"], refused[site.url("/less/a")]["status"]) == ("policy", None)
+    assert (refused[site.url("/header")]["by"], refused[site.url("/header")]["status"]) == ("usage", 200)
+    assert "/less/a" not in site.paths()
+    assert "less than the use=reference of the policy" in refused[site.url("/header")]["why"]
+    proof = comity("prove", str(tmp_path))
+    assert proof.returncode == 0, proof.stdout
+
+
 def test_what_was_refused_by_usage_is_judged_anew_when_other_uses_are_wanted(stating: Site, tmp_path: Path) -> None:
     def kept() -> list[str]:
         return sorted(page["url"].removeprefix(stating.url("")) for page in current(tmp_path))

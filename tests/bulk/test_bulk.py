@@ -21,7 +21,7 @@ np = pytest.importorskip("numpy")
 
 from comity import bulk  # noqa: E402
 
-PURPOSES = ("search", "ai-input", "train-ai")
+PURPOSES = ("search", "ai-input", "train-ai", "use")
 
 
 def expected(
@@ -39,10 +39,10 @@ def expected(
     try:
         normal = urls.normalise(url)  # type: ignore[arg-type]
     except (InvalidURL, TypeError, AttributeError):
-        return (None,) * 8
+        return (None,) * 9
     origin = urls.origin(normal)
     if origin not in captures:
-        return (None,) * 8
+        return (None,) * 9
     if origin not in results:
         status, body = captures[origin]
         where = f"{origin}/robots.txt"
@@ -61,7 +61,7 @@ def expected(
         decision.may_fetch,
         decision.rule.line if decision.rule else None,
         delay,
-        *(decision.usage.allows(purpose) for purpose in PURPOSES),
+        *(decision.usage.answer(purpose) for purpose in PURPOSES),
     )
 
 
@@ -100,7 +100,10 @@ def robots_table(captures: dict[str, tuple[int | None, bytes]]) -> Any:
 AGENTS = ["MyBot", "GPTBot", "Googlebot/2.1", "comity", "bingbot"]
 FILES = [
     b"User-agent: *\nDisallow: /a\nAllow: /a/b$\nDisallow: /*.php\nCrawl-delay: 2.5\n",
-    b"User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n\nUser-agent: *\nDisallow:\nContent-Signal: ai-train=no\n",
+    (
+        b"User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n\n"
+        b"User-agent: *\nDisallow:\nContent-Signal: ai-train=no, use=reference\n"
+    ),
     b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /%7euser\rDisallow: /\xc3\xa9t\xc3\xa9\r\nAllow: /q?x=*&y\r\n",
     b"Content-Usage: search=y\nUser-agent: mybot\nCrawl-delay: 1e1\nContent-Usage: /a train-ai=n\nDisallow: /b\n",
     b"<html>no such page</html>",
@@ -197,8 +200,12 @@ def test_every_dialect_is_read_as_it_is_for_one_url(dialect: str) -> None:
         Policy(on_unavailable="disallow_401_403"),
         Policy(on_unparsable="disallow"),
         Policy(max_crawl_delay=1),
+        Policy(use="full"),
+        Policy(use="reference"),
     ],
-    ids=lambda policy: f"{policy.mode} {policy.on_unreachable} {policy.on_unavailable} {policy.on_unparsable}",
+    ids=lambda policy: (
+        f"{policy.mode} {policy.on_unreachable} {policy.on_unavailable} {policy.on_unparsable} {policy.use}"
+    ),
 )
 def test_every_status_means_what_the_policy_says(policy: Policy) -> None:
     statuses = dict.fromkeys(STATUSES)

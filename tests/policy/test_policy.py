@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide, json_schema, stale_if_error
+from comity.policy.policy import Use
 from comity.policy.robots_result import freshness
 from comity.signals.llms import candidates
 from comity.signals.llms import parse as parse_llms
@@ -400,6 +401,37 @@ def test_a_delay_that_makes_fetching_hopeless_is_no_recommendation(seconds: str,
         decide(Policy(honour=()), URL, answered(200, b"User-agent: *\nCrawl-delay: 1e9")).recommendation
         == "recommended"
     )
+
+
+SIGNALS = b"User-agent: *\nAllow: /\nContent-Signal: search=yes, use=reference\nContent-Signal: /open/ use=full\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "path", "may_fetch"),
+    [
+        (None, "/a", True),
+        ("immediate", "/a", True),
+        ("reference", "/a", True),
+        ("full", "/a", False),
+        ("full", "/open/a", True),
+        ("full", "/robots.txt", True),
+    ],
+)
+def test_what_a_site_grants_less_use_of_than_we_intend_is_not_fetched(
+    use: Use | None, path: str, may_fetch: bool
+) -> None:
+    result, url = answered(200, SIGNALS), ORIGIN + path
+    policy = Policy(use=use)
+    decision = decide(policy, url, result)
+    assert decision.may_fetch == OriginPolicy(policy, result).allows(url) == may_fetch
+    if not may_fetch:
+        said = "robots.txt line 3 says 'search=yes, use=reference'"
+        assert decision.why == f"use is reference: {said}, less than the use=full of the policy"
+        assert (decision.verdict, decision.recommendation) == ("allowed_explicit", "not_recommended")
+        assert decision.by_policy
+        assert decide(policy.with_changes(mode="report_only"), url, result).may_fetch
+    jsonschema.validate(decision.to_dict(), json_schema())
+    assert Decision.from_dict(json.loads(json.dumps(decision.to_dict()))) == decision
 
 
 def test_robots_txt_itself_may_always_be_fetched() -> None:

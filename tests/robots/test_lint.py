@@ -1,8 +1,9 @@
 """Findings people really make: each has an example that shows it and a near miss that does not."""
 
 import itertools
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,40 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity.robots import DIALECTS, parse
-from comity.robots.lint import CODES, Finding
+from comity.robots.lint import CODES, Finding, folded
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
     # code: (shows it, does not)
+    "agent-list": ("User-agent: Googlebot, Bingbot\nDisallow: /x", "User-agent: Sogou web spider\nDisallow: /x"),
+    "agent-unknown": ("User-agent: Googelbot\nDisallow: /x", "User-agent: Googlebot-Image\nDisallow: /x"),
+    "agent-with-space": ("User-agent: Offline Explorer\nDisallow: /x", "User-agent: Slurp\nDisallow: /x"),
+    "agent-with-wildcard": ("User-agent: Mediapartners-Google*\nDisallow: /x", "User-agent: *\nDisallow: /x"),
+    "blocks-resources": (
+        "User-agent: *\nDisallow: /css/",
+        "User-agent: *\nDisallow: /wp-includes/\nAllow: /wp-includes/*.js",
+    ),
+    "blocked-with-next-group": (
+        "User-agent: bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /",
+        "User-agent: bingbot\nCrawl-delay: 5\nDisallow:\n\nUser-agent: BadBot\nDisallow: /",
+    ),
+    "crawl-delay-repeated": (A + "Crawl-delay: 5\nCrawl-delay: 9\nDisallow: /x", A + "Crawl-delay: 5\nDisallow: /x"),
+    "groups-run-together": (
+        "User-agent: one\n\nUser-agent: two\nDisallow: /x",
+        "User-agent: one\n# and\nUser-agent: two\nDisallow: /x",
+    ),
+    "invisible-character": (A + "Disallow: /x\u00a0", A + "Disallow: /\u0645\u06cc\u200c\u062e  # \u00a0"),
+    "read-otherwise": ("User-agent: *\nDisalow: /x\nDisallow: /y", "User-agent: *\nDisallow: /x\nDisallow: /y"),
+    "sitemap-disallowed": (
+        "User-agent: *\nDisallow: /s\nSitemap: https://h/s.xml",
+        "User-agent: *\nDisallow: /\nUser-agent: Googlebot\nAllow: /\nSitemap: https://h/s.xml",
+    ),
+    "sitemap-repeated": ("Sitemap: https://h/s\nSitemap: https://h/s", "Sitemap: https://h/s\nSitemap: https://h/t"),
+    "two-on-a-line": (A + "Disallow: /x Disallow: /y", A + "Disallow: /x"),
+    "usage-ends-group": (
+        A + "Content-Usage: train-ai=n\nUser-agent: b\nDisallow: /x",
+        A + "Content-Usage: train-ai=n\nDisallow:\nUser-agent: b\nDisallow: /x",
+    ),
     "agent-with-version": ("User-agent: a/1.0\nDisallow: /", "User-agent: a\nDisallow: /"),
     "allow-without-disallow": (A + "Allow: /x", A + "Allow: /x/y\nDisallow: /x"),
     "backslash-in-path": (A + "Disallow: /a\\b", A + "Disallow: /a/b"),
@@ -94,6 +124,16 @@ def test_a_file_without_faults_has_no_findings() -> None:
 def test_a_finding_names_the_line_and_the_fix() -> None:
     (finding,) = parse("User-agent: a\n\nDisallow: private/\n").lint()
     assert (finding.line, finding.severity, finding.suggestion) == (3, "error", "Disallow: /private/")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_a_finding_suggests_is_what_it_would_write(code: str) -> None:
+    for finding in parse(EXAMPLES[code][0].encode("utf-8", "surrogateescape")).lint():
+        if finding.replacement is None:
+            continue
+        written = [line for line in finding.replacement.split("\n") if line]
+        assert all(line in finding.suggestion for line in written), finding
+        assert written or finding.suggestion.startswith("remove it"), finding
 
 
 @given(st.one_of(st.binary(max_size=200), file.map(lambda text: text.encode("utf-8", "surrogatepass"))))
@@ -257,3 +297,148 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     missing = command("lint", "nowhere.txt", cwd=tmp_path)
     assert missing.returncode == 66
     assert "nowhere.txt" in missing.stderr
+
+
+def advice(line: str, code: str) -> tuple[str, str | None]:
+    """What a line under `User-agent: a` is told; suggestion and replacement."""
+    found = [each for each in parse(A + line + "\nDisallow: /other\n").lint() if each.code == code and each.line == 2]
+    assert len(found) == 1, found
+    return found[0].suggestion, found[0].replacement
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "replacement"),
+    [
+        # A blank at the end would not be read: `/a ` is `/a`, which disallows /ab too.
+        ("Disallow: /a *", "trailing-wildcard", "Disallow: /a%20"),
+        ("Disallow: .js", "path-without-slash", "Disallow: /*.js"),
+        ("Allow: .css$", "path-without-slash", "Allow: /*.css$"),
+        ("Disallow: ./x", "path-without-slash", "Disallow: /x"),
+        ("Disallow: '/x'", "path-without-slash", "Disallow: /x"),
+        ("Disallow: \u201c/x\u201d", "path-without-slash", "Disallow: /x"),
+        ("Disallow: ?sort", "path-without-slash", "Disallow: /*?sort"),
+        ("Disallow: utm_source=", "path-without-slash", "Disallow: /*utm_source="),
+        ("Disallow: index.php", "path-without-slash", "Disallow: /index.php"),
+        ("Disallow: none", "path-without-slash", "Disallow:"),
+        ("Disallow: shop.example.com/x", "path-without-slash", None),
+        ("Disallow: https://h/x", "full-url-as-path", "Disallow: /x"),
+        ("Disallow: https://h/*", "full-url-as-path", None),  # `Disallow: /*` would be everything
+        ("Crawl-delay: 10s", "crawl-delay-unreadable", "Crawl-delay: 10"),
+        ("Crawl-delay: 10,5", "crawl-delay-unreadable", "Crawl-delay: 10.5"),
+        ("Crawl-delay: 500ms", "crawl-delay-unreadable", "Crawl-delay: 0.5"),
+        ("Crawl-delay: 2 min", "crawl-delay-unreadable", "Crawl-delay: 120"),
+        ("Crawl-delay: slow", "crawl-delay-unreadable", None),
+        ("Sitemap: //e.com/x.xml", "sitemap-not-absolute", "Sitemap: https://e.com/x.xml"),
+        ("Sitemap: www.e.com/x.xml", "sitemap-not-absolute", "Sitemap: https://www.e.com/x.xml"),
+        ("Sitemap: http:/e.com/x.xml", "sitemap-not-absolute", "Sitemap: http://e.com/x.xml"),
+        ("Sitemap: sitemap.xml", "sitemap-not-absolute", None),
+        ("Sitemap:", "sitemap-not-absolute", ""),
+        ("Disallow: /x Disallow: /y", "two-on-a-line", "Disallow: /x\nDisallow: /y"),
+        ("Disallow: /x /y", "two-on-a-line", "Disallow: /x\nDisallow: /y"),
+        ("Sitemap: https://h/a https://h/b", "two-on-a-line", "Sitemap: https://h/a\nSitemap: https://h/b"),
+        ("User-agent: b Disallow: /x", "two-on-a-line", "User-agent: b\nDisallow: /x"),
+        ("Allow: Sitemap: https://h/a", "two-on-a-line", "Sitemap: https://h/a"),
+        ("Disallow:\u00a0/x", "invisible-character", "Disallow: /x"),
+        ("Disallow\u200b: /x", "invisible-character", "Disallow: /x"),
+        ("User-agent: Mozilla/5.0 (compatible; Googlebot/2.1)", "agent-with-version", "User-agent: Googlebot"),
+        ("User-agent: b/1.0", "agent-with-version", "User-agent: b"),
+        ("User-agent: Mozilla/4.0 (compatible; MSIE 4.0; Windows 95)", "agent-unknown", None),
+        ("User-agent: http://www.example.com/crawler", "agent-unknown", None),
+        ("User-agent: Googelbot", "agent-unknown", "User-agent: Googlebot"),
+        ("User-agent: GPT-Bot", "agent-unknown", "User-agent: GPTBot"),
+        ("User-agent: Google Bot", "agent-unknown", "User-agent: Googlebot"),
+        ("User-agent: ChatGPT", "agent-unknown", None),
+        ("User-agent: Googlebot, Bingbot", "agent-list", "User-agent: Googlebot\nUser-agent: Bingbot"),
+        ("User-agent: Googlebot Bingbot", "agent-list", "User-agent: Googlebot\nUser-agent: Bingbot"),
+        ("User-agent: *MJ12bot*", "agent-with-wildcard", "User-agent: MJ12bot"),
+    ],
+)
+def test_advice_is_what_the_author_means(line: str, code: str, replacement: str | None) -> None:
+    suggestion, written = advice(line, code)
+    assert written == replacement, suggestion
+
+
+def test_an_escape_cut_off_by_an_asterisk_is_no_bad_one() -> None:
+    # `%*` matches every escape: `%25` in its place would match one.
+    assert "bad-escape" not in codes(A + "Disallow: /*URL%*\nDisallow: /*x%2*\n")
+
+
+@pytest.mark.parametrize("name", ["MSRBOT", "Roverbot", "EnaBot", "Yeti", "Googlebot-Image", "bingbot", "CCBot"])
+def test_another_crawler_s_name_is_no_slip(name: str) -> None:
+    assert "agent-unknown" not in codes(f"User-agent: {name}\nDisallow: /x\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("User-agent: *\nDisallow: /\n", "nobody may fetch anything"),
+        ("User-agent: a\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", "nobody may fetch anything"),
+        (
+            "User-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /\n\nUser-agent: *\nDisallow: /\n",
+            "everybody but one crawler that other groups name may fetch nothing",
+        ),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: *\nAllow: /x\n", None),
+        ("User-agent: *\nDisallow: /\nAllow: /x\n", None),
+    ],
+)
+def test_who_may_fetch_nothing_is_said_with_the_exceptions(body: str, said: str | None) -> None:
+    found = [finding.message for finding in parse(body).lint() if finding.code == "everything-disallowed"]
+    assert found == ([] if said is None else [said])
+
+
+@pytest.mark.parametrize(
+    ("between", "code"),
+    [
+        ("Crawl-delay: 5\n\n", "blocked-with-next-group"),
+        ("Sitemap: https://h/s\n", "blocked-with-next-group"),
+        ("\n", "groups-run-together"),
+        ("# and\n", None),
+        ("", None),
+        ("Disallow:\n\n", None),
+    ],
+)
+def test_a_group_that_runs_into_the_next_is_told(between: str, code: str | None) -> None:
+    found = parse(f"User-agent: one\n{between}User-agent: two\nDisallow: /\n").lint()
+    told = [finding for finding in found if finding.code in ("blocked-with-next-group", "groups-run-together")]
+    assert [(finding.line, finding.code) for finding in told] == ([] if code is None else [(1, code)])
+
+
+def test_errors_come_first_and_repeats_are_folded() -> None:
+    body = A + "".join(f"Disallow: /p{number:02}*\n" for number in range(40)) + "Disallow: x\n"
+    findings = parse(body).lint()
+    assert [finding.severity for finding in findings] == ["error", *["info"] * 40]
+    (error, none), (first, others) = folded(findings)
+    assert (error.code, none) == ("path-without-slash", ())
+    assert (first.code, first.line, others) == ("trailing-wildcard", 2, tuple(range(3, 42)))
+
+
+HOSTILE = {
+    "agents of one group": lambda n: "".join(f"User-agent: a{i}\n" for i in range(n)) + "Disallow: /\n",
+    "groups": lambda n: "".join(f"User-agent: a{i}\nDisallow: /{i}\n" for i in range(n)),
+    "runs": lambda n: "".join(f"User-agent: a{i}\nCrawl-delay: 5\n\n" for i in range(n)) + "Disallow: /\n",
+    "delays of many": lambda n: (
+        "".join(f"User-agent: a{i}\n" for i in range(n)) + "Crawl-delay: 1\n" * n + "Disallow: /\n"
+    ),
+    "wildcards": lambda n: "User-agent: *\n" + "".join(f"Disallow: /*{i}*/css\n" for i in range(n)),
+    "folders": lambda n: "User-agent: *\n" + "".join(f"Disallow: /{i}/css/\nAllow: /*{i}\n" for i in range(n)),
+    "sitemaps": lambda n: (
+        "User-agent: *\n" + "Disallow: /*x\n" * n + "".join(f"Sitemap: https://h/{i}\n" for i in range(n))
+    ),
+    "misspelt names": lambda n: "".join(f"User-agent: Googelbo{i}\n" for i in range(n)) + "Disallow: /\n",
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+def test_twice_the_file_takes_no_more_than_about_twice_as_long(shape: str) -> None:
+    def seconds(count: int) -> float:
+        robots = parse(HOSTILE[shape](count))
+        return min(_timed(robots.lint) for _ in range(3))
+
+    once, twice = seconds(1500), seconds(6000)  # four times the file: 4 where linear, 16 where quadratic
+    assert twice < 9 * once + 0.02, f"{once:.3f} s, then {twice:.3f} s"
+
+
+def _timed(question: Callable[[], object]) -> float:
+    begun = time.process_time()
+    question()
+    return time.process_time() - begun

@@ -130,8 +130,40 @@ def test_content_signals_mean_the_same_in_robots_txt_and_in_a_header(value: str,
 
 
 def test_a_key_that_is_no_content_signal_is_recorded_and_not_guessed_at() -> None:
-    found = usage.from_headers([("Content-Signal", "use=reference")])
-    assert [(each.purpose, each.value, each.text) for each in found.statements] == [("use", "unknown", "use=reference")]
+    found = usage.from_headers([("Content-Signal", "reuse=yes")])
+    assert [(each.purpose, each.value, each.text) for each in found.statements] == [("reuse", "unknown", "reuse=yes")]
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        ("search=yes,ai-train=no,use=reference", "reference"),  # as Cloudflare's managed robots.txt has it
+        ("Use = FULL", "full"),
+        ("use=full, use=immediate, use=reference", "immediate"),  # the least of several
+        ("use=most", None),
+        ("use", None),
+        ("search=yes", None),
+    ],
+)
+def test_the_most_that_may_be_done_is_read_alike_in_robots_txt_and_in_a_header(value: str, use: str | None) -> None:
+    for found in (
+        usage.from_robots(URL, content_signal=records((7, value))),
+        usage.from_headers([("Content-Signal", value)]),
+    ):
+        assert found.use == use == found.to_dict()["use"]
+        assert found.answer("use") == (use or "unknown")
+    stated = usage.from_robots(URL, content_signal=records((7, value)))
+    if use is not None:
+        assert stated.explain("use").startswith(f"use is {use}: robots.txt line 7 says ")
+    assert usage.merge(stated, usage.from_headers([("Content-Signal", "use=immediate")])).use == "immediate"
+
+
+def test_a_word_that_use_does_not_know_is_told() -> None:
+    found = usage.from_headers([("Content-Signal", "use=most")])
+    assert found.explain("use") == (
+        "use is unknown: header Content-Signal says 'use=most', which does not count: "
+        "none of immediate, reference, full."
+    )
 
 
 def test_a_content_signal_with_a_longer_path_wins_and_does_not_touch_content_usage() -> None:

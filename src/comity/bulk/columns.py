@@ -8,11 +8,11 @@ from comity._extras import need
 from comity.bulk._writing import COMPILED, write
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
-from comity.usage.statements import PURPOSES
+from comity.usage.statements import PURPOSES, USE, USES
 
-USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in PURPOSES}
-"""The purposes of the vocabulary, and the column that has what is stated of each."""
-PREFERENCES: Final = ("allowed", "disallowed", "unknown")
+USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in (*PURPOSES, USE)}
+"""The purposes of the vocabulary and `use`, and the column that has what is stated of each."""
+PREFERENCES: Final = ("allowed", "disallowed", "unknown", *USES)
 SHOWN: Final = 300  # characters of a rule, as a decision cites it
 
 

@@ -13,6 +13,7 @@ from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.decision import RECOMMENDATION
 from comity.robots import Robots, parse
 from comity.robots.values import Rule
+from comity.usage.statements import USE
 
 FETCHED_AT = 0.0
 HERE = "https://comity.invalid"
@@ -57,7 +58,7 @@ def outcome(decision: Decision, rule: Rule | None, reason: str) -> RowOutcome:
         else:
             reason = "a rule allows it" if rule.allow else "a rule disallows it"
     if rule is not None and decision.recommendation == "not_recommended" and decision.verdict != "disallowed_explicit":
-        reason = "the site asks for a longer crawl delay than the policy allows"
+        reason = _refused(decision)
     return RowOutcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
 
 
@@ -74,9 +75,16 @@ def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str
     if robots.dialect.robots_txt_allowed and urls.path_and_query(url) == "/robots.txt":
         return outcome(decision, None, "robots.txt itself may always be fetched"), None
     if not decision.may_fetch:
-        return outcome(decision, None, "the site asks for a longer crawl delay than the policy allows"), None
+        return outcome(decision, None, _refused(decision)), None
     named = bool(robots._chosen(policy.asked_as))
     return outcome(decision, None, "no rule matches" if named else "no group applies to the agent"), None
+
+
+def _refused(decision: Decision) -> str:
+    """Why the policy leaves out what the rules allow."""
+    if decision.why.startswith(f"{USE} is "):
+        return "the site grants less use of its content than the policy intends"
+    return "the site asks for a longer crawl delay than the policy allows"
 
 
 _SKIPPED = "robots.txt was not asked: the policy's mode is ignore"

@@ -52,8 +52,8 @@ def verdicts(
 
     Returns:
         A pyarrow.Table: url, agent, verdict, recommendation, may_fetch, line, rule, crawl_delay (seconds),
-        usage_search, usage_ai_input, usage_train_ai, reason. What is null, or no URL, or of an origin without a
-        capture, has a null verdict and a reason.
+        usage_search, usage_ai_input, usage_train_ai, usage_use, reason. What is null, or no URL, or of an origin
+        without a capture, has a null verdict and a reason.
 
     Raises:
         InvalidSetting: `urls` is no column of text, `robots` lacks a column, an agent has no name.
@@ -85,6 +85,7 @@ class Rulings:
             COMPILED
             and base.mode != "ignore"
             and base.max_crawl_delay is None
+            and base.use is None
             and base.robots_charset == "utf-8"
             and chooses(dialect)
             and all(name.isascii() for name in names)

@@ -20,7 +20,7 @@ from comity.policy.robots_result import RobotsResult
 from comity.retrieve import Manifest, llms_txt
 from comity.robots import Robots
 from comity.signals.llms import LlmsTxt
-from comity.usage import PURPOSES
+from comity.usage.statements import PURPOSES, USE
 
 _SHOWN = 20
 
@@ -103,7 +103,7 @@ def _site(
                 for link in section.links
             ],
         },
-        "usage": {purpose: decision.usage.explain(purpose) for purpose in PURPOSES},
+        "usage": {purpose: decision.usage.explain(purpose) for purpose in (*PURPOSES, USE)},
     }
 
 

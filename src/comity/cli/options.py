@@ -134,7 +134,7 @@ PRESET: Final = click.option("--preset", metavar="NAME", help="A bundle of setti
 JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 DIALECT: Final = option_for("dialect")
 ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
-PURPOSE: Final = option_for("purposes", "--purpose", multiple=True)
+PURPOSE: Final = together(option_for("purposes", "--purpose", multiple=True), option_for("use"))
 
 LIMITS: Final = together(
     option_for("max_pages"),

@@ -328,6 +328,7 @@ class Crawler:
             hands_out=self.on_page is not None,
             dates=refresh is not None and trusts,
             purposes=self.policy.purposes,
+            use=self.policy.use if self.policy.mode == "respect" else None,
             wake=self._wake.set,
             executor=self._reading_executor,
         )

@@ -28,6 +28,7 @@ from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.sitemaps import may_be_sitemap
+from comity.usage import Use
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered
@@ -103,7 +104,7 @@ class PageProcessor:
         agent: ours, as `robots` metas and headers may name it.
         hands_out: whether a program wants the pages.
         dates: whether the `lastmod` of sitemaps counts.
-        purposes: what the content is wanted for.
+        purposes, use: what the content is wanted for, and the most that is done with it.
         wake: called where a commit is wanted.
         executor: for what takes long and needs nothing of the crawl's.
     """
@@ -120,6 +121,7 @@ class PageProcessor:
         hands_out: bool,
         dates: bool,
         purposes: Sequence[str],
+        use: Use | None,
         wake: Callable[[], None],
         executor: Executor,
     ) -> None:
@@ -131,7 +133,7 @@ class PageProcessor:
         self._buffer = buffer
         self._hands_out = hands_out
         self._dates = dates
-        self._uses = Uses(purposes, settings.only_if, agent)
+        self._uses = Uses(purposes, settings.only_if, agent, use)
         self._wake = wake
         self._executor = executor
         self._long_work = LongWork()

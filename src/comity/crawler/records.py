@@ -221,7 +221,7 @@ def refusal(
         "url": decision.url,
         "found_on": found_on,
         "depth": depth,
-        "by": "robots" if decision.rule is not None else "policy",
+        "by": "policy" if decision.by_policy else "robots",
         "why": decision.why,
         "needed_by": needed_by,
         "status": None,

@@ -386,7 +386,7 @@ async def _page(client: AsyncClient, url: str) -> CrawledPage | None:
     if response is None:
         return None
     read = read_response(response)
-    usage = Uses(client.policy.purposes, (), client.policy.asked_as).stated(response, read)
+    usage = Uses(client.policy.purposes, (), client.policy.asked_as, client.policy.use).stated(response, read)
     return CrawledPage.of(response, read, read_meta(response, read, agent=client.policy.asked_as), usage=usage)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from comity.errors import InvalidSetting
 from comity.signals import usage
-from comity.usage.statements import Usage, purpose_named
+from comity.usage.statements import USE, Usage, Use, less_than_intended, purpose_named
 
 if TYPE_CHECKING:  # who reads settings needs no HTTP
     from comity.net import Response
@@ -47,11 +47,13 @@ class Uses:
         purposes: what the policy wants the content for.
         only_if: conditions that a page must meet; their purposes are asked about too.
         agent: ours, as directives may name it.
+        use: the most that is done with content, where the policy says so.
     """
 
-    def __init__(self, purposes: Sequence[str], only_if: Sequence[str], agent: str) -> None:
+    def __init__(self, purposes: Sequence[str], only_if: Sequence[str], agent: str, use: Use | None = None) -> None:
         self._terms = terms(only_if)
-        self._purposes = tuple(dict.fromkeys((*purposes, *self._terms)))
+        self._use = use
+        self._purposes = tuple(dict.fromkeys((*purposes, *self._terms, *((USE,) if use else ()))))
         self._agent = agent
 
     def stated(self, response: "Response", read: "Page | None") -> Usage | None:
@@ -72,6 +74,8 @@ class Uses:
 
     def refusal(self, stated: Usage | None) -> str | None:
         """Why a page is not kept, in a sentence; None where it is."""
+        if stated is not None and (why := less_than_intended(stated, self._use)):
+            return why
         for purpose, good in self._terms.items():
             if stated is not None and stated.allows(purpose) not in good:
                 kept = "allowed" if len(good) == 1 else "not disallowed"

@@ -19,6 +19,7 @@ from comity.robots import Robots, diff, parse
 from comity.signals.tdmrep import PATH as TDMREP
 from comity.signals.tdmrep import parse as parse_tdmrep
 from comity.signals.usage import PURPOSES, Usage, from_tdmrep, merge
+from comity.usage.statements import USE
 
 MOST: Final = 100  # findings, rules, statements in an answer
 _CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
@@ -169,7 +170,7 @@ def page_of(retrieved: Retrieved) -> PageText:
                 "score": retrieved.quality.score,
                 "reasons": [short(each.message, 200) for each in retrieved.quality.reasons[:5]],
             },
-            "usage": {purpose: retrieved.usage.allows(purpose) for purpose in PURPOSES},
+            "usage": {purpose: retrieved.usage.answer(purpose) for purpose in (*PURPOSES, USE)},
         },
         said={name: value for name, value in said.items() if value},
         removed=dict(removed),
@@ -263,10 +264,10 @@ def _used(service: Service, url: str, stated: Usage, read: list[dict[str, Any]])
     return {
         "url": url,
         "agent": service.policy.asked_as,
-        "usage": {purpose: stated.allows(purpose) for purpose in PURPOSES},
+        "usage": {purpose: stated.answer(purpose) for purpose in (*PURPOSES, USE)},
         "read": read,
         "from_site": {
-            "why": {purpose: short(stated.explain(purpose)) for purpose in PURPOSES},
+            "why": {purpose: short(stated.explain(purpose)) for purpose in (*PURPOSES, USE)},
             "statements": statements,
             "licences": licences,
         },

@@ -98,8 +98,9 @@ _ROBOTS: Final = _or_null(
 _LINE: Final = _or_null({"type": "integer", "description": "The line of robots.txt that decides."})
 _PREFERENCES: Final = {
     "type": "object",
-    "description": "What the site states for search, ai-input and train-ai: allowed, disallowed or unknown.",
-    "additionalProperties": {"enum": ["allowed", "disallowed", "unknown"]},
+    "description": "What the site states for search, ai-input and train-ai: allowed, disallowed or unknown; of use the "
+    "most that may be done: immediate (keep nothing), reference (index, excerpt, link back) or full.",
+    "additionalProperties": {"enum": ["allowed", "disallowed", "unknown", "immediate", "reference", "full"]},
 }
 _LIST: Final[Schema] = {"type": "array"}
 

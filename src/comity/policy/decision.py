@@ -15,7 +15,7 @@ from comity import times
 from comity.errors import InvalidRecord
 from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
-from comity.usage.statements import PURPOSES, Preference, Usage
+from comity.usage.statements import PURPOSES, USE, Preference, Usage
 
 LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -193,7 +193,7 @@ def _plain(values: Any) -> Any:
     if isinstance(source, Mapping) and "expires_at" in source and source["expires_at"] is None:
         plain["source"] = {**source, "expires_at": math.inf}
     if isinstance(usage, Mapping):
-        plain["usage"] = {name: value for name, value in usage.items() if name not in PURPOSES}
+        plain["usage"] = {name: value for name, value in usage.items() if name not in (*PURPOSES, USE)}
     return plain
 
 

@@ -52,6 +52,7 @@ class OriginPolicy:
         self._robots: Robots | None = None
         self._usage: RobotsUsage | None = None
         self._no_usage: Usage | None = None
+        self._grants_use = False  # whether the site may grant less use than we intend
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
         self._note = ""  # what is to be said of the copy that decides
         self._asterisks = 0
@@ -96,6 +97,8 @@ class OriginPolicy:
         assert self._robots is not None
         if self._refused and not _is_robots_txt(url):
             return False
+        if self._grants_use and self._too_little(self._usage_of(url)) and not _is_robots_txt(url):
+            return False
         if self._asterisks * len(url) > SLOW:
             return self._answer(self._robots, url)[0]
         return self._robots.allowed(url, self._asked_as)
@@ -133,8 +136,9 @@ class OriginPolicy:
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
-            if allowed and self._refused and not _is_robots_txt(url):
-                blocked, why, recommended = True, self._refused, False
+            refused = self._refused or (self._too_little(usage) if self._grants_use else "")
+            if allowed and refused and not _is_robots_txt(url):
+                blocked, why, recommended = True, refused, False
             elif allowed and self._hopeless:
                 why, recommended = why + self._hopeless, False
             why += self._note
@@ -196,6 +200,16 @@ class OriginPolicy:
             from comity.robots.usage import for_agent
 
             self._usage = for_agent(robots, policy.asked_as)
+            self._grants_use = policy.use is not None
+
+    def _usage_of(self, url: str) -> "Usage":
+        return self._usage.for_url(url, crawlable=True) if self._usage else self._nothing_stated()
+
+    def _too_little(self, usage: "Usage") -> str:
+        """Why a URL is left out: the site grants less use of it than we intend; empty where it does not."""
+        from comity.usage.statements import less_than_intended
+
+        return less_than_intended(usage, self._policy.use)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:

@@ -27,6 +27,7 @@ PaceRecord = Literal["crawl-delay", "request-rate", "visit-time"]
 PaceBy = Literal["host", "domain", "address"]
 Purpose = Literal["search", "ai-input", "train-ai", "ai-train"]  # the last is kept as train-ai
 RobotsCharset = Literal["utf-8", "declared"]
+Use = Literal["immediate", "reference", "full"]
 
 ASCII = "".join(map(chr, range(33, 127)))
 
@@ -127,6 +128,9 @@ class Policy:
         breaker_recovery: seconds an open circuit waits before one probe decides.
         purposes: what the content is wanted for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions
             then say what the site states about each; it never blocks a fetch.
+        use: the most that is done with content: `immediate` (nothing is kept), `reference` (indexed, excerpted and
+            linked to) or `full` (summarised, reproduced). What a site grants less for (`use=` of Content Signals) is
+            not fetched. None: not said, nothing is left out for it.
         allow_addresses: networks (CIDR) that may be reached although they are not public.
         allow_hosts: host names that may have any address, such as `intranet.example`.
     """
@@ -157,6 +161,7 @@ class Policy:
     breaker_failures: int = setting(0, least=0, most=1_000_000)
     breaker_recovery: float = seconds(30.0, least=0)
     purposes: tuple[Purpose, ...] = setting((), normal=_purposes)
+    use: Use | None = None
     allow_addresses: tuple[str, ...] = setting((), normal=_networks)
     allow_hosts: tuple[str, ...] = setting((), normal=_hosts)
 

@@ -8,6 +8,7 @@ from comity.signals import robots_meta
 from comity.signals.links import Page
 from comity.signals.robots_meta import PageWarning
 from comity.usage import Usage
+from comity.usage.statements import less_than_intended
 
 
 def about(
@@ -34,6 +35,8 @@ def _of_usage(usage: Usage, policy: Policy) -> Iterator[PageWarning]:
     for purpose in policy.purposes:
         if usage.allows(purpose) == "disallowed":
             yield PageWarning(f"usage_{purpose.replace('-', '_')}", usage.explain(purpose))
+    if too_little := less_than_intended(usage, policy.use):
+        yield PageWarning("usage_use", f"{too_little}.")
     for licence in usage.licences[:16]:
         if licence.applies:
             yield PageWarning("licence", f"Terms of use are at {licence.url} ({licence.source}).")

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from comity.signals.rsl import from_links
     from comity.signals.rsl_licence import RslLicence, from_rsl
     from comity.signals.tdmrep import Tdmrep, from_tdmrep
-    from comity.usage.statements import PURPOSES, Licence, Preference, Statement, Usage, combine, merge
+    from comity.usage.statements import PURPOSES, USES, Licence, Preference, Statement, Usage, Use, combine, merge
 
 __all__ = [
     "PURPOSES",
+    "USES",
     "Licence",
     "Preference",
     "RobotsUsage",
@@ -26,6 +27,7 @@ __all__ = [
     "Tdmrep",
     "Usage",
     "UsageLine",
+    "Use",
     "combine",
     "for_agent",
     "from_directives",
@@ -41,7 +43,7 @@ __all__ = [
 __getattr__ = late(
     __name__,
     {
-        "comity.usage.statements": "PURPOSES Licence Preference Statement Usage combine merge",
+        "comity.usage.statements": "PURPOSES USES Licence Preference Statement Usage Use combine merge",
         "comity.robots.usage": "UsageLine RobotsUsage for_agent from_robots",
         "comity.signals.rsl_licence": "RslLicence from_rsl",
         "comity.signals.tdmrep": "Tdmrep from_tdmrep",

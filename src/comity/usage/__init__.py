@@ -4,6 +4,6 @@ Here is what AIPREF, Content Signals and the others have in common. Where they a
 `comity.robots.usage` for robots.txt, `comity.signals.usage` for headers, pages and files.
 """
 
-from comity.usage.statements import PURPOSES, Licence, Preference, Statement, Usage, combine, merge
+from comity.usage.statements import PURPOSES, USES, Licence, Preference, Statement, Usage, Use, combine, merge
 
-__all__ = ["PURPOSES", "Licence", "Preference", "Statement", "Usage", "combine", "merge"]
+__all__ = ["PURPOSES", "USES", "Licence", "Preference", "Statement", "Usage", "Use", "combine", "merge"]

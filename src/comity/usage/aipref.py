@@ -7,7 +7,7 @@ Field; here its members become preferences.
 import re
 from typing import Final, NamedTuple
 
-from comity.usage.statements import Preference
+from comity.usage.statements import StatedValue
 
 LABELS: Final = ("train-ai", "search")
 """The categories the drafts define (2026-08)."""
@@ -29,7 +29,7 @@ class Stated(NamedTuple):
     """One key of a value: what it says about a purpose, and why where that is unknown."""
 
     purpose: str
-    value: Preference
+    value: StatedValue
     note: str = ""
 
 

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from comity.errors import InvalidSetting
 
 Preference = Literal["allowed", "disallowed", "unknown"]
+Use = Literal["immediate", "reference", "full"]
+StatedValue = Literal["allowed", "disallowed", "unknown", "immediate", "reference", "full"]
 Vocabulary = Literal["aipref", "content-signal", "tdmrep", "rsl", "robots-directive"]
 Origin = Literal["robots.txt", "header", "meta", "link", "tdmrep.json", "RSL licence"]
 UsageScope = Literal["page", "images"]
@@ -19,6 +21,11 @@ MAX_LICENCES: Final = 64
 """Licences kept of one place."""
 PURPOSES: Final = ("search", "ai-input", "train-ai")
 """Showing it in search results; putting it before a model at answer time; training a model on it."""
+USES: Final[tuple[Use, ...]] = ("immediate", "reference", "full")
+"""The most that may be done with content, from least to most: interact and keep nothing; index, excerpt and link back;
+summarise and reproduce. Source: Content Signals (2026-07)."""
+USE: Final = "use"
+"""The `purpose` of statements whose value is one of USES."""
 
 MAX_KNOWN: Final = 256
 """Statements about PURPOSES that one source keeps for one URL; a real site makes three."""
@@ -49,8 +56,8 @@ class Statement:
     """What one place says about one purpose.
 
     Attributes:
-        purpose: one of PURPOSES; for a key outside the vocabulary the key; empty where nothing could be read.
-        value: `unknown` where the words are neither a yes nor a no; `note` then says why.
+        purpose: one of PURPOSES, or `use`; for a key outside the vocabulary the key; empty where nothing could be read.
+        value: `unknown` where the words are neither a yes nor a no; `note` then says why. Of `use` one of USES.
         vocabulary: whose rules read it.
         origin: the kind of place.
         name: the label, header or meta that carries it, for example `Content-Usage`.
@@ -60,11 +67,11 @@ class Statement:
         group: the user agents of its group in robots.txt, as the caller named them (cut after 200 characters).
         scope: `images` where it speaks of the page's images only.
         applies: False where a statement closer to the content supersedes it.
-        note: why the value is unknown or the statement does not apply; else empty.
+        note: why the value is unknown or the statement does not apply, or by whose rules it says so; else empty.
     """
 
     purpose: str
-    value: Preference
+    value: StatedValue
     vocabulary: Vocabulary
     origin: Origin
     name: str
@@ -129,15 +136,31 @@ class Usage:
         """
         return combine(self.statements, purpose, images=images)
 
+    @property
+    def use(self) -> Use | None:
+        """The most that may be done with the content, by the strictest statement; None where none says."""
+        stated = {each.value for each in _about(self.statements, USE, False)}
+        return next((use for use in USES if use in stated), None)
+
     def explain(self, purpose: str, *, images: bool = False) -> str:
-        """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why."""
-        name = purpose_named(purpose)
-        answer = self.allows(name, images=images)
+        """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why.
+
+        Args:
+            purpose: as for `allows`, or `use`.
+        """
+        name = purpose if purpose == USE else purpose_named(purpose)
+        answer = self.answer(name, images=images)
         if answer == "unknown":
             return f"{name} is unknown: {self._why_unknown(name)}."
         deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
-        said = "; ".join(f"{each.source} says {each.text!r}" for each in deciding[:3])
+        said = "; ".join(
+            f"{each.source} says {each.text!r}{f' ({each.note})' if each.note else ''}" for each in deciding[:3]
+        )
         return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}."
+
+    def answer(self, purpose: str, *, images: bool = False) -> str:
+        """What `allows` says, and of `use` what may be done at most; `unknown` where nothing is said."""
+        return (self.use or "unknown") if purpose == USE else self.allows(purpose, images=images)
 
     def _why_unknown(self, purpose: str) -> str:
         """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
@@ -154,7 +177,7 @@ class Usage:
         a crawl's records and `comity check --json` have it."""
         return {
             purpose: {
-                "preference": self.allows(purpose),
+                "preference": self.answer(purpose),
                 "statements": [
                     {"value": each.value, "source": each.source, "text": each.text}
                     for each in _about(self.statements, purpose, False)
@@ -167,6 +190,7 @@ class Usage:
         """For JSON: the answer per purpose, then every statement and licence with its source."""
         return {
             **{purpose: self.allows(purpose) for purpose in PURPOSES},
+            USE: self.use,
             "applicable": self.applicable,
             "statements": [
                 {
@@ -228,6 +252,15 @@ def merge(*parts: Usage) -> Usage:
     )
 
 
+def less_than_intended(usage: Usage, intended: Use | None) -> str:
+    """Why content is not for the use that is intended, in a sentence without an end; empty where it is, or where
+    either side does not say."""
+    granted = usage.use
+    if granted is None or intended is None or USES.index(granted) >= USES.index(intended):
+        return ""
+    return f"{usage.explain(USE).rstrip('.')}, less than the use={intended} of the policy"
+
+
 def located(reference: str, base: str | None) -> tuple[str, str]:
     """The absolute URL of a reference and no note; where that cannot be had, the reference and a note that says so."""
     url = reference.strip()[:MAX_URL]
@@ -271,7 +304,7 @@ def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
     kinds: set[tuple[str, str, str]] = set()
     known = others = 0
     for each in statements:
-        if each.purpose in PURPOSES:
+        if each.purpose in PURPOSES or each.purpose == USE:
             kind = (each.purpose, each.value, each.scope)
             if known >= MAX_KNOWN and kind in kinds:
                 left_out += 1

@@ -1,12 +1,15 @@
 """Findings that one line shows by itself."""
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from comity.robots.dialects import KIB, Dialect
+from comity.robots.dialects import KIB
 from comity.robots.kinds import LABELS, PREFIXES
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
+from comity.robots.lint.names import about_name, one_slip
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.rates import request_rate, visit_time
@@ -17,26 +20,42 @@ _KNOWN = {label.decode() for label in LABELS}
 _TYPOS = {prefix.decode() for prefix, _ in PREFIXES} - _KNOWN
 _NEEDS_AGENT = {"allow", "disallow", "crawl-delay", "request-rate", "visit-time", "content-usage", "content-signal"}
 _DECIDES = {"user-agent", "allow", "disallow"}  # records that verdicts come from
-_PURPOSES = {"search", "ai-input", "train-ai"}
+_PURPOSES = {"search", "ai-input", "train-ai", "use"}
 _USAGE_KEYS = {"content-usage": {"train-ai", "search"}, "content-signal": {"search", "ai-input", "ai-train", "use"}}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
-_HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_SECOND = re.compile(r"(?:^|[ \t])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE)
+_RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
+_HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*[a-z]{2,}(?=[/*$]|\Z)", re.IGNORECASE)
+_FILE = re.compile(r"\.(?:js|css|php|html?|aspx?|jsp|cgi|pl|xml|json|pdf|png|jpe?g|gif|txt|cfm)[*$]*\Z", re.IGNORECASE)
+_SECONDS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(ms|m|s)?", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "m": 60, "s": 1}
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters that nobody sees
 
 
 def about_lines(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     """Findings about the file as a whole and about each line."""
     yield from _about_file(robots)
-    if not robots.parsable and _HTML.match(robots.body[:1024]):
+    lines = robots.lines
+    if _HTML.match(robots.body[:1024]) and not any(line.kind == "user-agent" for line in lines):
         hint = "serve text/plain, or answer 404 for no rules"
         yield Finding(1, "html-instead-of-text", "this is an HTML page", hint, changes=True)
         return
     agents = 0
-    for line in robots.lines:
+    html = False
+    for line in lines:
         agents += line.kind == "user-agent"
         yield from _about_octets(line)
-        if line.kind == "unknown":
-            yield from _about_unknown(line)
+        if (finding := _about_invisible(line) or _about_second(line)) is not None:
+            yield finding
+        elif line.kind == "unknown":
+            if not html and (html := _HTML.match(line.raw.encode("utf-8", "replace")) is not None):
+                message = "an HTML page begins here"
+                yield Finding(line.number, "html-instead-of-text", message, "remove it from the file", changes=True)
+            if not html:
+                yield from _about_unknown(line)
         elif line.kind not in ("comment", "blank"):
             if not agents and line.kind in _NEEDS_AGENT:
                 yield Finding(
@@ -70,21 +89,86 @@ def _about_octets(line: Line) -> Iterator[Finding]:
         yield Finding(number, "not-utf-8", "the line is not UTF-8", hint, changes=True)
 
 
+def _about_invisible(line: Line) -> Finding | None:
+    """Characters that nobody sees, in what is not a comment: they are part of the label or the value."""
+    text = line.raw.rstrip("\r\n").partition("#")[0]
+    if line.number == 1:
+        text = text.removeprefix("\ufeff")
+    if text.isascii():
+        return None
+    found = [place for place, char in enumerate(text) if _is_invisible(text, place, char)]
+    if not found:
+        return None
+    names = dict.fromkeys(f"U+{ord(text[place]):04X}" for place in found)
+    hidden = set(found)
+    plain = [
+        (" " if unicodedata.category(char) == "Zs" else "") if place in hidden else char
+        for place, char in enumerate(text)
+    ]
+    written = "".join(plain).strip()
+    message = f"an invisible character ({', '.join(names)}) is read as part of the line"
+    hint = f"type the line anew: {written}" if written else "remove it"
+    return Finding(line.number, "invisible-character", message, hint, written, changes=True)
+
+
+def _is_invisible(text: str, place: int, char: str) -> bool:
+    if char.isascii():
+        return False
+    if char in "\u200c\u200d":  # between the letters of Persian and of Indian scripts they are spelling
+        around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
+        return len(around) < 2 or any(each.isascii() for each in around)
+    return unicodedata.category(char) in ("Cf", "Zs", "Zl", "Zp", "Cc") or char in _FILLERS
+
+
+def _about_second(line: Line) -> Finding | None:
+    """Two records on one line: all of it is read as the first one's value."""
+    if line.kind not in ("user-agent", "allow", "disallow", "sitemap", "crawl-delay"):
+        return None
+    label, value = line.kind.capitalize(), line.value
+    find = _RUN_INTO if line.kind == "user-agent" else _SECOND
+    written = []
+    start = 0
+    for second in find.finditer(value):
+        written.append((label, value[start : second.start()].strip()))
+        label, start = second[1].capitalize(), second.end()
+    written.append((label, value[start:].strip()))
+    if len(written) == 1:
+        parts = [part for part in re.split(r"[\s,;]+", value) if part]
+        first = ("http://", "https://") if line.kind == "sitemap" else ("/",)
+        if line.kind in ("user-agent", "crawl-delay") or len(parts) < 2 or not all(map(_begins(first), parts)):
+            return None
+        written = [(label, part) for part in parts]
+    texts = list(dict.fromkeys(f"{label}: {value}" for label, value in written if value))
+    if not texts:
+        return None
+    hint = f"write them one a line: {'; '.join(texts)}"
+    code, message = "two-on-a-line", f"{len(written)} records on one line are read as one"
+    return Finding(line.number, code, message, hint, "\n".join(texts), changes=line.kind != "sitemap")
+
+
+def _begins(starts: tuple[str, ...]) -> Callable[[str], bool]:
+    return lambda part: part.lower().startswith(starts)
+
+
 def _about_unknown(line: Line) -> Iterator[Finding]:
     label, colon, rest = (part.strip() for part in line.value.partition(":"))
     label = label.removeprefix("\ufeff").lower()
-    if not colon:
-        word, _, rest = (part.strip() for part in label.partition(" "))
-        if word in _KNOWN and rest:
+    if not colon or " " in label.strip():
+        word, _, rest = (part.strip() for part in line.value.removeprefix("\ufeff").partition(" "))
+        word = word.lower()
+        if word in _KNOWN and _fits(word, rest):
             # As written: the rest of a pattern keeps its case.
-            written = f"{word.capitalize()}: {line.value.strip()[len(word) :].strip()}"
+            written = f"{word.capitalize()}: {rest}"
             changes = word in _DECIDES
             yield Finding(line.number, "missing-colon", f"no colon after {word!r}", written, written, changes)
-        elif len(label) < 64:
+            return
+    if not colon:
+        if len(label) < 64:
             yield Finding(
                 line.number, "unknown-record", f"{label!r} is no record", "begin it with '#' if it is a comment"
             )
         return
+    rest = line.value.partition(":")[2].strip()
     meant = _meant(label)
     if meant is not None:
         written, changes = f"{meant.capitalize()}: {rest}", meant in _DECIDES
@@ -95,13 +179,24 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
         )
 
 
+def _fits(label: str, value: str) -> bool:
+    """Whether a text may be the value of a record: prose that begins with such a word is none."""
+    if label in ("allow", "disallow"):
+        return value.startswith(("/", "*")) and " " not in value
+    if label == "sitemap":
+        return value.lower().startswith(("http://", "https://"))
+    if label == "crawl-delay":
+        return value[:1].isdigit()
+    return bool(value) and " " not in value
+
+
 def _meant(label: str) -> str | None:
     """The known label that a misspelt one stands for: one slip away, or a misspelling that Google forgives."""
     if not 3 <= len(label) <= 20:
         return None
     plain = label.replace(" ", "").replace("_", "").replace("-", "")
     for known in _KNOWN:
-        if plain == known.replace("-", "") or (len(known) > 4 and _one_slip(label, known)):
+        if plain == known.replace("-", "") or (len(known) > 4 and one_slip(label, known)):
             return known
     if any(label.startswith(typo) for typo in _TYPOS):
         return "disallow" if label.startswith("d") else ("sitemap" if label.startswith("s") else "user-agent")
@@ -110,30 +205,16 @@ def _meant(label: str) -> str | None:
     )
 
 
-def _one_slip(one: str, other: str) -> bool:
-    """Whether one insertion, omission, replacement or swap of neighbours makes the two equal."""
-    if abs(len(one) - len(other)) > 1:
-        return False
-    i = 0
-    while i < min(len(one), len(other)) and one[i] == other[i]:
-        i += 1
-    a, b = one[i:], other[i:]
-    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (len(a) > 1 and a[1::-1] == b[:2] and a[2:] == b[2:])
-
-
 def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
     number, value = line.number, line.value
     match line.kind:
         case "user-agent":
-            yield from _about_agent(line, rules.dialect)
+            yield from about_name(line, rules.dialect)
         case "allow" | "disallow":
             yield from _about_path(line, rules)
         case "sitemap":
             if not value.lower().startswith(("http://", "https://")):
-                path = "/" + value.lstrip("/")
-                yield Finding(
-                    number, "sitemap-not-absolute", f"{value!r} is not a whole URL", f"Sitemap: https://HOST{path}"
-                )
+                yield _about_sitemap(number, value)
         case "crawl-delay":
             yield from _about_delay(line)
         case "request-rate" if request_rate([value]) is None:
@@ -150,19 +231,19 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
             yield from _about_usage(line)
 
 
-def _about_agent(line: Line, dialect: Dialect) -> Iterator[Finding]:
-    number, value = line.number, line.value
+def _about_sitemap(number: int, value: str) -> Finding:
+    code, message = "sitemap-not-absolute", f"{value!r} is not a whole URL"
     if not value:
-        line_of_all = "User-agent: *"
-        yield Finding(
-            number, "empty-agent", "User-agent without a value", "write '*' for everybody", line_of_all, changes=True
-        )
-    elif "/" in value:
-        name = value.partition("/")[0].strip()
-        written = f"User-agent: {name}"
-        same = dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
-        changes = not same or name[:1] in ("", "*")
-        yield Finding(number, "agent-with-version", f"{value!r} holds a version", written, written, changes)
+        return Finding(number, code, "Sitemap without a URL", "remove it", "")
+    host, slash, _ = value.removeprefix("//").partition("/")
+    if scheme := re.fullmatch(r"(https?)(?::/*|//)(.+)", value, re.IGNORECASE):
+        url = f"{scheme[1].lower()}://{scheme[2]}"
+    elif value.startswith("//") or (slash and _HOST.fullmatch(host)):
+        url = "https://" + value.removeprefix("//")
+    else:
+        url = f"https://HOST/{value.lstrip('./')}"
+        return Finding(number, code, message, f"Sitemap: {url}")
+    return Finding(number, code, message, f"Sitemap: {url}", f"Sitemap: {url}")
 
 
 def _about_delay(line: Line) -> Iterator[Finding]:
@@ -171,9 +252,14 @@ def _about_delay(line: Line) -> Iterator[Finding]:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        yield Finding(
-            line.number, "crawl-delay-unreadable", f"{line.value!r} is no number of seconds", "Crawl-delay: 5"
-        )
+        meant = _SECONDS.match(line.value)
+        message = f"{line.value!r} is not a number of seconds"
+        if meant is None:
+            yield Finding(line.number, "crawl-delay-unreadable", message, "such as Crawl-delay: 5")
+        else:
+            number = float(meant[1].replace(",", ".")) * _UNITS[(meant[2] or "s").lower()]
+            written = f"Crawl-delay: {number:.10g}"
+            yield Finding(line.number, "crawl-delay-unreadable", message, written, written)
     elif seconds >= ENORMOUS_DELAY:
         yield Finding(
             line.number,
@@ -207,6 +293,8 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
 
     def rewritten(code: str, message: str, other: str, *, same_paths: bool = False) -> Finding:
         """A finding about a rule that is better written with another pattern."""
+        if other != other.strip():  # blanks at the end would not be read
+            other, same_paths = re.sub(r"\s", _escaped, other), False
         written = f"{label}: {other}"
         changes = rules.rewriting_changes(number, other, same_paths=same_paths)
         return Finding(number, code, message, written, written, changes)
@@ -216,11 +304,18 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         yield Finding(number, "glued-comment", f"the path ends at '#': {path!r}", hint, changes=True)
     if not path:
         return
-    if re.match(r"https?://", path, re.IGNORECASE):
-        yield rewritten("full-url-as-path", f"{path!r} is a URL", "/" + path.partition("://")[2].partition("/")[2])
+    if re.match(r"https?:/", path, re.IGNORECASE):
+        host, slash, rest = path.partition(":")[2].lstrip("/").partition("/")
+        message = f"{path!r} is a URL: it matches nothing"
+        if not rest.strip("*"):
+            hint = f"rules for {host} belong in that host's own robots.txt"
+            yield Finding(number, "full-url-as-path", message, hint, changes=True)
+        else:
+            finding = rewritten("full-url-as-path", message, slash + rest)
+            yield replace(finding, suggestion=f"{finding.suggestion} if {host} is this host")
         return
     if not path.startswith(("/", "*")):
-        yield rewritten("path-without-slash", f"{path!r} matches nothing", f"/{path.lstrip('.')}")
+        yield from _about_start(line, rewritten)
     if not path.strip("*"):
         yield rewritten("disallow-star", f"{label}: {path} is {label}: /", "/", same_paths=True)
     elif path.endswith("*") and not path.rstrip("*").endswith("$"):  # there it keeps '$' from ending the pattern
@@ -237,6 +332,8 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         yield rewritten("backslash-in-path", "URLs have slashes", path.replace("\\", "/"))
     for escape in _ESCAPE.finditer(path):
         if escape[1] is None:
+            if re.match(r"[0-9A-Fa-f]?[*]", path[escape.end() :]):
+                continue  # the beginning of any escape
             other = f"{path[: escape.start()]}%25{path[escape.end() :]}"
             yield rewritten("bad-escape", f"'%' at {escape.start() + 1} is no escape", other)
             break
@@ -251,3 +348,28 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         else:
             hint = "remove the line; what begins with it and goes on may then be fetched too"
             yield Finding(number, "robots-disallowed", message, hint, changes=True)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+def _about_start(line: Line, rewritten: Callable[[str, str, str], Finding]) -> Iterator[Finding]:
+    """A path that begins with neither slash nor asterisk, and how it may be meant."""
+    path, label = line.value, line.kind.capitalize()
+    code, message = "path-without-slash", f"{path!r} matches nothing"
+    bare = path.strip(_QUOTES).strip()
+    if bare.lower() in ("none", "null", "nothing", ""):
+        meant = f"{label}:"
+        yield Finding(line.number, code, message, meant, meant, changes=True)
+    elif _HOST.match(bare) and not _FILE.search(bare.partition("/")[0]):
+        hint = "a robots.txt holds for its own host: write the path alone, or use the other host's robots.txt"
+        yield Finding(line.number, code, message, hint, changes=True)
+    elif bare.startswith(("/", "*")):
+        yield rewritten(code, message, bare)
+    elif bare.startswith((".", "?")) and not bare.startswith(("./", "../")):
+        yield rewritten(code, message, f"/*{bare}")  # an ending or a query, wherever it stands
+    elif "/" not in bare and re.match(r"[\w.\[\]-]+=", bare):
+        yield rewritten(code, message, f"/*{bare}")  # a parameter's name
+    else:
+        yield rewritten(code, message, "/" + bare.lstrip("./\\"))

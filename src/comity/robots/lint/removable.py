@@ -110,11 +110,19 @@ class Rules:
         except _Enough:
             return True
 
+    def strongest(self, number: int) -> Matcher:
+        """What finds the rule of a group that decides about a path."""
+        return matcher(self._own[number].ranks, 0, False, self.dialect.wildcards, False)
+
+    def wild(self, number: int) -> int:
+        """How many rules of a group have wildcards."""
+        return self._own[number].wild
+
     def _removable_of(self, number: int) -> Iterator[tuple[str, Rule, Rule | None, bool]]:
         support: dict[int, int] = {}  # rule that may go -> the rule because of which; itself where there is none
         codes: dict[int, str] = {}
         twins: dict[tuple[bytes, ...], list[int]] = {}
-        strongest = matcher(self._own[number].ranks, 0, False, self.dialect.wildcards, False)
+        strongest = self.strongest(number)
         places = {claim.rank: claim.place for place in self.members[number] for claim in self.claims[place]}
         for place in self.members[number]:
             rule = self.rules[place]

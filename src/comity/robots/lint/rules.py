@@ -1,28 +1,48 @@
 """Findings that groups and rules show only together."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final
+from urllib.parse import quote
 
-from comity.robots.agents import folded, token
+from comity.errors import InvalidURL
+from comity.robots.agents import choose, folded, token
+from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.reasons import cut
+from comity.robots.robots import parse
 from comity.robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
+_USAGE = ("content-usage", "content-signal")
+_RENDER: Final = {"*", "googlebot", "bingbot", "applebot", "yandex", "yandexbot", "baiduspider", "duckduckbot"}
+_FOLDER: Final = re.compile(
+    r"/(?:css|js|javascripts?|scripts?|styles?|stylesheets?|images?|img|imgs|assets|static|fonts?|wp-includes|_next)/?[*]*",
+    re.IGNORECASE,
+)
+_ENDING: Final = re.compile(r".*\.(?:css|m?js|png|jpe?g|gif|svg|webp|woff2?)(?:[?*]*|\$)", re.IGNORECASE)
+# Search engines, and how each reads the rules for its own crawler.
+_READERS: Final = (("Google", "google", "Googlebot"), ("Bing", "bing", "bingbot"))
+MOST_ASKED: Final = 200_000
+"""Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
+_NOBODY: Final = "\x01nobody"
 
 
 def about_rules(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     """Findings about groups, and about rules that meet others."""
     seen: dict[str, int] = {}
+    lines = robots.lines
     for group in rules.groups:
         yield from _about_group(robots, group, seen)
-    for record in robots.records("crawl-delay"):
-        names = [agent for agent in record.agents if folded(token(agent)) in _IGNORES_DELAY]
-        if names:
-            yield Finding(
-                record.line, "crawl-delay-ignored", f"{names[0]} ignores Crawl-delay", "set its pace in its own console"
-            )
+        yield from _about_run(group, lines)
+    yield from _about_blocking(rules)
+    yield from _about_delays(robots)
+    yield from _about_sitemaps(robots)
+    yield from _about_resources(rules)
+    yield from _about_readers(robots)
     for code, rule, because, needed in rules.removable():
         yield Finding(
             rule.line,
@@ -60,10 +80,175 @@ def _about_group(robots: Parsed, group: Group, seen: dict[str, int]) -> Iterator
         yield Finding(
             group.line, "group-without-rules", "no rule follows", "write 'Disallow:' below it if that is meant"
         )
-    effective = [rule for rule in group.rules if rule.pattern]
-    if (
-        "*" in group.agents
-        and [rule.pattern for rule in effective] in (["/"], ["*"], ["/*"])
-        and not effective[0].allow
-    ):
-        yield Finding(effective[0].line, "everything-disallowed", "nobody may fetch anything", "is that meant?")
+
+
+def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
+    """User-agent lines that share the rules of others because nothing that ends a group stands between.
+
+    Only Allow and Disallow end a group (RFC 9309, 2.2.4): a blank line or a Crawl-delay does not.
+    """
+    if not any(rule.pattern for rule in group.rules):
+        return
+    sections: list[list[Line]] = [[]]
+    between: list[list[Line]] = []  # what stands below each section but the last
+    gap: list[Line] = []
+    for line in lines[group.line - 1 : group.rules[0].line - 1]:
+        if line.kind != "user-agent":
+            gap.append(line)
+            continue
+        if gap and sections[-1]:
+            between.append(gap)
+            sections.append([])
+        gap = []
+        sections[-1].append(line)
+    below = {folded(token(line.value)) for line in sections[-1]}
+    last = sections[-1][0]
+    rule = next(rule for rule in group.rules if rule.pattern)
+    blocked = _blocked([group])
+    for section, gap in zip(sections, between, strict=False):
+        told = [line for line in gap if line.kind not in ("blank", "comment", "unknown")]
+        if any(line.kind in _USAGE for line in told):
+            message = f"crawlers that know {told[0].kind} see two groups here, all others one"
+            hint = f"write an Allow or Disallow for {section[0].value!r} above line {last.number}"
+            yield Finding(section[0].number, "usage-ends-group", message, hint, changes=True)
+        if {folded(token(line.value)) for line in section} <= below or (
+            not told and all(line.kind == "comment" for line in gap)
+        ):
+            continue
+        names = ", ".join(line.value for line in section[:3]) + ("..." if len(section) > 3 else "")
+        what = f"only {told[0].kind.capitalize()} stands" if told else "only a blank line stands"
+        message = f"{names} shares the rules of line {last.number} ({cut(rule.text)}): {what} between"
+        hint = f"write a rule of its own below line {section[-1].number}, such as 'Disallow:' for no limits"
+        code = "blocked-with-next-group" if blocked and told else "groups-run-together"
+        yield Finding(section[0].number, code, message, hint, changes=True)
+
+
+def _blocked(groups: Iterable[Group]) -> bool:
+    """Whether groups together forbid everything."""
+    rules = [rule for group in groups for rule in group.rules if rule.pattern]
+    return any(rule.pattern in ("/", "*", "/*") and not rule.allow for rule in rules) and not any(
+        rule.allow and rule.pattern.startswith(("/", "*")) for rule in rules
+    )
+
+
+def _about_blocking(rules: Rules) -> Iterator[Finding]:
+    """Whether nobody may fetch anything, or nobody but those who are named."""
+    by_name: dict[str, list[Group]] = {}
+    for group in rules.groups:
+        for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
+            by_name.setdefault(name, []).append(group)
+    everybodys = by_name.pop("*", [])
+    if not _blocked(everybodys):
+        return
+    line = next(rule.line for group in everybodys for rule in group.rules if rule.pattern in ("/", "*", "/*"))
+    known: dict[tuple[int, ...], bool] = {}
+    free = 0
+    for groups in by_name.values():
+        key = tuple(group.line for group in groups)
+        if key not in known:
+            known[key] = _blocked(groups)
+        free += not known[key]
+    if free:
+        message = f"everybody but the {free} crawlers that other groups name may fetch nothing"
+    else:
+        message = "nobody may fetch anything"
+    yield Finding(line, "everything-disallowed", message.replace("the 1 crawlers", "one crawler"), "is that meant?")
+
+
+def _about_delays(robots: Parsed) -> Iterator[Finding]:
+    for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
+        records = list(same)
+        names = [agent for agent in records[0].agents if folded(token(agent)) in _IGNORES_DELAY]
+        for record in records:
+            if names:
+                message = f"{names[0]} ignores Crawl-delay"
+                yield Finding(record.line, "crawl-delay-ignored", message, "set its pace in its own console")
+        for record in records[1:]:
+            message = f"line {records[0].line} has a Crawl-delay for the same crawlers"
+            same_value = record.value == records[0].value
+            hint = "remove it" if same_value else "keep one: some read the first, some the last, some the longest"
+            yield Finding(record.line, "crawl-delay-repeated", message, hint, "" if same_value else None)
+
+
+def _about_sitemaps(robots: Parsed) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for record in robots.records("sitemap"):
+        if not record.value:
+            continue
+        if record.value in first:
+            message = f"line {first[record.value]} names the same Sitemap"
+            yield Finding(record.line, "sitemap-repeated", message, "remove it", "")
+        else:
+            first[record.value] = record.line
+    if len(first) * robots.body.count(b"*") > MOST_ASKED:
+        return
+    for url, line in first.items():
+        if not _may_be_fetched(robots, url):
+            message = "the rules disallow it, if it is on this host"
+            yield Finding(line, "sitemap-disallowed", message, "allow its path", changes=True)
+
+
+def _may_be_fetched(robots: Parsed, url: str) -> bool:
+    try:
+        return not url.lower().startswith(("http://", "https://")) or any(
+            robots.allowed(url, agent) for agent in (_NOBODY, "Googlebot", "bingbot")
+        )
+    except InvalidURL:
+        return True
+
+
+def _about_resources(rules: Rules) -> Iterator[Finding]:
+    """What pages need to be rendered, for crawlers that render them."""
+    left = MOST_ASKED
+    for number, group in enumerate(rules.groups):
+        agents = [agent for agent in group.agents if folded(token(agent)) in _RENDER]
+        found = [rule for rule in group.rules if not rule.allow and _is_resource(rule.pattern)] if agents else []
+        left -= len(found) * rules.wild(number)
+        if not found or left < 0:
+            continue
+        strongest = rules.strongest(number)
+        for rule in found:
+            path = rule.pattern.rstrip("*$").replace("*", "x")
+            if _FOLDER.search(path + "/"):
+                path = f"{path.rstrip('/')}/x.{'css' if 'css' in path.lower() or 'style' in path.lower() else 'js'}"
+            rank = strongest.best((path if path.startswith("/") else f"/{path}").encode("utf-8", "replace"))
+            if rank and not rank & 1:
+                who = "search engines" if "*" in agents else agents[0]
+                hint = "allow it if pages need it to be shown"
+                yield Finding(rule.line, "blocks-resources", f"{who} may not fetch {cut(rule.pattern)}", hint)
+
+
+def _is_resource(pattern: str) -> bool:
+    return bool(_FOLDER.fullmatch(pattern) or _ENDING.fullmatch(pattern))
+
+
+def _about_readers(robots: Parsed) -> Iterator[Finding]:
+    """Who reads the rules otherwise than the dialect of the file: each search engine for its own crawler."""
+    for engine, dialect, agent in _READERS:
+        if dialect == robots.dialect.name:
+            continue
+        other = parse(robots.body, dialect)
+        patterns = dict.fromkeys(rule.pattern for each in (robots, other) for rule in _rules_for(each, agent))
+        if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
+            continue
+        paths = [path for path in dict.fromkeys(map(_path_of, patterns)) if path != "/robots.txt"]
+        before, after = robots.allowed_many(paths, agent), other.allowed_many(paths, agent)
+        differing = [place for place, (one, two) in enumerate(zip(before, after, strict=True)) if one != two]
+        if differing:
+            path, allowed = paths[differing[0]], after[differing[0]]
+            line = other.deciding_line(path, agent) or robots.deciding_line(path, agent)
+            more = f" and {len(differing) - 1} more paths" if len(differing) > 1 else ""
+            message = f"{engine} reads this otherwise: {agent} may{'' if allowed else ' not'} fetch {cut(path)}{more}"
+            yield Finding(line or 1, "read-otherwise", message, f"compare: comity explain --dialect {dialect}")
+
+
+def _path_of(pattern: str) -> str:
+    """A path that a pattern matches, as crawlers send it."""
+    path = re.sub(r"[^!-~]", lambda found: quote(found[0], errors="replace"), pattern.replace("*", "").rstrip("$"))
+    return "/" + path.lstrip("/")
+
+
+def _rules_for(robots: Parsed, agent: str) -> list[Rule]:
+    groups = robots.groups
+    chosen = choose([group.agents for group in groups], agent, robots.dialect)
+    return [rule for number in chosen for rule in groups[number].rules]
