@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from comity.errors import InvalidURL
 from comity.robots.agents import choose, folded, token
+from comity.robots.dialects import DIALECTS
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.reasons import cut
-from comity.robots.robots import parse
 from comity.robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
@@ -227,7 +227,7 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
     for engine, dialect, agent in _READERS:
         if dialect == robots.dialect.name:
             continue
-        other = parse(robots.body, dialect)
+        other = Parsed(robots.body, DIALECTS[dialect], robots._limit)
         patterns = dict.fromkeys(rule.pattern for each in (robots, other) for rule in _rules_for(each, agent))
         if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
             continue
