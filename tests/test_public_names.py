@@ -24,7 +24,7 @@ POLICY = """
     adaptive agent allow_addresses allow_hosts asked_as backoff breaker_failures breaker_recovery cache_life dialect
     failure_life honour max_backoff max_crawl_delay max_retry_after min_interval mode on_unavailable on_unparsable
     on_unreachable pace_by preset product product_token purposes robots_charset robots_fetch_counts robots_redirects
-    stale_life unreachable_life url_charset with_changes
+    stale_life unreachable_life url_charset use with_changes
 """
 GATE = """
     ask consult epoch finished headers_received hold hosts_at lend origin_policy pace_of pause policy resolved returned
