@@ -1,17 +1,22 @@
 """Drop-in replacements: programs written for other parsers keep their calls. What contradicts RFC 9309 is in tables."""
 
+import gzip
 import unittest
 import urllib.robotparser
+from collections.abc import Callable
+from contextlib import closing
 from datetime import time
+from http.client import HTTPConnection
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 from conftest import missing
 from hypothesis import given
 from hypothesis import strategies as st
-from sites import Site
+from sites import HANGS, Site
 
 import comity
 from comity.compat import robotstxt
@@ -429,6 +434,58 @@ def test_the_gem_s_get_reuses_a_client_with_its_policy_and_what_it_knows(site: S
     with comity.Client(HERE.with_changes(mode="ignore")) as client:
         assert robotstxt.get(client, "MyBot", url=site.url("/")).allowed("/d")
     assert site.paths() == ["/robots.txt"]
+
+
+def _connection(site: Site) -> Any:
+    return HTTPConnection("127.0.0.1", site.port, timeout=HANGS)
+
+
+def _of_library(name: str, made: str) -> Callable[[Site], Any]:
+    def open_(site: Site) -> Any:
+        kind = getattr(pytest.importorskip(name), made)
+        return kind() if name == "requests" else kind(base_url=site.url("/"))
+
+    return open_
+
+
+# covers: R3
+@pytest.mark.parametrize(
+    "opened",
+    [_connection, _of_library("requests", "Session"), _of_library("httpx", "Client"), _of_library("httpx2", "Client")],
+    ids=["http.client", "requests", "httpx", "httpx2"],
+)
+def test_the_gem_s_get_goes_over_a_connection_or_session_that_is_open(
+    site: Site, opened: Callable[[Site], Any]
+) -> None:
+    ports: list[int] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        ports.append(request.transport.get_extra_info("peername")[1])
+        if request.path == "/robots.txt":
+            return web.Response(status=302, headers={"Location": "/rules"}, text="moved")
+        return web.Response(body=gzip.compress(b"User-agent: *\nDisallow: /d"), headers={"Content-Encoding": "gzip"})
+
+    site.set("/robots.txt", answer)
+    site.set("/rules", answer)
+    with closing(opened(site)) as source:
+        bound = {} if getattr(source, "base_url", "") or hasattr(source, "getresponse") else {"url": site.url("/")}
+        for _ in range(2):
+            parser = robotstxt.get(source, "MyBot", **bound)  # type: ignore[arg-type]
+            assert (parser.allowed("/d"), parser.allowed("/e")) == (False, True)
+    assert site.paths() == ["/robots.txt", "/rules"] * 2
+    assert len(set(ports)) == 1, "the connection is used again"
+    assert {seen.headers["User-Agent"] for seen in site.seen} == {"MyBot"}
+
+
+def test_a_redirect_of_robots_txt_over_a_session_does_not_pass_the_address_guard(site: Site) -> None:
+    with Site("127.0.0.2") as inner, closing(_connection(site)) as source:
+        inner.set("/secret", "User-agent: *\nDisallow: /")
+        site.set("/robots.txt", status=302, headers={"Location": inner.url("/secret")})
+        assert robotstxt.get(source, "MyBot").allowed("/"), "as without an answer"
+        assert inner.seen == []
+        site.set("/robots.txt", status=403)
+        assert not robotstxt.get(source, "MyBot").allowed("/")
 
 
 # covers: R4

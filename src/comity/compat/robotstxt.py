@@ -5,15 +5,25 @@ none, allows it; a client of the caller's keeps its own policy.
 """
 
 import codecs
+from collections.abc import Callable
+from dataclasses import replace
 from email.message import Message
+from functools import partial
+from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 from urllib.parse import quote
 
 import webencodings
 
 import comity
+from comity import urls
 from comity.compat import allowed
+from comity.gate import FetchRobots
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
+from comity.policy import RobotsResult, decide
 
+Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
+"""Sends a GET of a URL with headers; reads until a time of the monotonic clock."""
 _ASCII = "".join(map(chr, range(33, 127)))
 
 
@@ -66,10 +76,11 @@ def get(
     """Obtain the robots.txt of a site and parse it.
 
     Args:
-        source: a URL or URL object, of which scheme, host and port count; or an open `comity.Client`, which is used
-            as it is: its policy, settings and connections.
+        source: a URL or URL object, of which scheme, host and port count; or what is open already and is to be used
+            again: a `comity.Client`, as it is, with its policy and settings; a connection of `http.client`; a session
+            of requests; a client of httpx or httpx2. Redirects to other origins do not go over these three.
         agent: our User-Agent.
-        url: the site, where `source` is a client.
+        url: the site, where `source` is bound to none.
         num_redirects: hops followed.
         http_timeout: seconds for the whole request.
         url_charset: how non-ASCII characters in the URLs to be asked about are encoded.
@@ -77,15 +88,15 @@ def get(
 
     Raises:
         InvalidURL: the source is no web address.
-        InvalidSetting: an option is out of range, or a client comes without `url`.
+        InvalidSetting: an option is out of range, or a client or session comes without `url`.
     """
     _charset(url_charset)
+    send = None if isinstance(source, comity.Client) else _sender(source, http_timeout)
+    site = _site_of(source) if url is None else _text(url)
+    if (send is not None or isinstance(source, comity.Client)) and not site:
+        raise comity.InvalidSetting("url: a client is bound to no site; write get(client, agent, url='https://...')")
     if isinstance(source, comity.Client):
-        if url is None:
-            raise comity.InvalidSetting(
-                "url: a client is bound to no site; write get(client, agent, url='https://...')"
-            )
-        return _ask(source, _text(url), agent, url_charset)
+        return _ask(source, site, agent, url_charset)
     policy = comity.Policy(
         agent=agent,
         dialect="robotstxt",
@@ -94,7 +105,11 @@ def get(
         robots_redirects=num_redirects,
         allow_addresses=allow_addresses,
     )
-    with comity.Client(policy, comity.ClientSettings(timeout=http_timeout)) as client:
+    settings = comity.ClientSettings(timeout=http_timeout)
+    if send is not None:
+        result = _over(send, urls.origin(urls.normalise(site)), policy, settings)
+        return _parser(result, decide(policy, result.origin + "/", result).may_fetch, agent, url_charset)
+    with comity.Client(policy, settings) as client:
         return _ask(client, _text(source), agent, url_charset)
 
 
@@ -106,9 +121,68 @@ def get_allowed(urlish: object, agent: str, **options: Any) -> bool:
 def _ask(client: comity.Client, url: str, agent: str, url_charset: str) -> Parser:
     decision = client.check(url)
     result = client.inspect().get(decision.source.origin) if decision.source is not None else None
+    return _parser(result, decision.may_fetch, agent, url_charset)
+
+
+def _parser(result: RobotsResult | None, may_fetch: bool, agent: str, url_charset: str) -> Parser:
     if result is None or result.robots is None:  # there is no file: the policy has decided for the whole site
-        return Parser(b"" if decision.may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
+        return Parser(b"" if may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
     return Parser(_decoded(result.body, result.headers.get("content-type", "")), agent, url_charset)
+
+
+def _over(send: Sender, origin: str, policy: comity.Policy, settings: comity.ClientSettings) -> RobotsResult:
+    """The robots.txt of a site over something open; what it redirects to elsewhere is fetched behind the guard."""
+    first = FetchRobots(origin, f"{origin}/robots.txt")
+
+    def get(step: FetchRobots, _: dict[str, str], deadline: float) -> RobotsAnswer:
+        if urls.origin(step.url) == origin:
+            return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
+        with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
+            found = other.get(step.url)
+        return RobotsAnswer(found.status, found.headers, found.body)
+
+    return fetch_robots_blocking(policy, first, lambda target: replace(first, url=target), get, (Exception,))
+
+
+def _site_of(source: Any) -> str:
+    """The site that a connection or session is bound to; empty where it is bound to none."""
+    if isinstance(source, HTTPConnection):
+        host = f"[{source.host}]" if ":" in source.host else source.host
+        return f"{'https' if isinstance(source, HTTPSConnection) else 'http'}://{host}:{source.port}"
+    return str(getattr(source, "base_url", ""))
+
+
+def _sender(source: Any, timeout: float) -> Sender | None:
+    """What sends a request over a connection or session that is open, told by its methods; None where it is none."""
+
+    def by_connection(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+        source.request("GET", urls.path_and_query(url), headers=headers)
+        answer = source.getresponse()
+        received = dict(answer.headers.items())
+        body = RobotsBody(url, answer.status, received)
+        read = body.read(iter(partial(answer.read1, 65_536), b""), deadline)
+        if body.full:
+            source.close()
+        else:
+            answer.read()  # nothing is left, but `read1` does not say so to the connection
+        return RobotsAnswer(answer.status, received, read)
+
+    def by_requests(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+        with source.get(url, headers=headers, allow_redirects=False, stream=True, timeout=timeout) as answer:
+            body = RobotsBody(url, answer.status_code, answer.headers)
+            read = body.read(answer.raw.stream(65_536, decode_content=False), deadline)
+            return RobotsAnswer(answer.status_code, answer.headers, read)
+
+    def by_httpx(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+        with source.stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout) as answer:
+            body = RobotsBody(url, answer.status_code, answer.headers)
+            return RobotsAnswer(answer.status_code, answer.headers, body.read(answer.iter_raw(), deadline))
+
+    if isinstance(source, HTTPConnection):
+        return by_connection
+    if hasattr(source, "mount") and hasattr(source, "get"):
+        return by_requests
+    return by_httpx if hasattr(source, "stream") and hasattr(source, "base_url") else None
 
 
 def _decoded(body: bytes, content_type: str) -> bytes | str:
