@@ -73,6 +73,14 @@ def test_duckdb_as_a_function_and_as_a_table() -> None:
     same(connection.sql("SELECT * FROM judged").to_arrow_table())
 
 
+def test_an_agent_that_duckdb_does_not_know_is_an_error() -> None:
+    connection = of("duckdb").connect()
+    engines.duckdb(connection, robots(), AGENTS)
+    with pytest.raises(of("duckdb").Error, match="'Unknown' is not one of"):
+        connection.sql("SELECT may_fetch('https://a.example/y', 'Unknown')").fetchall()
+    assert connection.sql("SELECT may_fetch('https://a.example/y', NULL)").fetchall() == [(None,)]
+
+
 def test_pandas_keeps_its_index() -> None:
     pd = of("pandas")
     frame = pd.DataFrame({"url": URLS}, index=range(1000, 1000 + len(URLS)))

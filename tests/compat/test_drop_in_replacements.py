@@ -303,8 +303,17 @@ def test_protego_s_other_names() -> None:
     assert parser.preferred_host == "e.com"
     assert Protego.parse("").preferred_host is None
     assert Protego().can_fetch("/", "x")
-    with pytest.raises(TypeError, match="expects str"):
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError])
+def test_octets_are_refused_by_the_error_of_any_version_of_protego(error: type[Exception]) -> None:
+    with pytest.raises(error, match="expects str"):
         Protego.parse(b"User-agent: *")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("agent", ["Bötchen/1.0", "Mozilla/5.0 (compatible; Bötchen/1.0)"])
+def test_a_name_with_letters_beyond_ascii_is_a_name(agent: str) -> None:
+    assert not Protego.parse("User-agent: Bötchen\nDisallow: /").can_fetch("/", agent)
 
 
 def test_a_protego_that_reads_as_google_does() -> None:
@@ -327,6 +336,13 @@ def test_reppy_s_names() -> None:
     assert not robots.expired
     assert robots.ttl > 1e9
     assert Reppy.parse("", "", expires=1).expired
+
+
+def test_reppy_s_rules_above_any_agent_are_for_all() -> None:
+    robots = Reppy.parse("", "# none\nDisallow: /path\nAllow: /path/e\nCrawl-delay: 5.2\nUser-agent: x\nDisallow: /x")
+    assert [robots.allowed(path, "any") for path in ("/path", "/path/e", "/x")] == [False, True, True]
+    assert [robots.allowed(path, "x") for path in ("/path", "/x")] == [True, False]
+    assert robots.agent("any").delay == 5.2
 
 
 @pytest.mark.parametrize(
@@ -533,7 +549,8 @@ def test_no_face_ever_fails_on_what_a_site_writes(text: str, url: str, agent: st
     whole = url if path_of(url, 0, False) else f"/{url}"  # the originals answer about any text
     expected = comity.parse("\n".join(text.splitlines())).allowed(whole, agent)
     assert lines.can_fetch(agent, url) is expected
-    assert protego.can_fetch(url, agent) is reppy.allowed(url, agent) is comity.parse(text).allowed(whole, agent)
+    assert protego.can_fetch(url, agent) is comity.parse(text).allowed(whole, agent)
+    assert isinstance(reppy.allowed(url, agent), bool)
     assert isinstance(robotstxt.parse(text, agent).allowed(url), bool)
     str(lines)
 

@@ -246,6 +246,36 @@ def test_only_the_first_500_kib_are_parsed_unless_asked() -> None:
     assert not whole.allowed("/late", "x")
 
 
+def test_a_limit_below_nothing_is_refused() -> None:
+    with pytest.raises(comity.InvalidSetting, match="max_bytes"):
+        parse(b"User-agent: *\nDisallow: /", max_bytes=-1)
+
+
+def test_a_fragment_ends_a_url_whatever_it_holds() -> None:
+    robots = parse("User-agent: *\nDisallow: /\nAllow: /$")
+    for url in ("//h#x://y/", "//h#/y", "https://h#//y/z", "https://h/#/y", "/#x://y/"):
+        assert robots.allowed(url, "x"), url
+    for url in ("#x://y/", "h#x://y/"):
+        with pytest.raises(InvalidURL):
+            robots.allowed(url, "x")
+
+
+def test_googles_parser_knows_no_agent_with_digits() -> None:
+    """It cuts a file's names to letters, `-` and `_` and compares them with the whole name that it is asked about."""
+    robots = parse("User-agent: MJ12bot\nDisallow: /", "google")
+    asked = ("MJ12bot", "MJ12bot/v1.4", "MJ", "MJ/1.0", "Mozilla/5.0 (compatible; MJ12bot/1.4)")
+    assert [robots.allowed("/", agent) for agent in asked] == [True, True, False, False, True]
+    assert [robots.explain("/", agent).allowed for agent in asked] == [True, True, False, False, True]
+
+
+def test_names_are_looked_for_in_our_name_without_version() -> None:
+    for dialect in ("draft1996", "ladon", "yandex"):
+        robots = parse("User-agent: bot\nDisallow: /b\n\nUser-agent: my\nDisallow: /m", dialect)
+        assert robots.allowed("/b", "Crawler/1.0 (+https://example.com/bot)"), dialect
+        assert not robots.allowed("/b", "SomeBot/1.0"), dialect
+        assert not robots.allowed("/m", "Mozilla/5.0 (compatible; MySpider/1.0)"), dialect
+
+
 def test_a_line_that_the_limit_cuts_is_not_read() -> None:
     robots = parse(b"User-agent: *\nDisallow: /a\nDisallow: /secret\n", max_bytes=40)
     assert robots.truncated

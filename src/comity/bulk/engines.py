@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from comity._extras import need
 from comity.bulk.rulings import Rulings, verdicts
+from comity.errors import InvalidSetting
 from comity.policy import Policy
 
 EXTRA: Final = "bulk"
@@ -78,8 +79,12 @@ def duckdb(
     connection: Any, robots: Any, agents: str | Sequence[str], *, name: str = "may_fetch", **options: Any
 ) -> None:
     """Make two things known to a DuckDB connection: the SQL function `NAME(url, agent)`, whether it may be fetched, and
-    `NAME_verdict(url, agent)`, the verdict. For all columns, `duckdb_table`."""
+    `NAME_verdict(url, agent)`, the verdict. For all columns, `duckdb_table`.
+
+    The functions know the agents that are named here: a query that asks about another fails.
+    """
     pa = need("pyarrow", EXTRA, "verdicts over columns")
+    pc = need("pyarrow.compute", EXTRA, "verdicts over columns")
     kinds = need("duckdb.sqltypes" if _has("duckdb.sqltypes") else "duckdb.typing", "duckdb", "verdicts in DuckDB")
     names = [agents] if isinstance(agents, str) else list(agents)
     at, policy = options.pop("at", None), options.pop("policy", None)
@@ -87,10 +92,11 @@ def duckdb(
 
     def column(what: str) -> Callable[[Any, Any], Any]:
         def asked(urls: Any, wanted: Any) -> Any:
+            unknown = sorted(set(pc.unique(wanted).to_pylist()) - {None, *names})
+            if unknown:
+                raise InvalidSetting(f"agents: {unknown[0]!r} is not one of {', '.join(names)}; name it there as well")
             wide = rulings.verdicts(urls, at=at, wide=True, threads=1)
             found = pa.nulls(len(urls), pa.bool_() if what == "may_fetch" else pa.string())
-            import pyarrow.compute as pc
-
             for agent in names:
                 own = pc.equal(wanted, agent)
                 found = pc.if_else(own, _plain(wide[f"{agent}.{what}"]).combine_chunks(), found)

@@ -13,6 +13,10 @@ from comity.robots import Dialect, Robots, parse
 DIALECT = Dialect(name="protego", typos=True)  # RFC 9309, 2.2.4: misspelt records may be accepted
 
 
+class NotText(TypeError, ValueError):
+    """What Protego raises for octets: a ValueError up to its version 0.6, a TypeError since."""
+
+
 class RequestRate(NamedTuple):
     """So many requests in so many seconds, in a time of day in UTC or, where that is None, always."""
 
@@ -44,10 +48,10 @@ class Protego:
         """Read a robots.txt.
 
         Raises:
-            TypeError: the content is not text.
+            NotText: the content is not text.
         """
         if not isinstance(content, str):
-            raise TypeError(f"Protego.parse expects str, got {type(content).__name__}")
+            raise NotText(f"Protego.parse expects str, got {type(content).__name__}")
         return cls(parse(content, dialect))
 
     def can_fetch(self, url: str, user_agent: str) -> bool:

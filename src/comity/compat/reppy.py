@@ -13,6 +13,7 @@ from comity.robots import Dialect
 if TYPE_CHECKING:
     from comity import Policy
 
+_IN_GROUPS = ("user-agent", "allow", "disallow", "crawl-delay")
 LIFE = 3600.0  # seconds that a file counts as fresh where nothing else is said
 
 
@@ -42,7 +43,8 @@ class Robots:
         expires: Unix time in seconds until which it is fresh; None for an hour from now.
 
     Attributes:
-        robots: the file as comity knows it, with `explain` and all the rest.
+        robots: the file as comity knows it, with `explain` and all the rest. Where rules stand above any agent, a line
+            `User-agent: *` is put above them.
     """
 
     def __init__(
@@ -51,6 +53,10 @@ class Robots:
         self.url = url
         self.expires = time.time() + LIFE if expires is None else expires
         self.robots = comity.parse(content, dialect)
+        kinds = (line.kind for line in self.robots.lines)
+        if next((kind for kind in kinds if kind in _IN_GROUPS), "user-agent") != "user-agent":
+            # What stands above any agent is meant for all of them in reppy.
+            self.robots = comity.parse(b"User-agent: *\n" + self.robots.body, dialect)
 
     @classmethod
     def parse(

@@ -133,22 +133,20 @@ def path_of(url, form: cython.int, semicolon: cython.bint):  # types: see the .p
     if cython.compiled:
         return _path_of(url, form, semicolon)
     starts = "/?;" if semicolon else "/?"
-    begin = 2 if url.startswith("//") else 0
-    at = _first_of(url, starts, begin)
-    if at > begin and url[at - 1 : at + 2] == "://":
-        if url[begin : at - 1].encode("utf-8", "surrogatepass").translate(None, _SCHEME):
+    text = url.partition("#")[0]
+    begin = 2 if text.startswith("//") else 0
+    at = _first_of(text, starts, begin)
+    if at > begin and text[at - 1 : at + 2] == "://":
+        if text[begin : at - 1].encode("utf-8", "surrogatepass").translate(None, _SCHEME):
             return b""
-        at = _first_of(url, starts, at + 2)
+        at = _first_of(text, starts, at + 2)
     elif begin == 0 and at != 0:
-        return b"/" if semicolon and url[:1] in ("", "#") else b""
-    end = url.find("#", begin)
-    if at < 0 or 0 <= end < at:
+        return b"/" if semicolon and not text else b""
+    if at < 0:
         return b"/"
-    text = url[at:end] if end >= 0 else url[at:]
-    path = text.encode("utf-8", "surrogatepass") if text[0] == "/" else b"/" + text.encode("utf-8", "surrogatepass")
-    if form != _RAW and text.translate(_WITHOUT_PLAIN):
-        return normalised(path, form, False)
-    return path
+    text = text[at:] if text[at] == "/" else "/" + text[at:]
+    path = text.encode("utf-8", "surrogatepass")
+    return normalised(path, form, False) if form != _RAW and text.translate(_WITHOUT_PLAIN) else path
 
 
 def _first_of(text: str, chars: str, begin: int) -> int:

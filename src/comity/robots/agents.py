@@ -103,7 +103,7 @@ def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
         case "exact":
             return [lambda value: value not in ("", "*") and value == product]
         case "substring":
-            return [lambda value: value in agent and value not in ("", "*") and token(value) != others]
+            return [lambda value: value in name and value not in ("", "*")]
         case "bidirectional_substring":
             return [
                 lambda value: value not in ("", "*") and value in (agent, product),
@@ -142,12 +142,12 @@ def product_token(agent: str) -> str:
 
 
 def called(agent: str, dialect: Dialect) -> tuple[str, str]:
-    """What our agent string is called in a file, by how a dialect compares names as a whole.
+    """What our agent string is called in a file, by how a dialect compares names.
 
     Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked: `MJ12bot` is nobody there.
     """
     name, product = names(agent)
-    return (name if dialect.agent_match == "product_token" else product), product
+    return (name if dialect.agent_match in ("product_token", "substring") else product), product
 
 
 def names(agent: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from comity.errors import InvalidSetting
 from comity.robots.dialects import Dialect
 from comity.robots.dialects import dialect as dialect_of
 from comity.robots.octets import octets
@@ -26,9 +27,11 @@ def parse(body: bytes | str, dialect: str | Dialect = "rfc9309", *, max_bytes: i
             (RFC 9309, 2.5), and `truncated` says so.
 
     Raises:
-        InvalidSetting: there is no such dialect.
+        InvalidSetting: there is no such dialect, or `max_bytes` is negative.
         TypeError: the body is neither octets nor text.
     """
+    if max_bytes is not None and max_bytes < 0:
+        raise InvalidSetting(f"max_bytes: {max_bytes} is less than 0; leave it out for the dialect's limit")
     return Robots(octets(body), dialect_of(dialect), max_bytes)
 
 
