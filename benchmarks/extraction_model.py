@@ -1,9 +1,9 @@
 """Fit the trees that tell content from the rest (src/comity/retrieve/content.json), and say how well they do.
 
-    python benchmarks/extraction_model.py PAGES [--folds FOLDER] [--write]
+    python benchmarks/extraction_model.py PAGES... [--folds FOLDER] [--write]
 
-PAGES is a folder with `truth.jsonl.gz` and `html/ID.html.gz` (see its README). The figure that counts is the one of
-the folds: each page is judged by trees that saw neither it nor any other page of its domain. Of the pages, only the
+PAGES are folders, each with `truth.jsonl.gz` and `html/ID.html.gz` (see their README). The figure that counts is
+the one of the folds: each page is judged by trees that saw no page of its domain. Of the pages, only the
 fitted numbers go into the project. Needs lightgbm, numpy, rapidfuzz, scikit-learn.
 """
 
@@ -28,7 +28,9 @@ import comity.retrieve
 from comity.errors import ExtractionFailed
 from comity.retrieve import blocks, features, hidden, tree
 
-WORD = re.compile(r"\w+")
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+"""A word; of scripts without spaces, a character."""
 FOLDS = 4
 MOST_BLOCKS = 200
 """Blocks of a page that trees are fitted to, about; of more, the long ones and a sample of the short ones."""
@@ -171,11 +173,11 @@ def table(model: Any) -> dict[str, Any]:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("pages", type=Path)
+    arguments.add_argument("pages", type=Path, nargs="+")
     arguments.add_argument("--folds", type=Path, help="where to write the trees of each fold, for extraction.py web")
     arguments.add_argument("--write", action="store_true", help="fit to all pages and write content.json")
     options = arguments.parse_args()
-    learn(examples(options.pages), options.folds, write=options.write)
+    learn([each for folder in options.pages for each in examples(folder)], options.folds, write=options.write)
 
 
 def learn(pages: list[Example], target: Path | None, *, write: bool) -> None:

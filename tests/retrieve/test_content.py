@@ -88,6 +88,52 @@ def test_code_and_short_sentences_stand_as_often_as_they_are_written(row: str) -
     assert markdown.count(row.partition(">")[2].partition("<")[0]) == 3
 
 
+# covers: W14
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<h1>Song</h1>" + "".join(f"<p>Verse {n}. {SENTENCE * 2}</p><p>{SENTENCE * 2}</p>" for n in range(4)),
+        "<h1>Methods</h1><dl>"
+        + "".join(f"<dt>light{n}()<dd><p>Lights lamp {n} of the tower.</p><p>{SENTENCE * 2}</p>" for n in range(4))
+        + "</dl>",
+    ],
+    ids=["a refrain", "entries of a reference"],
+)
+def test_what_the_author_says_more_than_once_stands_there_as_often(page: str) -> None:
+    markdown = read(f"<title>T</title><main>{page}</main>", URL).markdown
+    assert markdown.count(SENTENCE.strip()) >= 8
+
+
+def test_headlines_of_other_stories_below_an_article_are_not_part_of_it() -> None:
+    body = "".join(f"<p>{n}. {SENTENCE * 4}</p>" for n in range(12))
+    others = "".join(
+        f"<div class=card><h3><a href=/{n}>The keeper of tower {n} retires</a></h3><p>{SENTENCE}</p></div>"
+        for n in range(4)
+    )
+    html = f"<title>Lamps</title><div class=story><h1>Lamps</h1>{body}<div>{others}</div></div>"
+    markdown = read(html, URL).markdown
+    assert "11\\. The lamp" in markdown or "11. The lamp" in markdown
+    assert "retires" not in markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("灯塔的灯每天晚上都会亮起来，为过往的船只指引方向。", 10, 14),
+        ("灯台の明かりは毎晩ともされます。", 6, 9),
+        ("ประภาคารส่องสว่างทุกคืนเพื่อนำทางเรือ", 6, 10),
+        ("Двенадцать слов", 2, 2),
+        ("lamp 灯塔", 2, 2),
+    ],
+)
+def test_words_are_counted_in_scripts_without_spaces_too(text: str, least: int, most: int) -> None:
+    from comity.retrieve import blocks, tree
+
+    page = tree.parse(f"<p>{text}</p>", URL)
+    (block,) = blocks.cut(page, set())
+    assert least <= block.words <= most
+
+
 def test_how_sure_the_choice_is_goes_into_the_score() -> None:
     page = read(PAGE, URL)
     assert page.agreement is not None

@@ -68,7 +68,14 @@ WORDS_OF_NAMES: Final = {
 _NAMES: Final = {name: re.compile(words) for name, words in WORDS_OF_NAMES.items()}
 NAME_BITS: Final = {name: 1 << number for number, name in enumerate(WORDS_OF_NAMES)}
 _WORD: Final = re.compile(r"\w+")
-_SENTENCE: Final = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)")
+_SENTENCE: Final = re.compile(r"[.!?…؟۔][\"'”’)\]»]*(?:\s|$)|[。！？｡।။។]")
+_IDEOGRAPHS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Thai, Lao, Burmese and Khmer, which write no space between words either."""
+_OF_SCRIPT: Final = (5, 2)
+"""Tenths of a word that a character of these counts for: Chinese and Japanese words have two, Thai ones five."""
+_OF_SENTENCE: Final = 60
+"""Characters of Thai, which has no full stop, that count as a sentence."""
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
 _TOKENS: dict[str, int] = {}
 _MOST_TOKENS: Final = 20_000
@@ -292,19 +299,37 @@ def _joined(text: str) -> str:
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def _words(text: str) -> cython.Py_ssize_t:
-    """How many words a text has."""
-    if not cython.compiled:
-        return len(_WORD.findall(text))
+    """How many words a text has; of scripts without spaces, about how many."""
     count: cython.Py_ssize_t = 0
+    tenths: cython.Py_ssize_t = 0
+    if not cython.compiled:
+        rest, ideographs = _IDEOGRAPHS.subn(" ", text)
+        rest, unspaced = _UNSPACED.subn(" ", rest)
+        return len(_WORD.findall(rest)) + (_OF_SCRIPT[0] * ideographs + _OF_SCRIPT[1] * unspaced + 9) // 10
     inside: cython.bint = False
+    of: cython.Py_ssize_t
     char: cython.Py_UCS4
     for char in text:
-        if char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_":
+        of = _tenths_of(char) if char >= 0xE00 else 0
+        if of:
+            tenths += of
+            inside = False
+        elif char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_":
             count += not inside
             inside = True
         else:
             inside = False
-    return count
+    return count + (tenths + 9) // 10
+
+
+@cython.cfunc
+def _tenths_of(char: cython.Py_UCS4) -> cython.Py_ssize_t:
+    """Tenths of a word that a character counts for, where its script has no spaces; else 0."""
+    if char < 0x3040:
+        return 2 if char <= 0xEFF or 0x1000 <= char <= 0x109F or 0x1780 <= char <= 0x17FF else 0
+    if char <= 0x30FF or 0x3400 <= char <= 0x9FFF or 0xF900 <= char <= 0xFAFF or 0x20000 <= char <= 0x3FFFF:
+        return 5
+    return 0
 
 
 @cython.cfunc
@@ -313,20 +338,25 @@ def _words(text: str) -> cython.Py_ssize_t:
 def sentences_in(text: str) -> cython.Py_ssize_t:
     """How many sentences end in a text: at a stop, and what closes after it, before white space or the end."""
     if not cython.compiled:
-        return len(_SENTENCE.findall(text))
+        return len(_SENTENCE.findall(text)) + len(_UNSPACED.findall(text)) // _OF_SENTENCE
     size: cython.Py_ssize_t = len(text)
     at: cython.Py_ssize_t = 0
     count: cython.Py_ssize_t = 0
+    unspaced: cython.Py_ssize_t = 0
+    char: cython.Py_UCS4
     while at < size:
-        if text[at] not in ".!?…。！？":
-            at += 1
-            continue
+        char = text[at]
         at += 1
-        while at < size and text[at] in "\"'”’)]":
-            at += 1
-        if at == size or text[at].isspace():
+        if char >= 0x900 and char in "。！？｡।။។":
             count += 1
-    return count
+        elif char in ".!?…؟۔":
+            while at < size and text[at] in "\"'”’)]»":
+                at += 1
+            if at == size or text[at].isspace():
+                count += 1
+        if char >= 0xE00 and _tenths_of(char) == 2:
+            unspaced += 1
+    return count + unspaced // _OF_SENTENCE
 
 
 @cython.cfunc

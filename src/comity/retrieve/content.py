@@ -58,6 +58,14 @@ _LONGEST_HEADING: Final = 30
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
 _MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
+_PROSE: Final = 15
+"""Words of a paragraph."""
+_ARTICLE: Final = 250
+"""Words of prose in one element that make it the body of an article."""
+_TEASERS: Final = 3
+_TEASER: Final = 45
+"""Words of a teaser beside its headline."""
+_NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
 LEAST_COPY: Final = 12
 """Words from which on a part that stood on the page already is left out."""
 _MOST_BEGINNINGS: Final = 8
@@ -98,6 +106,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
             _keep_main(blocks)
         _keep_headings(blocks)
         _drop_copies(blocks)
+        _drop_teasers(blocks)
     tell(blocks)
     return sure
 
@@ -214,8 +223,8 @@ def _repeat_data(blocks: Sequence[Block]) -> None:
 
 
 def _drop_copies(blocks: Sequence[Block]) -> None:
-    """A part that says word for word what an earlier part says stands there once: sites write the same for wide and
-    narrow screens, and forums quote. Code and tables stay.
+    """A part that the page shows twice stands there once: sites write the same for wide and narrow screens, and forums
+    quote. Code and tables stay.
     """
     kept = [block for block in blocks if block.kept]
     count = len(kept)
@@ -224,7 +233,7 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
     while at < count:
         text = kept[at].text
         before = beginnings.setdefault(text, [])
-        longest = 0
+        longest = original = 0
         for start in before:
             size = 0
             while (
@@ -234,9 +243,10 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
                 and not _is_data(kept[at + size])
             ):
                 size += 1
-            longest = max(longest, size)
+            if size > longest:
+                longest, original = size, start
         copy = kept[at : at + longest]
-        if sum(block.words for block in copy) >= LEAST_COPY:
+        if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept[original], copy[0]):
             for block in copy:
                 block.kept = False
             at += longest
@@ -244,6 +254,81 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
             if len(before) < _MOST_BEGINNINGS:
                 before.append(at)
             at += 1
+
+
+def _drop_teasers(blocks: Sequence[Block]) -> None:
+    """Below an article, siblings of one shape that each have a linked headline lead to other stories."""
+    prose: dict[Node, int] = {}
+    for block in blocks:
+        if (
+            block.kept
+            and block.words >= _PROSE
+            and block.links < 0.3 * len(block.text)
+            and block.node.parent is not None
+        ):
+            prose[block.node.parent] = prose.get(block.node.parent, 0) + block.words
+    if not prose:
+        return
+    body = max(prose, key=lambda node: prose[node])
+    if prose[body] < _ARTICLE:
+        return
+    end = max(
+        number
+        for number, block in enumerate(blocks)
+        if block.kept and block.node.parent is body and block.words >= _PROSE
+    )
+    around = set()
+    node: Node | None = blocks[end].node
+    while node is not None:
+        around.add(node)
+        node = node.parent
+    headlines: dict[tuple[Node, str, str], set[Node]] = {}
+    texts: dict[Node, int] = {}
+    ways: list[tuple[Block, list[tuple[tuple[Node, str, str], Node]]]] = []
+    for block in blocks[end + 1 :]:
+        if not block.kept:
+            continue
+        linked = block.words >= 3 and block.links >= 0.8 * len(block.text)
+        way = []
+        node = block.node
+        while node is not None and node not in around and node.parent is not None:
+            key = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
+            way.append((key, node))
+            texts[node] = texts.get(node, 0) + (0 if linked else block.words)
+            if linked:
+                headlines.setdefault(key, set()).add(node)
+            node = node.parent
+        ways.append((block, way))
+    for block, way in ways:
+        for key, node in way:
+            alike = headlines.get(key, ())
+            if len(alike) >= _TEASERS and node in alike and texts[node] <= _TEASER:
+                block.kept = False
+                break
+
+
+def _is_shown_twice(first: Block, copy: Block) -> bool:
+    """Whether the page shows one thing twice (a wide and a narrow layout, a slide and its clone, a quote of a post).
+    Entries of one list and stanzas of one song that are worded alike are two things.
+    """
+    if copy.landmarks & LANDMARK_BITS["blockquote"] or copy.names & NAME_BITS["slides"]:
+        return True
+    return _way_down(first.node, copy.node) != _way_down(copy.node, first.node)
+
+
+def _way_down(node: Node, other: Node) -> list[tuple[str, str]]:
+    """The elements from what holds both nodes down to the first, by name and class, numbers left out."""
+    above = set()
+    climbing: Node | None = other
+    while climbing is not None:
+        above.add(id(climbing))
+        climbing = climbing.parent
+    way = []
+    climbing = node
+    while climbing is not None and id(climbing) not in above:
+        way.append((climbing.name, _NUMBER.sub("", climbing.attributes.get("class", ""))))
+        climbing = climbing.parent
+    return way
 
 
 def _is_data(block: Block) -> bool:

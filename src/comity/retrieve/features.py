@@ -47,7 +47,7 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
     ),
 )
-_ENDS: Final = frozenset(".!?…。")
+_ENDS: Final = frozenset(".!?…。！？؟।။។")
 
 
 class _Entry:
