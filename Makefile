@@ -10,7 +10,7 @@ BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/c
 	src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
 
-.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -61,6 +61,19 @@ test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pan
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
 	$(INTERPRETED) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
+
+# The compiled modules lie in a copy of the sources, in which only what changed is compiled again. Python itself is not
+# made for the look for leaks, and its own allocator would hide what ours do.
+SANITIZED := $(abspath $(VENV))/sanitized
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+sanitize: $(VENV)/tested ## the tests of what is compiled, under address and undefined-behaviour sanitizers; needs GCC
+	@mkdir -p $(SANITIZED)
+	@tar cf - --exclude='*.so' --exclude='*.c' src setup.py pyproject.toml README.md LICENSE | tar xf - -C $(SANITIZED)
+	cd $(SANITIZED) && CC=gcc CFLAGS='$(SANITIZE)' LDFLAGS='$(SANITIZE)' COMITY_REQUIRE_EXTENSIONS=1 \
+		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/src \
+		$(BIN)/pytest -n $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

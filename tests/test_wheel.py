@@ -60,6 +60,7 @@ def crawled(base: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert ran.code == 2, ran.err  # some pages fail, as the demo site means them to
         assert "Traceback" not in ran.err
         assert ran.out.splitlines()[0].startswith("pages ")
+        assert ran.err.count("modules are interpreted") == 1, "nobody asked for that here"
 
     made = once(tmp_path_factory, "crawled", crawl)
     folder = tmp_path_factory.mktemp("crawled") / "own"

@@ -73,3 +73,10 @@ def engine() -> str:
     if interpreted == len(files):
         return "interpreted"
     return "partly compiled" if interpreted else "compiled"
+
+
+def lacks_compiled() -> bool:
+    """Whether modules are interpreted though nobody asked for that: there was no C compiler."""
+    from comity import urls
+
+    return (urls.__file__ or "").endswith(".py") and os.environ.get("COMITY_NO_EXTENSIONS", "") in ("", "0")

@@ -114,7 +114,8 @@ def _keep(told: CitedAt, text: cython.p_const_char, size: cython.Py_ssize_t, lin
                 raise MemoryError
         told.ends = cython.cast(Numbers, more)
         told.most = 2 * told.most + 64
-    memcpy(told.text + told.size, text, size)
+    if size:  # an empty text may have no place
+        memcpy(told.text + told.size, text, size)
     told.size += size
     told.ends[2 * told.count] = told.size
     told.ends[2 * told.count + 1] = line

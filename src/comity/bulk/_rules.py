@@ -218,7 +218,8 @@ def laid_out(program, found, rules, entries, plan):
     program.rules = cython.cast(Rules, here)
     program.records = cython.cast(cython.p_ulonglong, program.rules + plan.count)
     program.text = cython.cast(cython.p_char, program.records + plan.count)
-    memcpy(program.records, entries, 8 * plan.count)
+    if plan.count:  # without any there is nothing to copy from, not even a place
+        memcpy(program.records, entries, 8 * plan.count)
     for i in range(plan.count):
         size = rules[i].about >> 8
         if rules[i].about & _WILD:
@@ -226,7 +227,8 @@ def laid_out(program, found, rules, entries, plan):
         elif rules[i].about & _LONG:
             memcpy(program.text + rules[i].text, found[i].text + 9, size - 9)
     if plan.bits == 0:
-        memcpy(program.rules, rules, plan.count * cython.sizeof(Rule))
+        if plan.count:
+            memcpy(program.rules, rules, plan.count * cython.sizeof(Rule))
         return
     for i in range((1 << plan.bits) + 1):
         ends[i] = 0

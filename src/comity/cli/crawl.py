@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from comity import urls
+from comity._compiled import lacks_compiled
 from comity._ray import joined
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
@@ -44,6 +45,10 @@ KEPT_FREE = 32 * 1024 * 1024  # bytes at the end of the heap that do not
 GROWTH = 4 * 1024 * 1024  # bytes by which the heap grows at least
 _LEASE = SettingField(name="--lease", hint=float, unit="seconds")
 FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
+INTERPRETED = (
+    "modules are interpreted, which costs several times the CPU: there was no C compiler when comity was installed "
+    "(with one: pip install --force-reinstall --no-cache-dir comity; COMITY_NO_EXTENSIONS=1 leaves this line out)"
+)
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h: M_TRIM_THRESHOLD and so on
@@ -182,6 +187,8 @@ def crawl(
             served = stack.enter_context(serving(crawler, metrics))
             if not quiet:
                 complain(f"metrics at {served}")
+        if lacks_compiled() and not quiet:
+            complain(INTERPRETED)
         tune()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
