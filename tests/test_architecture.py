@@ -6,6 +6,7 @@ itself, cimports, and names of modules in strings, by which a module may be impo
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -24,7 +25,7 @@ FLOORS = {
     "urls": 0,
     "domains": 0,
     "cells": 0,
-    "http": 0,
+    "http_rules": 0,
     "times": 0,
     "_compiled": 0,
     "_cython": 0,
@@ -311,3 +312,8 @@ def test_programs_beside_the_package_import_what_is_there() -> None:
                 if not is_module and not (module in ALL and hasattr(import_module(module), alias.name)):
                     lost.append(f"{path.name}:{node.lineno}: {alias.name} of {module}")
     assert lost == []
+
+
+def test_no_module_at_the_top_hides_one_of_the_standard_library() -> None:
+    """Whoever runs a script from the package's folder has that folder first on the path."""
+    assert not {path.stem for path in ROOT.iterdir()} & sys.stdlib_module_names

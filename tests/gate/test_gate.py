@@ -10,7 +10,7 @@ from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Reso
 from comity.gate import robots_cache as robots_files
 from comity.gate.machine import diagram
 from comity.gate.throttle import Throttles
-from comity.http import retry_after
+from comity.http_rules import retry_after
 from comity.policy import Policy, RobotsResult
 
 URL = "http://a.example/page"

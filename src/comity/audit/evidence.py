@@ -14,7 +14,7 @@ from pathlib import Path
 from comity.audit.paces import TOLERANCE
 from comity.crawler.stored import JsonLine, JsonObject, load
 from comity.errors import ComityError, InputError
-from comity.http import REDIRECTS
+from comity.http_rules import REDIRECTS
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.presets import DAY
 from comity.policy.robots_result import no_answer

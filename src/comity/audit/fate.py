@@ -25,7 +25,7 @@ from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.protocol import FrontierView
-from comity.http import may_pass
+from comity.http_rules import may_pass
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.links import read_page

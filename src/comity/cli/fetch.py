@@ -11,7 +11,7 @@ from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.frontier.durable import writing_to
-from comity.http import may_pass
+from comity.http_rules import may_pass
 from comity.net import AsyncClient, ClientSettings
 from comity.policy import Policy
 from comity.retrieve import Content, Retrieved, retrieve

@@ -9,7 +9,7 @@ from comity.crawler.limits import Budget
 from comity.crawler.uses import terms
 from comity.errors import InvalidSetting
 from comity.fields import check, seconds, setting, size
-from comity.http import is_field_name
+from comity.http_rules import is_field_name
 
 
 def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:

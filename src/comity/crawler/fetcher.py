@@ -35,7 +35,7 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.frontier import Entry, EntryKind, Visit
-from comity.http import GONE, PAYMENT_REQUIRED, may_pass
+from comity.http_rules import GONE, PAYMENT_REQUIRED, may_pass
 from comity.net import Response, Session
 from comity.policy import Decision
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity import urls
-from comity.http import may_pass
+from comity.http_rules import may_pass
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.frontier import State

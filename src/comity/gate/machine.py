@@ -30,8 +30,8 @@ from comity import urls
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
-from comity.http import BUSY, may_pass
-from comity.http import retry_after as read_retry_after
+from comity.http_rules import BUSY, may_pass
+from comity.http_rules import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
 LENDING: Final = 0.05  # seconds until it is asked again for the turn of a host that has a request under way

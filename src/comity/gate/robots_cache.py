@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.gate.steps import FetchRobots
-from comity.http import REDIRECTS, next_hop
+from comity.http_rules import REDIRECTS, next_hop
 from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
 from comity.policy.presets import DAY
 from comity.policy.robots_result import combined

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
-from comity.http import next_hop
+from comity.http_rules import next_hop
 from comity.net.client_settings import SHARED, ClientSettings, checked_headers
 from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse

@@ -10,8 +10,8 @@ from comity import urls
 from comity.gate import FetchRobots, Go, Resolve, Step, Wait
 from comity.gate.machine import End
 from comity.gate.steps import granted, refusal
-from comity.http import BUSY
-from comity.http import retry_after as read_retry_after
+from comity.http_rules import BUSY
+from comity.http_rules import retry_after as read_retry_after
 from comity.net.driver import LONGEST_SLEEP, GateDriver
 from comity.policy import RobotsResult
 

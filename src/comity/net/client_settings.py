@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import check, seconds, setting, size
-from comity.http import is_field_name
+from comity.http_rules import is_field_name
 
 MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds

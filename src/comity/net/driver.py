@@ -20,8 +20,8 @@ from comity.gate import FetchRobots, Gate, Go, Resolve, Wait
 from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
-from comity.http import BUSY
-from comity.http import retry_after as read_retry_after
+from comity.http_rules import BUSY
+from comity.http_rules import retry_after as read_retry_after
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.names import in_thread
 from comity.policy import Decision, Policy, RobotsResult

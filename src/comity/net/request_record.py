@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from comity.gate import FetchRobots, Go
-from comity.http import BUSY, REDIRECTS, retry_after
+from comity.http_rules import BUSY, REDIRECTS, retry_after
 from comity.policy import Decision
 
 

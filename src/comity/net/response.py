@@ -11,7 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.errors import InvalidJSON
 from comity.gate import Go
-from comity.http import REDIRECTS
+from comity.http_rules import REDIRECTS
 from comity.net.transport import OpenAnswer
 from comity.policy import Decision
 

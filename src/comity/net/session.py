@@ -16,7 +16,7 @@ from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLar
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End, told_by
 from comity.gate.steps import Body, refusal
-from comity.http import may_pass
+from comity.http_rules import may_pass
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import within

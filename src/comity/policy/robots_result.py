@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from comity.http import http_date, may_pass
+from comity.http_rules import http_date, may_pass
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.robots import Robots, parse

@@ -10,7 +10,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
-from comity.http import GONE, may_pass
+from comity.http_rules import GONE, may_pass
 from comity.net import AsyncClient
 from comity.policy.robots_result import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256

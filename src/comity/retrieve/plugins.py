@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from comity import urls
 from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge, TooManyRedirects
 from comity.gate.steps import refusal
-from comity.http import REDIRECTS, next_hop
+from comity.http_rules import REDIRECTS, next_hop
 from comity.net import AsyncClient
 from comity.net.address import AddressGuard
 from comity.policy import Decision

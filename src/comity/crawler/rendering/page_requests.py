@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from comity import urls
 from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_asked_about
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
-from comity.http import next_hop
+from comity.http_rules import next_hop
 from comity.net import Response, Session
 from comity.net.client_settings import OURS, SHARED
 from comity.policy import Decision

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.http import may_pass, next_hop
+from comity.http_rules import may_pass, next_hop
 from comity.policy import Policy, RobotsResult
 from comity.policy.robots_result import no_answer
 
