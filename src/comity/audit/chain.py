@@ -100,7 +100,7 @@ START = "0" * 64
 _EVIDENCE: Final = "verdict:text? line:count? rule:text? robots_sha256:text? robots_at:number?"
 _LINK: Final = shape("n:count prev:text hash:text kind:text")
 _SHAPES: Final = {
-    "run": shape("at:number version:text agent:text policy:object seeds:list"),
+    "run": shape("at:number crawl:text run:count version:text agent:text policy:object seeds:list"),
     "request": shape(
         "purpose:text method:text url:text host:text pace:text origin:text? sent:number head:number? end:number "
         "status:count? bytes:count? sha256:text? error:text? retry_after:number? interval:number? kept:number? "

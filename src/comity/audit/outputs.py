@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from comity import times, urls
 from comity.audit.chain import Proof
+from comity.crawler.sinks import OURS
 from comity.crawler.sinks.runner import FORMATS, read_back
 from comity.crawler.stored import JsonObject, StoredRecord, shape, wrong_field
 from comity.errors import ComityError, InvalidSetting, MissingExtra
@@ -127,6 +128,8 @@ class LedgerRequests:
         if name is not None:
             return f"its field {name!r} is missing or damaged"
         url = record["url"]
+        if channel == "failures" and str(record.get("why")).startswith(OURS):
+            return f"it failed by no fault of the site: {record['why'][:200]}"
         match channel:
             case "pages":
                 key: tuple[Any, ...] = (

@@ -4,7 +4,7 @@ crawl in a store how far its files are committed.
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,9 +17,10 @@ from comity.crawler.shards import ShardPlace, combined
 from comity.crawler.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.crawler.stored import JsonLine, JsonObject
-from comity.crawler.written_crawl import FRONTIER, NotKept, Part, written_crawl
+from comity.crawler.written_crawl import FRONTIER, NotKept, Part, WrittenCrawl, written_crawl
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
+from comity.frontier.messages import Mail, astray
 from comity.policy import Policy
 
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
@@ -49,9 +50,16 @@ def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: st
     if crawl.is_running():
         raise StillRunning(f"{crawl.name}: the crawl is still running", hint="wait until it has ended")
     proofs: dict[str, Proof] = {}
+    runs = _Runs(crawl)
     for parts in crawl.shards:
-        proofs |= _prove(parts)
+        proofs |= _prove(parts, runs)
     proof = chain.together(proofs) if crawl.keeper else proofs[""]
+    if crawl.keeper:
+        for what in _across(crawl):
+            proof.add(crawl.keeper, None, what)
+        proof.unchecked += [
+            f"{path.name}: its pages do not count, since the store does not know it" for path in crawl.lost
+        ]
     if crawl.keeper:
         proof.hash = combined(each.hash for each in proofs.values())
     if noted is not None and noted.strip().lower() != proof.hash:
@@ -62,7 +70,64 @@ def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: st
     return proof
 
 
-def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
+def _across(crawl: WrittenCrawl) -> Iterator[str]:
+    """What does not hold between the shards of a crawl, and between what their parts and their counters say."""
+    mail: dict[int, Mail] = {}
+    for number, parts in enumerate(crawl.shards):
+        try:
+            facts = parts[-1].state() if parts else {}
+            mail[number] = Mail.of(facts, parts[-1].parcels() if parts else ())
+            kept, wrote = (
+                _count(facts, "stats", "pages"),
+                sum(_count(part.state(), "ledger", "written", "pages") for part in parts),
+            )
+        except NotKept:  # which is said of the part
+            continue
+        if not facts.get("refresh") and kept != wrote:
+            yield f"{name_of_part(number)} counts {kept:,} pages that it kept, and its parts hold {wrote:,}"
+    for sender, receiver in astray(mail):
+        yield f"{name_of_part(receiver)} has not taken what {name_of_part(sender)} sent to it: one is not what it was"
+
+
+def _count(facts: Any, *names: str) -> int:
+    """A number inside what a frontier remembers; 0 where there is none."""
+    for name in names:
+        facts = facts.get(name) if isinstance(facts, Mapping) else None
+    return facts if type(facts) is int else 0
+
+
+class _Runs:
+    """The runs of a crawl, as the ledgers of all its shards have them: each has a number, and one policy."""
+
+    def __init__(self, crawl: WrittenCrawl) -> None:
+        self._crawl = crawl
+        self._id = None if crawl.run is None else crawl.run.crawl
+        self._policies: dict[int, Any] = {}
+        if crawl.run is not None:
+            self._policies[crawl.run.number] = crawl.policy
+
+    def wrong(self, record: JsonObject, before: int) -> Iterator[str]:
+        """What is wrong with the number, the crawl or the policy of a run. `before`: the number of the one before."""
+        number = record["run"]
+        self._id = self._id or record["crawl"]
+        if record["crawl"] != self._id:
+            yield "it is a run of another crawl"
+        if number < before:
+            yield f"it is of run {number}, which was over: run {before} stands before it"
+        if self._crawl.run is not None and number > self._crawl.run.number:
+            yield f"it is of run {number}, and the last to begin was {self._crawl.run.number}"
+        if self._policies.setdefault(number, record["policy"]) != record["policy"]:
+            yield f"its policy is not that of run {number}"
+
+    def lacking(self, last: int) -> str | None:
+        """What is wrong where the last run in the ledgers of a shard is this one."""
+        run = self._crawl.run
+        if run is None or not self._crawl.over or last == run.number:
+            return None
+        return f"its last run is {last}, and the crawl ended in run {run.number}"
+
+
+def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
     """The proofs of the parts of one shard, by name."""
     proofs = {part.name: Proof() for part in parts}
     walk: _Walk | None = None
@@ -78,25 +143,28 @@ def _prove(parts: Sequence[Part]) -> dict[str, Proof]:
             proof.add(FILE, None, "it is missing")
             walk = walk and walk.after_a_gap()
             continue
-        walk = walk or _Walk(part.place)
+        walk = walk or _Walk(part.place, runs)
         with LedgerRequests() as asked:
             walk.walk(part, proof, asked)
             sink = _check_mark(part, walk, proof)
             asked.wrote(walk.wrote or {}, all_=walk.sealed or part.kept is not None)
             asked.check(part.path, sink, proof, part.committed)
+        if not part.followed and (lacks := runs.lacking(walk.run)) is not None:
+            proof.add(FILE, proof.records, lacks)
     return proofs
 
 
 class _Walk:
     """One pass over the ledgers of a shard, part by part: what a host was asked in one counts in the next."""
 
-    def __init__(self, place: ShardPlace | None) -> None:
+    def __init__(self, place: ShardPlace | None, runs: _Runs) -> None:
         self._place = place
+        self._runs = runs
+        self.run = 0  # the number of the one at hand
         self._evidence = evidence.DecisionProof()
         self._paces = Paces()
         self._hosts: set[str] = set()
         self._policy: Policy | None = None
-        self._runs = 0
         self._within: float | None = None  # seconds by which the clock of the part before may have been wrong
         self._time = -math.inf
         self._ledger: Path
@@ -187,10 +255,12 @@ class _Walk:
         return problems
 
     def _begin(self, record: JsonObject) -> list[str]:
-        self._runs += 1
-        self._proof.runs = self._runs
+        problems = list(self._runs.wrong(record, self.run))
+        self.run = max(record["run"], self.run)
+        self._proof.runs = self.run
         within = record.get("clock_within", 0.0)
-        problems = [] if 0 <= within <= _MOST_WITHIN else [f"its clock cannot have been wrong by {within:g} s"]
+        if not 0 <= within <= _MOST_WITHIN:
+            problems.append(f"its clock cannot have been wrong by {within:g} s")
         if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
             self._paces.handed_over(self._within + within)
         self._within = within
@@ -204,7 +274,7 @@ class _Walk:
             self._policy = None
             return [*problems, f"its policy cannot be read, so nothing in this run can be judged: {error}"]
         if self._policy.mode != "respect":
-            self._proof.unenforced[self._runs] = self._policy.mode
+            self._proof.unenforced[self.run] = self._policy.mode
         if self._policy.agent != record["agent"]:
             problems.append("its agent is not that of its policy")
         if sink is not None and sink != self.sink:

@@ -11,16 +11,17 @@ over, in this run if that lasts so long, or else in a later one; no run waits fo
 import dataclasses
 import heapq
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.shards import manifest_of
+from comity.crawler.shards import manifest_of, run_in
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import Entry, EntryKind, Judged, View, has_begun
+from comity.frontier import Entry, EntryKind, Judged, Run, Superseded, View, has_begun
 from comity.frontier.protocol import DurableFrontier
 from comity.policy import Decision, Policy
 from comity.policy.policy import policy_to_dict
@@ -75,6 +76,34 @@ def _value(value: Any) -> Any:
     if value == "inf":
         return math.inf
     return tuple(value) if isinstance(value, list) else value
+
+
+RUN: Final = "run"
+"""The fact that says which run of which crawl was the last to begin."""
+
+
+def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Run:
+    """The run that begins.
+
+    Args:
+        before: the one before, as it is remembered.
+        wanted: the one that is to begin, where it is one of several shards; one of a crawl by itself is the next.
+
+    Raises:
+        Superseded: a later one has begun already, or the folder is another crawl's.
+    """
+    last = None if before is None else Run(*before)
+    if wanted is None:
+        return Run(secrets.token_hex(8), 1) if last is None else Run(last.crawl, last.number + 1)
+    for begun in (last, run_in(folder.parent)):
+        if begun is not None and begun.crawl != wanted.crawl:
+            raise Superseded(f"{folder} is a shard of another crawl", hint="put back the one that was there")
+        if begun is not None and begun.number > wanted.number:
+            raise Superseded(
+                f"run {begun.number} of the crawl in {folder.parent} has begun, and this is run {wanted.number}: "
+                "it takes and writes nothing more"
+            )
+    return wanted
 
 
 SETTINGS: Final = "settings"

@@ -17,7 +17,7 @@ from typing import Any
 from comity import urls
 from comity.crawler import checkpoint, orders
 from comity.crawler.admission import URLFilter
-from comity.crawler.checkpoint import UnreachableHosts, judge_again
+from comity.crawler.checkpoint import RUN, UnreachableHosts, judge_again, run_of
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates
@@ -295,6 +295,8 @@ class Crawler:
             raise StorageError(
                 f"{self.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
+        run = run_of(load_state(RUN), None if self._place is None else self._place.run, self.folder)
+        remember(RUN, [run.crawl, run.number])
         judge_again(self._frontier, settings, self.policy, new)
         remember("seeds", self.seeds)
         remember("plugins", self._plugins.names)
@@ -306,7 +308,7 @@ class Crawler:
             self._collector, self._ledger, self._memory, refresh=refresh.number if refresh else 0
         )
         self.stats = self._collector.stats
-        self._ledger.begin(self.policy, self.seeds, self._sink.name)
+        self._ledger.begin(self.policy, self.seeds, self._sink.name, run)
         self._quota = Quota(settings.budget, settings.host_budget, load_state)
         self._duplicates = Duplicates(load_state, near=settings.duplicates == "near")
         self._filter = URLFilter(

@@ -21,6 +21,7 @@ from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
 from comity.crawler.page_processor import PageProcessor
 from comity.crawler.recrawl import MOVED, RefreshRun
+from comity.crawler.sinks import OURS
 from comity.crawler.stats import StatsCollector
 from comity.errors import (
     AddressBlocked,
@@ -182,7 +183,7 @@ class Fetcher:
                 self._postpone(host, error)
                 return entry
             case _:  # one page that defeats us must not end the crawl
-                self._buffer.failed(entry, f"cannot be processed: {type(error).__name__}: {error}")
+                self._buffer.failed(entry, f"{OURS}{type(error).__name__}: {error}")
         return None
 
     def _read_known_robots(self, origin: str) -> None:

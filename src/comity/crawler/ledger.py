@@ -19,6 +19,7 @@ from typing import Any, Self
 from comity import times, urls
 from comity.crawler.orders import Order
 from comity.crawler.records import evidence
+from comity.frontier import Run
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
@@ -120,7 +121,7 @@ class Ledger:
 
     # On the crawl's thread
 
-    def begin(self, policy: Policy, seeds: Sequence[str], sink: str) -> None:
+    def begin(self, policy: Policy, seeds: Sequence[str], sink: str, run: Run) -> None:
         """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
         within = getattr(self._clock, "within", None)  # of a clock that goes as that of a database
@@ -128,6 +129,8 @@ class Ledger:
             {
                 "kind": "run",
                 "at": self._now(),
+                "crawl": run.crawl,
+                "run": run.number,
                 "version": version("comity"),
                 "agent": policy.agent,
                 "policy": policy_to_dict(policy),

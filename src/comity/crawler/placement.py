@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from comity import urls
 from comity.crawler.shards import CrawlManifest, PlacedBy, ShardPlace, shard_of
-from comity.frontier import Message
+from comity.frontier import Message, Run
 from comity.frontier.protocol import FrontierView
 
 _PLACED: Final = "placed {}"
@@ -21,9 +21,10 @@ _PLACED: Final = "placed {}"
 
 def place_in(manifest: CrawlManifest, number: int) -> ShardPlace:
     """The place of one shard of a crawl."""
+    run = Run(manifest.crawl, manifest.run)
     if manifest.by == "address":
-        return PlaceByAddress(number, manifest.shards)
-    return ShardPlace(number, manifest.shards, manifest.by)
+        return PlaceByAddress(number, manifest.shards, run=run)
+    return ShardPlace(number, manifest.shards, manifest.by, run)
 
 
 @dataclass(slots=True)

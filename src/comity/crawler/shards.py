@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, cast, get_args
 from comity import urls
 from comity.domains import registrable
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier import Message, database
+from comity.frontier import Message, Run, database
 from comity.frontier.durable import explained_files, sync_folder
 
 MANIFEST: Final = "crawl.json"
@@ -51,11 +51,16 @@ def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
 
 @dataclass(slots=True)
 class ShardPlace:
-    """One shard among all of its crawl. Where hosts are placed by their address: see placement.py."""
+    """One shard among all of its crawl. Where hosts are placed by their address: see placement.py.
+
+    Attributes:
+        run: the one that works it; None for who only reads.
+    """
 
     number: int
     count: int
     by: PlacedBy = "host"
+    run: Run | None = None
 
     @property
     def others(self) -> Iterator[int]:
@@ -88,6 +93,8 @@ class CrawlManifest:
         refresh: the number of the last refresh begun; 0 in a first crawl.
         ended: how the last run ended; None while it runs, or where it was cut off.
         seconds: that earlier runs took.
+        crawl: by which it is told from every other.
+        run: the number of the last run.
     """
 
     shards: int
@@ -100,6 +107,8 @@ class CrawlManifest:
     refresh: int = 0
     ended: str | None = None
     seconds: float = 0.0
+    crawl: str = ""
+    run: int = 0
 
     @property
     def parts(self) -> list[str]:
@@ -185,6 +194,12 @@ def _damaged(path: Path) -> StorageError:
 def part(number: int) -> str:
     """The name of a shard's folder."""
     return f"shard-{number:03}"
+
+
+def run_in(folder: Path) -> Run | None:
+    """The run of the crawl in a folder that was the last to begin; None where it has no shards of its own."""
+    kept = _read(folder / MANIFEST)
+    return None if kept is None else Run(kept["crawl"], kept["run"])
 
 
 def is_part(path: Path) -> bool:

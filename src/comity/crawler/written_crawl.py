@@ -7,14 +7,15 @@ written, and nothing is said of whether it is as it should be.
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.shards import (
+    LOST,
     MANIFEST,
     STORE,
     CrawlManifest,
@@ -27,10 +28,13 @@ from comity.crawler.shards import (
 )
 from comity.crawler.sinks.runner import LEDGER
 from comity.errors import InputError, InvalidSetting, StorageError
+from comity.frontier import Run
 from comity.frontier.database import open_finished
+from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Parcel
 
 FRONTIER: Final = "frontier.sqlite"
-_FACTS: Final = ("ledger", "sink", "stats")
+FINISHED: Final = "finished"  # see recrawl.FINISHED
+_FACTS: Final = ("ledger", "sink", "stats", "refresh", SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
 
 
 class NotKept(InputError):
@@ -51,7 +55,7 @@ class Part:
         absent: where it should be, in words, where it is not; None: it is there.
         followed: whether a later part goes on with its shard, so that this one may have ended in any way.
         kept: what the store says of it: `ledger` and `sink`, how far each is committed, and of the last part of a
-            shard `stats`; None where the frontier beside it says so.
+            shard all that `state` gives; None where the frontier beside it says so.
     """
 
     path: Path
@@ -81,7 +85,7 @@ class Part:
         return None if self.kept is None else (self.kept["sink"] or {}).get("committed", {})
 
     def state(self) -> Mapping[str, Any]:
-        """`ledger`, `sink` and `stats` as its frontier remembers them; what is no JSON is left out.
+        """What its frontier remembers of how far it came, and of its mail, by name; what is no JSON is left out.
 
         Raises:
             NotKept: the frontier is not there, or cannot be read.
@@ -89,17 +93,34 @@ class Part:
         """
         if self.kept is not None:
             return self.kept
+        with self._opened() as db:
+            wanted = f"SELECT key, value FROM run WHERE key IN ({', '.join('?' * len(_FACTS))})"
+            rows = db.execute(wanted, _FACTS).fetchall()
+        return {key: value for key, text in rows if (value := _read(text)) is not None}
+
+    def parcels(self) -> list[Parcel]:
+        """What its shard has sent and keeps, because it may not have been taken.
+
+        Raises:
+            NotKept, StorageError: as of `state`.
+        """
+        if self.kept is not None:
+            return list(self.kept["parcels"])
+        with self._opened() as db:
+            return [Parcel(*row) for row in db.execute("SELECT id, shard, messages FROM parcel ORDER BY id")]
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
         path = self.path / FRONTIER
         if not path.exists():
             raise NotKept(path, "it is missing")
         try:
             with closing(open_finished(path)) as db:
-                rows = db.execute("SELECT key, value FROM run WHERE key IN (?, ?, ?)", _FACTS).fetchall()
+                yield db
         except sqlite3.Error as error:
             if "locked" in str(error):
                 raise StorageError(f"{self.path} is in use by a crawl", hint="wait for it, or stop it") from error
             raise NotKept(path, f"it cannot be read ({error})") from error
-        return {key: value for key, text in rows if (value := _read(text)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +133,10 @@ class WrittenCrawl:
         keeper: the file that says which parts there are; empty where there is one.
         is_running: whether it is being crawled; to see that of a crawl in a store may take a whole lease.
         store: the address of the store where its queue lies; None where that is beside its output.
+        run: the last one to begin, by what says which parts there are, and `policy` its policy; None where there is
+            one part.
+        over: whether all shards came to their end in that run.
+        lost: parts that a failure of the database has undone; nothing in them counts.
     """
 
     name: str
@@ -119,6 +144,10 @@ class WrittenCrawl:
     keeper: str = ""
     is_running: Callable[[], bool] = lambda: False
     store: str | None = None
+    run: Run | None = None
+    policy: Mapping[str, Any] | None = None
+    over: bool = False
+    lost: Sequence[Path] = ()
 
     @property
     def parts(self) -> list[Part]:
@@ -172,7 +201,8 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
         ]
         for number, name in enumerate(manifest.parts)
     ]
-    return WrittenCrawl(str(folder), shards, MANIFEST, running)
+    run, over = Run(manifest.crawl, manifest.run), manifest.ended == FINISHED
+    return WrittenCrawl(str(folder), shards, MANIFEST, running, run=run, policy=manifest.policy, over=over)
 
 
 def store_of(held: StoreMark, store: str | None = None) -> str:
@@ -190,7 +220,9 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
     opened = CrawlStore(address(url))
     try:
         with closing(opened):
-            crawl, rows, stats = opened.crawl(), opened.parts(), opened.state("stats")
+            crawl, rows, states = opened.crawl(), opened.parts(), {row.state for row in opened.rows()}
+            facts = {name: opened.state(name) for name in _FACTS}
+            parcels = opened.parcels(range(len(opened.rows())), {}, None)
     except Unreachable as error:
         raise StorageError(
             f"{error.args[0]}; it says what of the crawl is committed",
@@ -216,10 +248,19 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
                 ShardPlace(row.shard, manifest.shards, manifest.by),
                 None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
                 followed=not newest,
-                kept={"ledger": row.ledger, "sink": row.sink, "stats": stats.get(row.shard) if newest else None},
+                kept={
+                    **({name: its.get(row.shard) for name, its in facts.items()} if newest else {}),
+                    "ledger": row.ledger,
+                    "sink": row.sink,
+                    "parcels": [parcel for sender, parcel in parcels if sender == row.shard],
+                },
             )
         )
-    return WrittenCrawl(str(opened.where), shards, STORE, partial(_is_crawled, opened), url)
+    over = crawl.ended is not None and states == {"ended"}
+    lost = [path for folder in folders for path in folder.glob(f"{LOST}*") if path.is_dir()]
+    running = partial(_is_crawled, opened)
+    policy = manifest.policy
+    return WrittenCrawl(str(opened.where), shards, STORE, running, url, crawl.run, policy, over, lost)
 
 
 def _is_crawled(store: Any) -> bool:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
     from comity.frontier.tables import HostCounts, QueuedURL, View
-    from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, State, Visit
+    from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, Run, State, Superseded, Visit
 
 __all__ = [
     "Batch",
@@ -21,7 +21,9 @@ __all__ = [
     "Judged",
     "Message",
     "QueuedURL",
+    "Run",
     "State",
+    "Superseded",
     "View",
     "Visit",
     "Visits",
@@ -31,7 +33,7 @@ __all__ = [
 __getattr__ = late(  # what reads a finished crawl has no use for most of it
     __name__,
     {
-        "comity.frontier.values": "Batch Entry EntryKind Found Message State Visit",
+        "comity.frontier.values": "Batch Entry EntryKind Found Message Run State Superseded Visit",
         "comity.frontier.queue": "Frontier",
         "comity.frontier.database": "has_begun",
         "comity.frontier.tables": "HostCounts QueuedURL View",

@@ -6,14 +6,15 @@ transaction of what it makes of a parcel that it has taken it: of each sender th
 taken, the sender may forget. Nobody else is needed in between, and nobody writes into the database of another.
 """
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from comity.frontier.database import explained, open_for_reading
 from comity.frontier.values import EntryKind, Message
@@ -22,6 +23,9 @@ TAKEN: Final = "taken"
 """The fact that says, by sender, which parcel was taken last."""
 SENT: Final = "sent"
 """The fact that says, by receiver, which parcel was made last."""
+TAKEN_CHAIN: Final = "taken_chain"
+"""The fact that has, by sender, one hash of all parcels that were taken; and `SENT_CHAIN` by receiver of all made."""
+SENT_CHAIN: Final = "sent_chain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +35,24 @@ class Parcel:
     Attributes:
         number: grows from each to the next of the same sender.
         shard: the receiver.
+        text: as it was sent.
     """
 
     number: int
     shard: int
-    messages: tuple[Message, ...]
+    text: str
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(map(_message, json.loads(self.text)))
+
+
+def chained(before: str | None, text: str) -> str:
+    """One hash of all parcels from one shard to another: that of those before, and of the next one's text.
+
+    Who has taken other parcels than were sent, because a shard is an older copy of itself, has another one.
+    """
+    return hashlib.blake2b(f"{before or ''}{text}".encode("ascii"), digest_size=8).hexdigest()
 
 
 def parcels_of(messages: Iterable[tuple[int, Message]], new: Iterable[tuple[int, Message]]) -> dict[int, str]:
@@ -46,15 +63,15 @@ def parcels_of(messages: Iterable[tuple[int, Message]], new: Iterable[tuple[int,
     return {shard: json.dumps([astuple(message) for message in together]) for shard, together in by_shard.items()}
 
 
+def chains(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str]:
+    """The hashes of all parcels by receiver, with those that are sent now."""
+    return {**before, **{shard: chained(before.get(shard), text) for shard, text in texts.items()}}
+
+
 def send(db: sqlite3.Connection, texts: Mapping[int, str]) -> dict[int, int]:
     """Keep parcels, in the transaction that is open; gives their numbers by receiver."""
     query = "INSERT INTO parcel (shard, messages) VALUES (?, ?)"
     return {shard: db.execute(query, (shard, text)).lastrowid or 0 for shard, text in texts.items()}
-
-
-def read(text: str) -> tuple[Message, ...]:
-    """The messages of a parcel's text."""
-    return tuple(map(_message, json.loads(text)))
 
 
 def forget(db: sqlite3.Connection, delivered: Mapping[int, int]) -> None:
@@ -85,7 +102,7 @@ class Neighbour:
                 "ORDER BY id LIMIT ?",
                 (after, json.dumps(list(receivers)), most),
             ).fetchall()
-        return [Parcel(id_, shard, read(text)) for id_, shard, text in rows]
+        return [Parcel(*row) for row in rows]
 
     def taken(self) -> dict[int, int]:
         """The last parcel that it has taken of each sender."""
@@ -101,9 +118,50 @@ class Neighbour:
         return numbers(json.loads(row[0]) if row else None)
 
 
-def numbers(kept: Mapping[str, int] | None) -> dict[int, int]:
-    """Numbers by shard, as they were saved."""
+Kept = TypeVar("Kept")
+
+
+def numbers(kept: Mapping[str, Kept] | None) -> dict[int, Kept]:
+    """Numbers, or hashes, by shard, as they were saved."""
     return {int(shard): number for shard, number in (kept or {}).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What a shard says of the parcels that it has sent and taken, as it was committed last.
+
+    Attributes:
+        sent, taken: numbers and hashes by the other shard.
+        waiting: parcels that it keeps because they may not have been taken, the oldest first.
+    """
+
+    sent: Mapping[int, tuple[int, str]]
+    taken: Mapping[int, tuple[int, str]]
+    waiting: Collection[Parcel]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], waiting: Collection[Parcel]) -> "Mail":
+        """As a frontier remembers it, by the names of its facts."""
+        sent, taken = (
+            {shard: (number, chains.get(shard, "")) for shard, number in numbers(facts.get(name)).items()}
+            for name, chains in ((SENT, numbers(facts.get(SENT_CHAIN))), (TAKEN, numbers(facts.get(TAKEN_CHAIN))))
+        )
+        return cls(sent, taken, waiting)
+
+
+def astray(mail: Mapping[int, Mail]) -> Iterator[tuple[int, int]]:
+    """Senders and receivers between which a parcel is lost or was replaced: what was taken, and after it what waits
+    to be, is not what was sent.
+    """
+    for sender, its in mail.items():
+        for receiver in mail:
+            taken, chain = mail[receiver].taken.get(sender, (0, ""))
+            number = taken
+            for parcel in its.waiting:
+                if parcel.shard == receiver and parcel.number > taken:
+                    number, chain = parcel.number, chained(chain, parcel.text)
+            if (number, chain) != its.sent.get(receiver, (0, "")):
+                yield sender, receiver
 
 
 def pending(paths: Mapping[int, Path]) -> dict[int, int]:

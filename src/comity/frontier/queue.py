@@ -70,6 +70,7 @@ class Frontier(CommittedFrontier):
             self._next_id: int = self.load_state(_NEXT_ID, 1)
             self.sent = messages.numbers(self.load_state(messages.SENT))
             self.taken = messages.numbers(self.load_state(messages.TAKEN))
+            self._sent_chain: dict[int, str] = messages.numbers(self.load_state(messages.SENT_CHAIN))
             self.visits = later.Visits(self._tables)
             self.totals = self.counts()
             self._open = stack.pop_all()
@@ -127,6 +128,7 @@ class Frontier(CommittedFrontier):
             self._stale = False
             if state:
                 self.sent, self.taken = state[messages.SENT], state[messages.TAKEN]
+                self._sent_chain = state[messages.SENT_CHAIN]
             self.totals = {state: self.totals[state] + state_changes.of(state) for state in State}
             return queued
 
@@ -262,15 +264,20 @@ class Frontier(CommittedFrontier):
         self._seen.add(fingerprints)
         return new, queued
 
-    def _exchange(self, batch: Batch) -> dict[str, dict[int, int]]:
+    def _exchange(self, batch: Batch) -> dict[str, dict[int, Any]]:
         """Send what concerns other shards, each URL once; gives what is to be saved."""
         fingerprints = self._seen.unknown([message.url for _, message in batch.messages if message.settles])
         urls = [each for each in batch.messages if each[1].settles]
         new = [urls[index] for index in fingerprints.values()]
-        made = messages.send(self._db, messages.parcels_of(batch.messages, new))
+        texts = messages.parcels_of(batch.messages, new)
+        made = messages.send(self._db, texts)
         self._seen.add(fingerprints)
         messages.forget(self._db, batch.delivered)
-        return {messages.SENT: self.sent | made, messages.TAKEN: self.taken | batch.taken}
+        return {
+            messages.SENT: self.sent | made,
+            messages.SENT_CHAIN: messages.chains(self._sent_chain, texts),
+            messages.TAKEN: self.taken | batch.taken,
+        }
 
     def _insert(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows to `waiting`, many to a statement; of which there are few, so that SQLite has each at hand."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from comity.errors import StorageError
+
 
 class State(IntEnum):
     """What became of a URL. UNASKED: found before its origin's robots.txt was read; it waits like QUEUED."""
@@ -159,3 +161,20 @@ class Batch:
     def __bool__(self) -> bool:
         work = self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed
         return bool(work or self.messages or self.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one crawl. Who belongs to an earlier one takes nothing and writes nothing.
+
+    Attributes:
+        crawl: by which it is told from others that have or had its name.
+        number: counted from 1.
+    """
+
+    crawl: str
+    number: int
+
+
+class Superseded(StorageError):
+    """Another run of the crawl has begun, or another crawl in its place: who belongs to this one is to end."""

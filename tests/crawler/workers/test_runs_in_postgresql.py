@@ -31,9 +31,9 @@ from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.postgresql import database, leases
 from comity.frontier.postgresql.crawl import CrawlStore
-from comity.frontier.postgresql.database import Superseded
-from comity.frontier.postgresql.leases import Leases, Run, number_of
+from comity.frontier.postgresql.leases import Leases, number_of
 from comity.frontier.postgresql.queue import Displaced
+from comity.frontier.values import Run, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 

@@ -33,7 +33,7 @@ from comity.crawler.workers.status import in_words
 from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
-from comity.frontier.messages import Neighbour, Parcel, pending
+from comity.frontier.messages import Neighbour, Parcel, parcels_of, pending
 from comity.net import ClientSettings
 
 HOSTS = 6
@@ -611,7 +611,7 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(tmp_path: Path
         site.link("/")
         place = ShardPlace(shard_of("127.0.0.1", 2), 2)
         (sender,) = place.others
-        parcel = Parcel(1, place.number, (Message(site.url("/private/x"), 1),))
+        parcel = Parcel(1, place.number, *parcels_of([], [(place.number, Message(site.url("/private/x"), 1))]).values())
 
         class Told(ShardCrawler):
             """Another shard's message comes while its last commit is made; it ends once it has nothing to do."""

@@ -35,8 +35,8 @@ from comity.errors import InvalidSetting, StorageError
 from comity.frontier import database
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.crawl import CrawlStore, Row
-from comity.frontier.postgresql.database import Superseded, address, make, see_that_it_will_do
-from comity.frontier.postgresql.leases import Run
+from comity.frontier.postgresql.database import address, make, see_that_it_will_do
+from comity.frontier.values import Run, Superseded
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict

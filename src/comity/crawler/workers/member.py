@@ -33,8 +33,9 @@ from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
 from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.database import Unreachable, address
-from comity.frontier.postgresql.leases import LeaseKeeper, Leases, Run
+from comity.frontier.postgresql.leases import LeaseKeeper, Leases
 from comity.frontier.postgresql.queue import Displaced
+from comity.frontier.values import Run
 from comity.net import ClientSettings
 from comity.policy import Policy
 
@@ -319,7 +320,7 @@ class Member:
         crawler = LeasedShard(
             manifest.seeds,
             job.folder,
-            place_in(manifest, number),
+            place_in(replace(manifest, crawl=job.run.crawl, run=job.run.number), number),
             token,
             where=self._where,
             leases=self._leases,

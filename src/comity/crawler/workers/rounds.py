@@ -8,7 +8,8 @@ from typing import Final
 from comity.crawler.workers.worker import AT_ONCE
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql.crawl import CrawlStore, Row, StoredCrawl
-from comity.frontier.postgresql.leases import Leases, Run
+from comity.frontier.postgresql.leases import Leases
+from comity.frontier.values import Run
 
 LARGEST_GRANT: Final = 500  # pages
 

@@ -21,7 +21,7 @@ from comity.crawler.shards import ShardPlace, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
 from comity.crawler.stats import Stats
 from comity.errors import Postponed
-from comity.frontier.messages import Parcel
+from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
 from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
 from comity.net.session import GiveBack
@@ -99,6 +99,7 @@ class ShardCrawler(Crawler):
         self.borrow: Borrow | None = None
         self._sent_before: Mapping[int, int] = {}
         self._taken: dict[int, int] = {}  # taken up, committed or not
+        self._taken_chain: dict[int, str] = {}
         self._delivered: dict[int, int] = {}  # what others are known to have taken
         self._lent: dict[str, list[float | None]] = {}  # by host: when turns were given that did not come back
         self._begun = False
@@ -159,6 +160,7 @@ class ShardCrawler(Crawler):
         for message in parcel.messages:
             self._filter.arrived(message)
         self._taken[sender] = parcel.number
+        self._taken_chain[sender] = chained(self._taken_chain.get(sender), parcel.text)
         self._buffer.taken(sender, parcel.number)
         self._wake.set()
         return True
@@ -361,6 +363,8 @@ class ShardCrawler(Crawler):
 
     def _state_to_save(self) -> dict[str, Any]:
         state = super()._state_to_save() | {PLACE: [self.place.number, self.place.count]}
+        if self._begun:
+            state[TAKEN_CHAIN] = dict(self._taken_chain)
         return state if self._by_address is None else state | self._by_address.save_state()
 
     def _start(self) -> None:
@@ -372,6 +376,7 @@ class ShardCrawler(Crawler):
     def _begin(self) -> None:
         self._client.borrow = self._borrow
         self._taken = dict(self._frontier.taken)
+        self._taken_chain = numbers(self._frontier.load_state(TAKEN_CHAIN))
         self._sent_before = self._frontier.sent
         self._quota.granted = self._grant
         self._begun = True

@@ -5,6 +5,7 @@ adds up what they tell. It fetches nothing, and nothing that a shard finds passe
 process only when the one that had it is known to be dead.
 """
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -19,7 +20,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import ENDED, FINISHED
-from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, part, placed_by, shards_for
+from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, part, placed_by, run_in, shards_for
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.grants import Grants, spent_by
@@ -28,7 +29,7 @@ from comity.crawler.workers.status import all_at_rest, remove_status, write_stat
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier import View
+from comity.frontier import Run, View
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
 from comity.frontier.messages import pending
@@ -143,6 +144,9 @@ class ShardedCrawl(Supervisor):
     def _begin(self) -> None:
         """Settle what holds for this run, and write it down before a worker is started."""
         manifest = self._manifest
+        if (run_in(self.folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
+            raise StorageError(f"{self.folder} was crawled by another command meanwhile", hint="run it again")
+        manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
         if self._begins_refresh:
             for number in range(manifest.shards):
                 with View(self._database(number)) as view:

@@ -16,8 +16,9 @@ from comity.frontier.later import Visits
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.leases import NEXT_TOKEN, Run, StandsStill, now, see_run
+from comity.frontier.postgresql.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
+from comity.frontier.values import Run
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
@@ -377,7 +378,7 @@ class CrawlStore:
     # Messages, orders, turns
 
     def parcels(
-        self, mine: Collection[int], after: Mapping[tuple[int, int], int], most: int
+        self, mine: Collection[int], after: Mapping[tuple[int, int], int], most: int | None
     ) -> list[tuple[int, Parcel]]:
         """See `view.parcels`."""
         with self.open() as db:

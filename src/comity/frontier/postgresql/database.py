@@ -215,10 +215,6 @@ def explained(where: Address) -> Iterator[None]:
         raise StorageError(f"{where}: {_said(error)}") from error
 
 
-class Superseded(StorageError):
-    """Another run of the crawl has begun, or another crawl in its place: who belongs to this one is to end."""
-
-
 class Unreachable(StorageError):
     """The database cannot be reached now, or has ended our connection; it may be there again later."""
 

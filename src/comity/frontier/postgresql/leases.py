@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from comity._extras import need
 from comity.errors import StorageError
-from comity.frontier.postgresql.database import SERVER, USE, Address, Superseded, connect, cutting_off, explained
+from comity.frontier.postgresql.database import SERVER, USE, Address, connect, cutting_off, explained
+from comity.frontier.values import Run, Superseded
 
 MARGIN: Final = 0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
 RENEWALS: Final = 5  # in the time of a lease
@@ -43,19 +43,6 @@ def now() -> float:
 def number_of(token: int) -> tuple[int, int]:
     """The two parts of a token: the one that grows, and the one drawn by lot."""
     return token >> _LOT, token & (1 << _LOT) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of one crawl. Who belongs to an earlier one takes nothing and writes nothing.
-
-    Attributes:
-        crawl: by which it is told from others that have or had its name.
-        number: counted from 1.
-    """
-
-    crawl: str
-    number: int
 
 
 class StandsStill:

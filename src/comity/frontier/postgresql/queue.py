@@ -69,6 +69,7 @@ class PostgresFrontier(CommittedFrontier):
             self._reload()
             self.sent = messages.numbers(self.load_state(messages.SENT))
             self.taken = messages.numbers(self.load_state(messages.TAKEN))
+            self._sent_chain: dict[int, str] = messages.numbers(self.load_state(messages.SENT_CHAIN))
             self.visits = Visits(self._tables)
             self._open = stack.pop_all()
 
@@ -106,7 +107,7 @@ class PostgresFrontier(CommittedFrontier):
                 with self._db.pipeline():  # the database works on it while the output is written
                     self._count(state_changes)
                     later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
-                    exchanged: dict[str, dict[int, int]] = {}
+                    exchanged: dict[str, dict[int, Any]] = {}
                     if batch.exchanges:
                         exchanged, more = self._exchange(batch)
                         met += more
@@ -118,6 +119,7 @@ class PostgresFrontier(CommittedFrontier):
             self._seen.committed(met)
             if exchanged:
                 self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
+                self._sent_chain = exchanged[messages.SENT_CHAIN]
             self.totals = {state: self.totals[state] + state_changes.of(state) for state in State}
             return queued
 
@@ -291,7 +293,7 @@ class PostgresFrontier(CommittedFrontier):
         )
         return ids
 
-    def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, int]], list[int]]:
+    def _exchange(self, batch: Batch) -> tuple[dict[str, dict[int, Any]], list[int]]:
         """Send what concerns other shards, each URL once; gives what is to be saved, and fingerprints."""
         urls = [each for each in batch.messages if each[1].settles]
         fingerprints = self._seen.take_up([message.url for _, message in urls])
@@ -309,7 +311,12 @@ class PostgresFrontier(CommittedFrontier):
                 f"(SELECT (value::json ->> %s)::bigint FROM fact_{shard} WHERE key = %s)",
                 (self._shard, shard, number, str(self._shard), messages.TAKEN),
             )
-        return {messages.SENT: self.sent | made, messages.TAKEN: self.taken | batch.taken}, list(fingerprints)
+        exchanged = {
+            messages.SENT: self.sent | made,
+            messages.SENT_CHAIN: messages.chains(self._sent_chain, texts),
+            messages.TAKEN: self.taken | batch.taken,
+        }
+        return exchanged, list(fingerprints)
 
     def _copy(self, table: str, rows: list[str]) -> None:
         if rows:

@@ -88,7 +88,7 @@ class PostgresView(TablesView):
 
 
 def parcels(
-    db: Any, receivers: Collection[int], after: dict[tuple[int, int], int], most: int
+    db: Any, receivers: Collection[int], after: dict[tuple[int, int], int], most: int | None
 ) -> list[tuple[int, Parcel]]:
     """What shards have sent to some and these have not taken up: sender and parcel, of each sender the oldest first.
 
@@ -108,7 +108,7 @@ def parcels(
             most,
         ),
     ).fetchall()
-    return [(sender, Parcel(id_, receiver, messages.read(text))) for sender, id_, receiver, text in rows]
+    return [(sender, Parcel(*row)) for sender, *row in rows]
 
 
 def taken_of(db: Any, shards: Collection[int]) -> dict[tuple[int, int], int]:
