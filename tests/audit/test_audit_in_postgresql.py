@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,8 @@ def written(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
             for page in range(1, PAGES):
                 site.set(f"/{page}", f"<p>{page}</p>")
             site.set(f"/{HALF}", _when(joined))
+        for site, other in zip(sites, [*sites[1:], sites[0]], strict=True):
+            site.set("/1", f'<p>1</p><a href="{other.url("/0")}">the next</a>')
         crawl = Crawl(postgres, [site.url("/0") for site in sites])
         stack.callback(crawl.remove)
         asyncio.run(_work(crawl, sites, folder, joined))
@@ -280,6 +282,82 @@ def _rewrite(path: Path, records: list[dict[str, Any]], change: Callable[[dict[s
         before = hashlib.sha256(data).hexdigest()
         lines.append(b'%s,"hash":"%s"}\n' % (data[:-1], before.encode()))
     path.write_bytes(b"".join(lines))
+
+
+def _found(machines: list[Path], about: PartRow) -> list[str]:
+    """What is wrong with the runs in one part's ledger."""
+    said = prove(machines).findings
+    return [each.what for each in said if each.file == f"{about.name}/ledger.jsonl" and each.record == 1]
+
+
+def test_a_part_that_a_worker_of_an_earlier_run_wrote_is_found_out(written: Written, tmp_path: Path) -> None:
+    machines = [Path(each) for each in written.copied(tmp_path)]
+    before, after = [part for part in written.parts if part.shard == _displaced(written)][-2:]
+    path = Path(*next(tmp_path.glob(f"*/{before.name}")).parts, "ledger.jsonl")
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+
+    def of_run(number: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return lambda record: record | ({"run": number} if record["kind"] == "run" else {})
+
+    _rewrite(path, records, of_run(1))
+    assert _found(machines, after) == []
+    _rewrite(path, records, of_run(2))
+    assert "it is of run 2, and the last to begin was 1" in _found(machines, before)
+    assert _found(machines, after) == ["it is of run 1, which was over: run 2 stands before it"]
+    _rewrite(path, records, lambda record: record | ({"crawl": "0" * 16} if record["kind"] == "run" else {}))
+    assert "it is a run of another crawl" in _found(machines, before)
+
+
+def test_a_part_with_another_policy_than_its_run_s_is_found_out(written: Written, tmp_path: Path) -> None:
+    machines = [Path(each) for each in written.copied(tmp_path)]
+    part = written.of("b")[-1]
+    path = tmp_path / "b" / part.name / "ledger.jsonl"
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    looser = policy_to_dict(POLICY.with_changes(min_interval=0))
+    _rewrite(path, records, lambda record: record | ({"policy": looser} if record["kind"] == "run" else {}))
+    assert "its policy is not that of run 1" in _found(machines, part)
+
+
+@contextmanager
+def _changed(written: Written, table: str, change: str) -> Iterator[None]:
+    """A table of the store changed, for a while."""
+    with closing(database.connect(written.crawl.store.where)) as db:
+        db.execute(f"CREATE TEMPORARY TABLE before AS SELECT * FROM {table}")
+        db.execute(change)
+        try:
+            yield
+        finally:
+            db.execute(f"DELETE FROM {table}")
+            db.execute(f"INSERT INTO {table} SELECT * FROM before")
+
+
+def test_a_part_whose_marker_another_has_erased_is_found_out(written: Written) -> None:
+    machines = [Path(each) for each in written.machines]
+    shard = _displaced(written)
+    (finding,) = [part.ledger["written"]["pages"] for part in written.parts if part.shard == shard][:1]
+    assert finding > 0, "it holds pages"
+    first = min(part.token for part in written.parts if part.shard == shard)
+    with _changed(written, "part", f"UPDATE part SET ledger = NULL, sink = NULL WHERE token = {first}"):
+        said = [each.what for each in prove(machines).findings]
+    assert any(f"shard-{shard:03} counts" in what and "pages that it kept, and its parts hold" in what for what in said)
+    assert prove(machines).findings == []
+
+
+def test_a_parcel_that_was_sent_and_not_taken_is_found_out(written: Written) -> None:
+    machines = [Path(each) for each in written.machines]
+    with closing(database.connect(written.crawl.store.where)) as db:
+        pairs = db.execute("SELECT shard, value FROM fact WHERE key = 'taken_chain' AND value <> '{}'").fetchall()
+    shard, text = pairs[0]
+    sender = next(iter(json.loads(text)))
+    said = f"shard-{shard:03} has not taken what shard-{int(sender):03} sent to it: one is not what it was"
+    other = json.dumps(json.loads(text) | {sender: "0" * 16})
+    for change in (
+        f"UPDATE fact SET value = '{other}' WHERE shard = {shard} AND key = 'taken_chain'",
+        f"UPDATE fact SET value = '{{}}' WHERE shard = {shard} AND key IN ('taken', 'taken_chain')",
+    ):
+        with _changed(written, "fact", change):
+            assert said in [each.what for each in prove(machines).findings]
+    assert prove(machines).findings == []
 
 
 def test_a_changed_part_is_found_out_wherever_it_lies(written: Written, tmp_path: Path) -> None:

@@ -428,6 +428,17 @@ def test_a_redirect_or_failure_without_a_request_is_found(folder: Path, name: st
     assert found(folder)[0].startswith(f"{name}.jsonl, record {len(records) + 1}: the ledger has no request")
 
 
+def test_a_page_that_failed_by_our_own_fault_is_found(folder: Path) -> None:
+    def change(records: list[Record]) -> None:
+        records[0]["why"] = "cannot be processed: OperationalError: the connection is lost"
+
+    (finding,) = altered(folder, "failures", change)
+    assert finding == (
+        "failures.jsonl, record 1: it failed by no fault of the site: "
+        "cannot be processed: OperationalError: the connection is lost"
+    )
+
+
 # An output from which something was taken, or in which something else than a body was changed
 
 

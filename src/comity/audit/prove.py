@@ -76,13 +76,14 @@ def _across(crawl: WrittenCrawl) -> Iterator[str]:
     for number, parts in enumerate(crawl.shards):
         try:
             facts = parts[-1].state() if parts else {}
+            wrote = sum(_count(part.state(), "ledger", "written", "pages") for part in parts)
             mail[number] = Mail.of(facts, parts[-1].parcels() if parts else ())
-            kept, wrote = (
-                _count(facts, "stats", "pages"),
-                sum(_count(part.state(), "ledger", "written", "pages") for part in parts),
-            )
         except NotKept:  # which is said of the part
             continue
+        except (TypeError, ValueError, AttributeError):
+            yield f"what {name_of_part(number)} has sent and taken cannot be read"
+            continue
+        kept = _count(facts, "stats", "pages")
         if not facts.get("refresh") and kept != wrote:
             yield f"{name_of_part(number)} counts {kept:,} pages that it kept, and its parts hold {wrote:,}"
     for sender, receiver in astray(mail):

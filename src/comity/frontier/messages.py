@@ -141,9 +141,16 @@ class Mail:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], waiting: Collection[Parcel]) -> "Mail":
-        """As a frontier remembers it, by the names of its facts."""
+        """As a frontier remembers it, by the names of its facts.
+
+        Raises:
+            TypeError, ValueError, AttributeError: nobody vouches for it, and it is something else.
+        """
+        for parcel in waiting:
+            if (type(parcel.number), type(parcel.shard), type(parcel.text)) != (int, int, str):
+                raise TypeError
         sent, taken = (
-            {shard: (number, chains.get(shard, "")) for shard, number in numbers(facts.get(name)).items()}
+            {shard: (int(number), str(chains.get(shard, ""))) for shard, number in numbers(facts.get(name)).items()}
             for name, chains in ((SENT, numbers(facts.get(SENT_CHAIN))), (TAKEN, numbers(facts.get(TAKEN_CHAIN))))
         )
         return cls(sent, taken, waiting)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.status import in_words
 from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier import Batch, EntryKind, Found, Frontier, Message, State
+from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import Neighbour, Parcel, parcels_of, pending
 from comity.net import ClientSettings
 
@@ -95,6 +96,40 @@ def stop_by_terminal(sites: list[Site], folder: Path, *more: str) -> None:
     assert crawl.returncode == 130, error
     assert json.loads(out)["left"] > 0
     assert prove(folder).findings == []
+
+
+def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: Path) -> None:
+    folder, early = tmp_path / "crawl", tmp_path / "early"
+    comity(*words(sites, folder, "--workers", "2", "--max-pages", "20"))
+    assert prove(folder).findings == []
+    shutil.copytree(folder, early)
+    comity("crawl", "--resume", "-o", str(folder), "--max-pages", "none", "--workers", "2", *ALLOW)
+    proof = prove(folder)
+    assert (proof.findings, proof.runs) == ([], 2)
+    for name in [part.name for part in parts_of(folder)]:
+        (folder / name).rename(tmp_path / "kept")
+        shutil.copytree(early / name, folder / name)
+        said = [each.what for each in prove(folder).findings]
+        assert "its last run is 1, and the crawl ended in run 2" in said
+        assert any("sent to it: one is not what it was" in what for what in said)
+        shutil.rmtree(folder / name)
+        (tmp_path / "kept").rename(folder / name)
+    assert prove(folder).findings == []
+
+
+def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: Path) -> None:
+    manifest = CrawlManifest(2, seeds=[sites[0].url("/0")], crawl="c", run=2)
+    manifest.write(tmp_path)
+    for place, said in (
+        (ShardPlace(0, 2, run=Run("c", 1)), "run 2 of the crawl in .* has begun, and this is run 1"),
+        (ShardPlace(0, 2, run=Run("other", 2)), "is a shard of another crawl"),
+    ):
+        crawler = ShardCrawler(
+            manifest.seeds, tmp_path, place, policy=QUICK, settings=CrawlSettings(), client_settings=ClientSettings()
+        )
+        with pytest.raises(Superseded, match=said):
+            asyncio.run(crawler.run())
+    assert not any(site.seen for site in sites)
 
 
 def asked_once(sites: list[Site]) -> None:
