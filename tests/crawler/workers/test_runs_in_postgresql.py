@@ -393,6 +393,6 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
         told = comity("prove", str(tmp_path / "one"), str(tmp_path / "other"))
         assert told.returncode == 0, told
         kept = comity("pages", str(tmp_path / "one"), str(tmp_path / "other")).stdout.splitlines()
-        assert len({json.loads(line)["url"] for line in kept}) == len(kept) == most
+        assert len({json.loads(line)["url"] for line in kept}) == len(kept) <= most
         with store.open() as db:
             database.drop(db, store.where)
