@@ -119,7 +119,8 @@ class Waits:
         known = max(self._written_down.get(pace, 0.0), committed, self._least)
         if interval > known or seconds > max(known, interval):
             unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
-            line = json.dumps([pace, self._clock.wall() + seconds, seconds, interval, unordered]) + "\n"
+            until, *others = self._in(seconds)
+            line = json.dumps([pace, until, seconds, interval, unordered, *others]) + "\n"
             self._journal.add(line.encode("ascii"))
             self._written += 1
             self._written_down[pace] = max(known, interval)
@@ -138,7 +139,11 @@ class Waits:
         self._journal.check()
         wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
         least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
-        waits = {key: (wall + seconds, seconds) for key, seconds in throttles.delays(now).items() if seconds > least}
+        waits = {}
+        for key, seconds in throttles.delays(now).items():
+            if seconds > least:
+                until, *others = self._in(seconds)
+                waits[key] = (until, seconds, *others)
         self._taken = self._written
         self._on_their_way = throttles.intervals()
         return {
@@ -159,20 +164,25 @@ class Waits:
             self._written = self._taken = 0
             self._written_down = {}
 
+    def _in(self, seconds: float) -> list[float]:
+        """So many seconds from now, by each clock."""
+        return [wall + seconds for wall in self._clock.walls()]
+
     def _keep(self, load_state: Callable[[str, Any], Any], lines: list[bytes]) -> None:
         """Have the client wait as the run before says."""
-        wall = self._clock.wall()
+        walls = self._clock.walls()
         waits: dict[str, float] = {}
         unordered: dict[str, float] = {}  # what is left of them where an order is lifted
         intervals: dict[str, float] = load_state("intervals", {})
         lifted = load_state("unordered", {})
         stated = [
-            (key, until, seconds, 0.0, lifted.get(key, seconds))
-            for key, (until, seconds) in load_state("waits", {}).items()
+            (key, [until, *others], seconds, 0.0, lifted.get(key, seconds))
+            for key, (until, seconds, *others) in load_state("waits", {}).items()
         ]
-        for key, until, seconds, interval, without in stated + _journal_entries(lines):
-            if until > wall:  # a clock that was set back makes no wait longer than it was
-                left = min(until - wall, seconds)
+        for key, untils, seconds, interval, without in stated + _journal_entries(lines):
+            left = max(until - wall for until, wall in zip(untils, walls, strict=False))
+            if left > 0:  # a clock that was set back makes no wait longer than it was
+                left = min(left, seconds)
                 waits[key] = max(waits.get(key, 0.0), left)
                 unordered[key] = max(unordered.get(key, 0.0), left - max(seconds - without, 0.0))
             if interval > self._least:
@@ -189,14 +199,14 @@ class Waits:
         )
 
 
-def _journal_entries(lines: list[bytes]) -> list[tuple[str, float, float, float, float]]:
+def _journal_entries(lines: list[bytes]) -> list[tuple[str, list[float], float, float, float]]:
     """What was heard in the run before; a line that a crash cut short is none."""
     found = []
     for line in lines:
         try:
-            key, until, seconds, interval, *unordered = json.loads(line)
-            without = float(unordered[0]) if unordered else float(seconds)
-            found.append((str(key), float(until), float(seconds), float(interval), without))
+            key, until, seconds, interval, without, *others = json.loads(line)
+            untils = [float(until), *map(float, others)]
+            found.append((str(key), untils, float(seconds), float(interval), float(without)))
         except (ValueError, TypeError):
             continue
     return found

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
@@ -25,6 +26,7 @@ from stores import PostgresStore
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.shards import LOST, CrawlManifest
+from comity.crawler.workers.leased import StoreClock
 from comity.crawler.workers.member import Member, StoreJob
 from comity.crawler.workers.output_folder import cut_back, take_folder
 from comity.errors import StorageError
@@ -396,3 +398,33 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
         assert len({json.loads(line)["url"] for line in kept}) == len(kept) <= most
         with store.open() as db:
             database.drop(db, store.where)
+
+
+def test_a_step_of_the_database_s_clock_shortens_no_wait_that_a_site_asked_for(
+    crawl: Crawl, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def busy(_: web.Request) -> web.StreamResponse:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            return web.Response(status=503, headers={"Retry-After": "3"})
+        return web.Response(text="<p>1</p>", content_type="text/html")
+
+    site.set("/1", busy)
+    told: list[Callable[[Any], None]] = []
+    run = crawl.store.crawl().run
+
+    async def work(name: str, requests: int) -> None:
+        async with asyncio.timeout(HANGS):
+            working = asyncio.ensure_future(crawl.member(run, tmp_path / name).run(told.append))
+            while len(asked) < requests and not working.done():
+                await asyncio.sleep(0.02)
+            told.pop()(("stop",))
+            await working
+
+    asyncio.run(work("first", 1))
+    clock = StoreClock.of
+    monkeypatch.setattr(StoreClock, "of", lambda store: StoreClock(clock(store).wall() + 1000.0))
+    asyncio.run(work("second", 2))
+    assert asked[1] - asked[0] > 2.99
