@@ -570,6 +570,52 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
 
 
+def test_a_script_or_sheet_of_another_site_does_not_become_the_page_s_own(
+    site: Site, other: Site, tmp_path: Path
+) -> None:
+    for path in ("/", "/cors"):
+        script(other, f"{path}script", "secret_script")
+        other.set(f"{path}sheet", ".secret_rule { color: red }", content_type="text/css")
+    script(other, "/runs", "put('ran')")
+    other.set("/to-runs", status=302, headers={"Location": site.url("/runs")})
+    script(site, "/runs", "put('ran')")
+    own = site.url("").rstrip("/")
+    script(site, "/own", "secret_of_its_own")
+    with Site("127.0.0.2") as third:
+        third.set("/named", "secret_named", headers={"Access-Control-Allow-Origin": own})
+        third.set("/all", "open to all", headers={"Access-Control-Allow-Origin": "*"})
+        for path in ("/named", "/all"):
+            other.set(path, status=302, headers={"Location": third.url(path), "Access-Control-Allow-Origin": "*"})
+        for path in ("/script", "/sheet"):
+            site.set(path, status=302, headers={"Location": other.url(path)})
+        site.set(
+            "/",
+            f"""<p id=seen></p><script>
+            const put = text => document.getElementById('seen').append(text + '; ')
+            onerror = message => put(message)
+            for (const url of ['{other.url("/named")}', '{other.url("/all")}'])
+                fetch(url).then(r => r.text()).then(put, () => put('refused'))
+            onload = () => {{
+                for (const sheet of document.styleSheets)
+                    try {{ put([...sheet.cssRules].map(rule => rule.cssText)) }} catch (error) {{ put(error.name) }}
+            }}
+            </script>
+            <script src=/own></script><script src=/script></script><script src="{other.url("/to-runs")}"></script>
+            <script crossorigin src="{other.url("/corsscript")}"></script>
+            <link rel=stylesheet href=/sheet><link rel=stylesheet href="{other.url("/sheet")}">
+            <link rel=stylesheet crossorigin href="{other.url("/corssheet")}">""",
+        )
+        _, pages = crawl(site, tmp_path / "out", settings=replace(RENDER, max_depth=0))
+    seen = pages["/"]["body"].partition('id="seen">')[2].partition("</p>")[0]
+    assert "secret_of_its_own is not defined" in seen
+    assert "ran; " in seen
+    assert "open to all; " in seen
+    assert seen.count("refused; ") == 1
+    assert seen.count("SecurityError; ") == 3, "a sheet that was refused has no rules to be read either"
+    for secret in ("secret_script", "secret_rule", "secret_named"):
+        assert secret not in seen
+
+
 def test_a_part_that_redirects_in_a_loop_is_asked_for_once(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set("/round", status=302, headers={"Location": "/and-round"})

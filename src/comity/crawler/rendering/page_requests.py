@@ -238,13 +238,13 @@ class PageRequests:
             self._fetches.add(fetch)
             fetch.add_done_callback(self._fetches.discard)
             response = await fetch
-            if not _may_see(request, response):
+            if not self._may_see(request, response):
                 raise FetchError(
                     f"{request.url} redirects to another origin that does not allow it (CORS)", url=request.url
                 )
             headers = _headers(response)
-            if request.resource_type in READ_BY_SCRIPTS:  # else Playwright would share it with any site's script
-                headers.setdefault("access-control-allow-origin", FOREIGN)
+            # else Playwright would share it with any site, and its scripts would be that site's own
+            headers.setdefault("access-control-allow-origin", FOREIGN)
             await route.fulfill(status=response.status, headers=headers, body=response.body)
         finally:
             self.under_way -= 1
@@ -333,6 +333,20 @@ class PageRequests:
             raise FetchError(f"{url} does not let {asker} send {', '.join(names):.200}", url=url)
         self._agreed.add((asker, url, names))
 
+    def _may_see(self, request: "Request", response: Response) -> bool:
+        """Whether a redirect kept to its origin, or what it led to is no more open to the page than without: the
+        browser knows of no redirect.
+        """
+        asked = urls.origin(urls.normalise(request.url))
+        if urls.origin(response.url) == asked:
+            return True
+        asker = request.headers.get("origin")
+        if request.resource_type in KINDS and asker is None:  # closed to scripts, unless it seems to be their own
+            return _origin(request) not in ("null", asked) and urls.origin(self._response.url) != asked
+        # What one foreign origin redirects to another names nobody as its asker (Fetch standard, HTTP-redirect fetch).
+        named = asker if asker in (None, asked) else "null"
+        return request.resource_type in (*KINDS, *READ_BY_SCRIPTS) and is_shared(response, named or asked)
+
     def _wanted(self, url: str) -> None:
         with suppress(ComityError):
             if len(self.targets) < MOST_TARGETS:
@@ -370,15 +384,6 @@ def _headers(response: Response) -> dict[str, str]:
         if name not in NOT_SHOWN:
             shown[name] = f"{shown[name]}, {value}" if name in shown else value
     return shown
-
-
-def _may_see(request: "Request", response: Response) -> bool:
-    """Whether a redirect kept to its origin, or what it led to is shared: the browser knows of no redirect."""
-    asked = urls.origin(urls.normalise(request.url))
-    if urls.origin(response.url) == asked or request.resource_type in KINDS:
-        return True
-    asker = request.headers.get("origin", asked)
-    return request.resource_type in READ_BY_SCRIPTS and is_shared(response, asker)
 
 
 def _origin(request: "Request") -> str:
