@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import gc
 import logging
+import os
 import signal
 import sys
 import time
@@ -24,7 +25,7 @@ from comity.cli.logs import logging_to
 from comity.cli.progress import watch
 from comity.cli.resuming import as_begun, told_anew
 from comity.cli.summary import sum_up
-from comity.cli.terminal import complain, say, tell
+from comity.cli.terminal import complain, is_read, say, tell, unwaited
 from comity.configuration import Configuration
 from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
 from comity.crawler.plugins import look_in
@@ -54,6 +55,7 @@ DEMO_DELAY = 0.2  # seconds; the demo site is ours
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h: M_TRIM_THRESHOLD and so on
 
 
+@unwaited()
 def crawl(
     seeds: Sequence[str],
     *,
@@ -192,6 +194,8 @@ def crawl(
         tune()
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             stats = runner.run(_run(crawler, None if as_json or quiet else console))
+    if crawler.stopped and not is_read(sys.stdout):  # who ended it does not wait for a terminal that hangs
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
     if report is not None:
         from comity.audit.report import write
@@ -251,6 +255,7 @@ def prepare(folder: Path, verbose: int, log: Path | None) -> None:
     """
     look_in(folder)
     tune()
+    FOR_GOOD.enter_context(unwaited())
     level = logging.DEBUG if verbose > 1 else logging.INFO
     FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))
 

@@ -5,15 +5,23 @@ Every line for people goes through here; JSON escapes such characters by itself.
 
 import io
 import os
+import select
+import stat
 import sys
+import threading
 import unicodedata
-from contextlib import suppress
-from typing import Any, Final
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TextIO
 
 import click
 
 STDOUT: Final = "standard output"  # as the file of an error of it
 INSTEAD: Final = "\N{REPLACEMENT CHARACTER}"
+MOST_WAITING: Final = 64 * 1024  # octets that wait to be read before more is dropped
+PIECE: Final = 512  # octets written at once
+READ_WITHIN: Final = 2.0  # seconds after which nobody is taken to read any more
 # Not printable by Python's measure, and yet harmless: joiners, which scripts need, and the soft hyphen.
 _HARMLESS: Final = frozenset("\u200c\u200d\xad")
 
@@ -57,6 +65,97 @@ class _Stdout(io.FileIO):
         except OSError as error:
             error.filename = STDOUT
             raise
+
+
+class Unwaited(io.TextIOBase):
+    """A stream that takes text at once and never waits for who reads it: a thread writes it, whole pieces of it are
+    dropped while too much waits. A terminal that hangs or was stopped by Ctrl-S must not stop what goes on.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._waiting: deque[bytes] = deque()
+        self._size = 0  # octets that wait
+        self._changed = threading.Condition()
+        threading.Thread(target=self._write, name="comity-terminal", daemon=True).start()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding or "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        return "backslashreplace"
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        data = text.encode(self.encoding, self.errors)
+        with self._changed:
+            if data and self._size + len(data) <= MOST_WAITING:
+                self._waiting.append(data)
+                self._size += len(data)
+                self._changed.notify_all()
+        return len(text)
+
+    def drain(self) -> None:
+        """Come back when all is written, or for a while nothing more of it is read."""
+        with self._changed:
+            while left := self._size:
+                self._changed.wait(READ_WITHIN)
+                if self._size == left:
+                    return
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                data = self._waiting[0]
+            while data:
+                try:
+                    written = os.write(self._stream.fileno(), data[:PIECE])
+                except OSError:  # nobody will ever read it
+                    written = len(data)
+                data = data[written:]
+                with self._changed:
+                    self._size -= written
+                    self._changed.notify_all()
+            with self._changed:
+                self._waiting.popleft()
+
+
+@contextmanager
+def unwaited() -> Iterator[None]:
+    """Have nothing wait in the block for who reads standard error, be it a terminal or another program."""
+    before, waits = sys.stderr, False
+    with suppress(OSError, ValueError):  # one that has no number is no stream of the system's
+        waits = os.name == "posix" and not stat.S_ISREG(os.fstat(before.fileno()).st_mode)
+    if not waits:
+        yield
+        return
+    before.flush()
+    stream = sys.stderr = Unwaited(before)
+    try:
+        yield
+    finally:
+        sys.stderr = before
+        stream.drain()
+
+
+def is_read(stream: TextIO) -> bool:
+    """Whether a stream takes anything now, or soon."""
+    try:
+        return bool(select.select([], [stream.fileno()], [], READ_WITHIN)[1])
+    except (OSError, ValueError):
+        return True
 
 
 def take_streams() -> None:

@@ -32,6 +32,7 @@ from comity.errors import (
     Postponed,
     RenderingFailed,
     RobotsDisallowed,
+    StorageError,
     TooLarge,
     UnwantedType,
 )
@@ -160,8 +161,6 @@ class Fetcher:
                     return entry
                 rendered = await self._rendered(self._renderer, entry, response)
             return await self._answered(host, entry, response, before, rendered)
-        except RenderingFailed:  # every page would be kept without its scripts: the operator is to know
-            raise
         except Exception as error:
             return self._not_answered(host, entry, error)
         finally:
@@ -170,6 +169,8 @@ class Fetcher:
     def _not_answered(self, host: Host, entry: Entry, error: Exception) -> Entry | None:
         """What an error means for a URL; gives the entry back where it is to have its turn again."""
         match error:
+            case RenderingFailed() | StorageError() | MemoryError():  # ours, and no page's: it is asked for again
+                raise error
             case RobotsDisallowed():
                 self._refused(host, entry, error.decision)
             case AddressBlocked() | TooLarge() | PluginError():

@@ -110,11 +110,12 @@ class Orders:
         Raises:
             StorageError: the file cannot be read.
         """
-        try:
-            if self._path.stat().st_size <= self._read:
+        with explained_files(self._path):
+            try:
+                if self._path.stat().st_size <= self._read:
+                    return
+            except (FileNotFoundError, NotADirectoryError):
                 return
-        except OSError:  # it is not there
-            return
         with explained_files(self._path), self._path.open("rb") as file:
             file.seek(self._read)
             lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -18,7 +18,7 @@ from comity.crawler.waits import WaitJournal
 from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import StorageError
 from comity.frontier.postgresql.crawl import CrawlStore, Row
-from comity.frontier.postgresql.database import Address
+from comity.frontier.postgresql.database import Address, Unreachable
 from comity.frontier.postgresql.leases import Leases, number_of
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.protocol import DurableFrontier
@@ -119,11 +119,17 @@ class WaitJournalRows:
 
     def _run(self, statement: str, *values: str) -> None:
         def run() -> None:
-            with self._store.open() as db:
-                db.execute(statement.format(self._shard, self._token), values)
+            try:
+                self._execute(statement, values)
+            except Unreachable:  # once more, over a new connection: what a site asked for is not to be forgotten
+                self._execute(statement, values)
 
         with suppress(RuntimeError):  # the process ends
             self._writer.submit(run).add_done_callback(self._done)
+
+    def _execute(self, statement: str, values: Sequence[str]) -> None:
+        with self._store.open() as db:
+            db.execute(statement.format(self._shard, self._token), values)
 
     def _done(self, future: "Future[None]") -> None:
         if not future.cancelled():
@@ -170,6 +176,11 @@ class LeasedShard(ShardCrawler):
     def has_begun(self) -> bool:
         """Whether its frontier is open, so that it can be told and asked."""
         return self._begun
+
+    @property
+    def progress(self) -> Any:
+        """What differs once anything more was committed; None before its frontier is open."""
+        return (self._frontier.totals, self._frontier.sent, self._frontier.taken) if self._begun else None
 
     def abandon(self) -> None:
         """Have nothing wait for the database any longer: from any thread."""

@@ -31,7 +31,7 @@ from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.status import all_at_rest
 from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
 from comity.errors import ComityError, StorageError
-from comity.frontier.postgresql.crawl import CrawlStore
+from comity.frontier.postgresql.crawl import CrawlStore, StoredCrawl
 from comity.frontier.postgresql.database import Unreachable, address
 from comity.frontier.postgresql.leases import LeaseKeeper, Leases
 from comity.frontier.postgresql.queue import Displaced
@@ -42,6 +42,24 @@ from comity.policy import Policy
 ACKNOWLEDGED_EVERY: Final = 2.0  # seconds
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the database
+STILL: Final = 30.0  # seconds that the loop may stand still before its shards are left to others
+MOST_IN_VAIN: Final = 8  # times that a shard is begun, kept nothing, and ended because of the database
+LONGEST_REST: Final = 10.0  # seconds between two such times
+
+
+@dataclass(slots=True)
+class _InVain:
+    """Of a shard that ended because of the database.
+
+    Attributes:
+        progress: how far it had come when it ended last.
+        times: that it has ended there.
+        until: when it may be taken again.
+    """
+
+    progress: Any = None
+    times: int = 0
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +118,11 @@ class Member:
         self._orders_so_far: list[str] = []
         self._given_back: list[tuple[int, int, int]] = []  # shard, token, pages it may keep from now on
         self._ends: list[ShardEnd] = []
+        self._in_vain: dict[int, _InVain] = {}
         self._ending = self._stopping = False
         self._leaving: set[int] = set()  # shards that are let go
         self._acknowledge_at = 0.0
+        self._beat_at = time.monotonic()
         self._wake = asyncio.Event()
         self._error: ComityError | None = None
         self._trouble: str | None = None
@@ -120,13 +140,16 @@ class Member:
             ComityError: what ended it.
         """
         loop = asyncio.get_running_loop()
-        lease = (await self._in_thread(self._store.crawl)).lease
-        self._clock = await self._in_thread(StoreClock.of, self._store)
+        self._say("begun")
+        listen(self._told)
+        if (stored := await self._crawl()) is None:
+            self._say("ended", [])
+            return
         folder, run = self._job.folder, self._job.run
         self._leases = Leases(
             self._where,
             self._job.name,
-            lease,
+            stored.lease,
             run=run,
             part=lambda shard, token: (str(folder.absolute()), part_of(shard, token)),
         )
@@ -139,16 +162,16 @@ class Member:
                 crawler.abandon()
                 loop.call_soon_threadsafe(self._lost, shard, token)
 
-        keeper = LeaseKeeper(self._leases, self._where, over)
+        keeper = LeaseKeeper(self._leases, self._where, over, self._works)
         keeper.start()
-        self._say("begun")
-        listen(self._told)
+        beating = asyncio.ensure_future(self._beat())
         try:
             await self._run_rounds()
         finally:
             for task in self._running.values():
                 _cancel(task)
             await asyncio.gather(*self._running.values(), return_exceptions=True)
+            beating.cancel()
             keeper.close()
             with suppress(StorageError):
                 await self._in_thread(self._leave)
@@ -158,12 +181,43 @@ class Member:
             raise self._error
         self._say("ended", self._ends)
 
+    async def _crawl(self) -> StoredCrawl | None:
+        """What holds for the crawl, once the database is there; None where this process is to stop before."""
+        pause = TICK
+        while not self._stopping:
+            try:
+                stored: StoredCrawl = await self._in_thread(self._store.crawl)
+                self._clock = await self._in_thread(StoreClock.of, self._store)
+            except Unreachable as error:
+                self._in_reach(str(error))
+                self._say("report", [])
+                pause = min(2 * pause, LONGEST_PAUSE)
+                await self._pause(pause)
+            else:
+                return stored
+        return None
+
+    async def _beat(self) -> None:
+        while True:
+            self._beat_at = time.monotonic()
+            await asyncio.sleep(TICK)
+
+    def _works(self) -> bool:
+        """Whether the loop that all work is done on goes round: asked in another thread."""
+        return time.monotonic() - self._beat_at < STILL
+
+    async def _pause(self, seconds: float) -> None:
+        """So long, or until something is to be seen to."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
 
     def _leave(self) -> None:
         with self._store.open() as db:
-            self._leases.release(db, list(self._leases.tokens))
+            self._leases.leave(db)
         self._store.gone(self._job.name)
         self._store.close()
 
@@ -192,9 +246,7 @@ class Member:
                 if all(row.state == "ended" for row in look.rows):
                     return
             self._say("report", [self._now(crawler) for crawler in self._crawlers.values() if crawler.has_begun])
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._wake.wait()
+            await self._pause(pause)
             await asyncio.sleep(TICK / 10)  # what comes at the same time comes along
 
     def _in_reach(self, trouble: str | None) -> None:
@@ -208,8 +260,9 @@ class Member:
 
     def _asking(self) -> RoundRequest:
         """What is to be asked and said, as of now."""
-        asked = RoundRequest(take=not self._stopping, at_work=frozenset(self._running))
         now = time.monotonic()
+        put_off = {number for number, vain in self._in_vain.items() if now < vain.until}
+        asked = RoundRequest(take=not self._stopping, at_work=frozenset(self._running.keys() | put_off))
         for number, crawler in self._crawlers.items():
             if not crawler.has_begun or not crawler.is_ours:
                 continue
@@ -372,6 +425,7 @@ class Member:
                 self._leases.forget(number)  # taken again, by whomever, as after a crash
                 if isinstance(error, Unreachable):
                     self._in_reach(str(error))
+                    self._broke_off(crawler, error)
             elif isinstance(error, ComityError):
                 self._error = self._error or error
             elif error is not None:
@@ -385,6 +439,19 @@ class Member:
                 except StorageError as failure:
                     self._leases.forget(number)  # else it would be renewed, and nobody would work it
                     self._in_reach(str(failure))
+
+    def _broke_off(self, crawler: LeasedShard, error: Unreachable) -> None:
+        """A shard ended because of the database: it is taken again, but not for ever where nothing comes of it."""
+        vain = self._in_vain.setdefault(crawler.place.number, _InVain())
+        if crawler.progress is not None and crawler.progress != vain.progress:
+            vain.progress, vain.times = crawler.progress, 0
+        vain.times += 1
+        vain.until = time.monotonic() + min(TICK * 2**vain.times, LONGEST_REST)
+        if vain.times >= MOST_IN_VAIN:
+            self._error = self._error or StorageError(
+                f"shard {crawler.place.number} was begun {vain.times} times and kept nothing: {error}",
+                hint="what was written is safe; once that is mended, continue with --join",
+            )
 
     def _let_go(self, crawler: LeasedShard, state: str) -> None:
         number = crawler.place.number

@@ -42,6 +42,8 @@ error. From one to another: `turn` key, shard, host, pace (see `ShardCrawler.len
 seconds for which it is not given; and `returned` key, good, retry_after once it is over. A worker is told `held` key,
 shard, host, pace of what its predecessor has lent.
 """
+_NEWEST: Final = frozenset(("report", "pictures"))
+"""Words that say how things stand: what comes later makes the earlier one needless."""
 LentKey = tuple[int, int]
 
 
@@ -91,7 +93,11 @@ def read_word(file: BinaryIO) -> Any:
 
 
 class Pipe:
-    """This process's end of the pipes to the one above, in the place of standard input and output."""
+    """This process's end of the pipes to the one above, in the place of standard input and output.
+
+    Nothing waits for the process above: it may be stopped, and its worker goes on. A thread says what there is; of what
+    was not heard yet the newest report and picture take the place of older ones.
+    """
 
     def __init__(self) -> None:
         self._in = os.fdopen(os.dup(0), "rb")
@@ -100,20 +106,44 @@ class Pipe:
         os.dup2(null, 0)
         os.close(null)
         os.dup2(2, 1)  # what a plug-in prints must not be taken for a word
-        self._lock = threading.Lock()
+        self._unsaid: dict[object, bytes] = {}  # by what it takes the place of
+        self._changed = threading.Condition()
+        threading.Thread(target=self._write, name="comity-pipe", daemon=True).start()
 
     def job(self) -> "AnyJob":
         job: AnyJob = read_word(self._in)
         return job
 
     def say(self, *word: Any) -> None:
-        data = pack(word)
-        try:
-            with self._lock:
-                while data:
-                    data = data[self._out.write(data) :]
-        except OSError:
-            os._exit(1)
+        key = word[0] if word[0] in _NEWEST else word if word[0] == "mail" else object()
+        with self._changed:
+            self._unsaid.pop(key, None)
+            self._unsaid[key] = pack(word)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Come back once all is said."""
+        with self._changed:
+            while self._unsaid:
+                self._changed.wait()
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                while not self._unsaid:
+                    self._changed.wait()
+                words = list(self._unsaid.items())
+            for key, said in words:
+                data = said
+                try:
+                    while data:
+                        data = data[self._out.write(data) :]
+                except OSError:
+                    os._exit(1)
+                with self._changed:
+                    if self._unsaid.get(key) is said:
+                        del self._unsaid[key]
+                    self._changed.notify_all()
 
     def listen(self, on_word: Callable[[Word], None]) -> None:
         """Have each word heard on the loop that runs."""
@@ -389,4 +419,6 @@ def serve(pipe: Pipe, job: AnyJob, loop_factory: Callable[[], asyncio.AbstractEv
     except ComityError as error:
         pipe.say("failed", error)
         return 2
+    finally:
+        pipe.close()
     return 0

@@ -27,6 +27,9 @@ _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
 SERVER: Final = "extract(epoch FROM pg_postmaster_start_time())::float8"
 """Which server this is, as SQL: another one after a restart, or where another took its place."""
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
+# SQLSTATE, whole or its class: the connection, a transaction that another kept from its end, an operator's word; too
+# many connections, a transaction that stood still, a lock that was not free.
+_PASSING: Final = frozenset(("08", "40", "57", "53300", "25P03", "55P03"))
 # How long a connection that leads nowhere is waited for. A server on the same machine is reached without TCP.
 _REACH: Final = {
     "connect_timeout": 5,
@@ -44,7 +47,8 @@ _SESSION: Final = (
 # Each shard's rows are in partitions of their own, and so are their indexes, which need no column for the shard. Rows
 # of the queue are inserted and deleted, and changed only where a fetch is tried again or put off. `seen` has 64 bits of
 # each URL met, the key of both tables and of the set; `fact`, `host` and `shard` are small, and room is left in their
-# pages for the rows that take the place of old ones.
+# pages for the rows that take the place of old ones. What a site names is of any length, so no other index than one of
+# hashes holds it: a row of a B-tree has 2,704 octets at most.
 _QUEUED = """shard int NOT NULL, id bigint NOT NULL, rank bigint NOT NULL, host int NOT NULL, source int,
     depth int NOT NULL, hops int NOT NULL, attempts int NOT NULL, prefix smallint NOT NULL, kind smallint NOT NULL,
     state smallint NOT NULL, {why}rest text NOT NULL"""
@@ -95,10 +99,11 @@ CREATE TABLE visit (
 ) PARTITION BY LIST (shard)"""
 _PARTITION = """
 CREATE TABLE fact_{n} PARTITION OF fact FOR VALUES IN ({n}) WITH (fillfactor = 40);
-CREATE UNIQUE INDEX ON fact_{n} (key);
+CREATE UNIQUE INDEX ON fact_{n} (md5(key));
+CREATE INDEX ON fact_{n} USING hash (key);
 CREATE TABLE host_{n} PARTITION OF host FOR VALUES IN ({n}) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX ON host_{n} (id);
-CREATE UNIQUE INDEX ON host_{n} (name);
+CREATE INDEX ON host_{n} USING hash (name);
 CREATE TABLE waiting_{n} PARTITION OF waiting FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON waiting_{n} (id);
 CREATE INDEX ON waiting_{n} (host, rank, id);
@@ -207,16 +212,29 @@ def explained(where: Address) -> Iterator[None]:
         raise StorageError(f"{where} has no room left: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
         raise StorageError(f"{where}: {_said(error)}", hint="the user needs CREATE on the database") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout) as error:
-        raise Unreachable(
-            f"{where} cannot be reached: {_said(error)}", hint="see that it runs, and lets this user in"
-        ) from error
+    except errors.ReadOnlySqlTransaction as error:
+        raise Unreachable(f"{where} cannot be written now: {_said(error)}", hint="see that it is no standby") from error
     except psycopg.Error as error:
+        if _passes(error):
+            raise Unreachable(
+                f"{where} cannot be reached: {_said(error)}", hint="see that it runs, and lets this user in"
+            ) from error
         raise StorageError(f"{where}: {_said(error)}") from error
 
 
 class Unreachable(StorageError):
-    """The database cannot be reached now, or has ended our connection; it may be there again later."""
+    """The database cannot be reached or written now, or has ended our connection; that may be otherwise later."""
+
+
+def _passes(error: Any) -> bool:
+    """Whether the same may be answered otherwise later: what it says is about the connection, not about what was asked.
+
+    psycopg's OperationalError is more than that: an index row that is too long is one.
+    """
+    if error.sqlstate is None:
+        psycopg = need("psycopg", "postgresql", USE)
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return error.sqlstate[:2] in _PASSING or error.sqlstate in _PASSING
 
 
 def _said(error: Exception) -> str:
@@ -231,7 +249,7 @@ def connect(where: Address, **options: Any) -> Any:
     """
     psycopg = need("psycopg", "postgresql", USE)
     with explained(where):
-        db = psycopg.connect(where.conninfo, autocommit=True, **_REACH, **options)
+        db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)
         try:
             with cutting_off(_REACH["connect_timeout"], db):
                 db.execute(_SESSION.format(schema=where.schema))

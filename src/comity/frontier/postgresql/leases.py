@@ -195,6 +195,13 @@ class Leases:
                 (state, list(held), list(held.values()), self.holder),
             )
 
+    def leave(self, db: Any) -> None:
+        """Let all shards go, those too that were forgotten: nothing is under way in any."""
+        for shard in list(self.tokens):
+            self.forget(shard)
+        with explained(self._where):
+            db.execute("UPDATE shard SET holder = NULL, expires = NULL WHERE holder = %s", (self.holder,))
+
 
 def see_run(db: Any, where: Address, run: Run) -> None:
     """See that a run is the crawl's still, until the end of the transaction that is open.
@@ -226,17 +233,22 @@ def _begin_part(db: Any, shard: int, token: int, holder: str, folder: str, name:
 
 
 class LeaseKeeper(threading.Thread):
-    """Renews leases in a thread and over a connection of its own, so that no work and no disk holds it up.
+    """Renews leases in a thread and over a connection of its own, so that no single wait holds it up; but only as long
+    as the work goes on: a lease that nobody works under is left to others.
 
     Args:
+        works: whether it does, asked in this thread before each renewal.
         ended: called in this thread with shard and token where a lease is over; it may be called more than once.
     """
 
-    def __init__(self, leases: Leases, where: Address, ended: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, leases: Leases, where: Address, ended: Callable[[int, int], None], works: Callable[[], bool]
+    ) -> None:
         super().__init__(name="comity-leases", daemon=True)
         self._leases = leases
         self._where = where
         self._ended = ended
+        self._works = works
         self._over = threading.Event()
         self._db: Any = None
 
@@ -252,8 +264,9 @@ class LeaseKeeper(threading.Thread):
             try:
                 if self._db is None:
                     self._db = connect(self._where)
-                with cutting_off(self._leases.seconds / RENEWALS, self._db):
-                    self._leases.renew(self._db)
+                if self._works():
+                    with cutting_off(self._leases.seconds / RENEWALS, self._db):
+                        self._leases.renew(self._db)
                 pause = self._leases.seconds / RENEWALS / 2
             except StorageError:
                 self._drop()

@@ -19,7 +19,7 @@ from comity.frontier.later import Inside, Judged, Visits, judge
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
-from comity.frontier.postgresql.view import ShardTables
+from comity.frontier.postgresql.view import CommittedTables, ShardTables
 from comity.frontier.tables import POLICY, CommittedFrontier, StateChanges
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
@@ -57,8 +57,7 @@ class PostgresFrontier(CommittedFrontier):
         with explained(where), ExitStack() as stack:
             self._db = stack.enter_context(closing(connect(where)))
             self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
-            self._reader = stack.enter_context(closing(connect(where)))
-            self._tables = ShardTables(self._reader, where, shard)
+            self._tables = self._committed = stack.enter_context(closing(CommittedTables(where, shard)))
             row = self._db.execute(
                 "SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)
             ).fetchone()
@@ -83,7 +82,7 @@ class PostgresFrontier(CommittedFrontier):
     def abandon(self) -> None:
         """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
         cut_off(self._db)
-        cut_off(self._reader)
+        self._committed.abandon()
 
     def commit(
         self, batch: Batch, write: Callable[[int, list[dict[str, Any]]], dict[str, Any]]
@@ -343,7 +342,7 @@ class PostgresFrontier(CommittedFrontier):
         if changed:
             self._db.execute(
                 f"INSERT INTO {table} SELECT {self._shard}, * FROM unnest(%s::text[], %s::text[]) "
-                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                "ON CONFLICT (md5(key)) DO UPDATE SET value = excluded.value",
                 (list(changed), list(changed.values())),
             )
         if gone := [key for key, value in state.items() if value is None]:

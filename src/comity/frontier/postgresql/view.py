@@ -9,7 +9,7 @@ from comity.errors import InputError
 from comity.frontier import messages
 from comity.frontier.database import LATER, entry_of
 from comity.frontier.messages import Parcel, numbers
-from comity.frontier.postgresql.database import Address, connect, explained, is_made
+from comity.frontier.postgresql.database import Address, Unreachable, connect, cut_off, explained, is_made
 from comity.frontier.tables import FrontierTables, TablesView
 from comity.frontier.values import Entry, EntryKind
 
@@ -65,6 +65,40 @@ class ShardTables(FrontierTables):
             (host, below, list(but_not), most),
         )
         return [entry_of(host, row) for row in rows]
+
+
+class CommittedTables(ShardTables):
+    """The tables of one shard as they were committed last, over a connection of its own. Where that broke it is opened
+    again, and what was asked is asked once more: reading twice does no harm.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+
+    def __init__(self, where: Address, shard: int) -> None:
+        super().__init__(connect(where), where, shard)
+        self._abandoned = False
+
+    def close(self) -> None:
+        self._db.close()
+
+    def abandon(self) -> None:
+        """Have nobody wait for the database any longer: from any thread."""
+        self._abandoned = True
+        cut_off(self._db)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """As of FrontierTables."""
+        try:
+            return super().rows(query, values)
+        except Unreachable:
+            if self._abandoned:
+                raise
+            self._db.close()
+            self._db = connect(self._where)
+            if self._abandoned:
+                raise
+            return super().rows(query, values)
 
 
 class PostgresView(TablesView):
