@@ -23,6 +23,7 @@ from comity.crawler.orders import FILE
 from comity.crawler.workers import member
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
+from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.tables import FrontierTables
 
 
@@ -208,3 +209,18 @@ def test_a_database_without_an_encoding_of_its_own_will_do(postgres: Server, sit
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 2), done
     assert comity("frontier", "--store", url).returncode == 0
     assert comity("prove", str(tmp_path / "o\u00e4")).returncode == 0
+
+
+def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_limit(postgres: Server) -> None:
+    crawl = Crawl(postgres, [])
+    crawl.begin(max_pages=10)
+    store, other = crawl.store, CrawlStore(crawl.store.where)
+    with closing(store), closing(other), store.open() as db:
+        db.execute("UPDATE shard SET granted = 5, token = 1 WHERE number = 0")
+        db.execute("UPDATE crawl SET pool = 5")
+        with store.one_instant():
+            pool = store.crawl().pool
+            other.give_back(0, 1, 2)
+            assert (pool, store.rows()[0].granted) == (5, 5)
+        assert (store.crawl().pool, store.rows()[0].granted) == (8, 2)
+        database.drop(db, store.where)

@@ -83,7 +83,8 @@ class Rounds:
             store.give_back(shard, token, granted)
         for shard, token in asked.needy:
             store.grant(shard, token, LARGEST_GRANT)
-        look = RoundAnswer(store.crawl(), store.rows(), members)
+        with store.one_instant():  # pages of the limit are on their way between the two
+            look = RoundAnswer(store.crawl(), store.rows(), members)
         look.orders = store.orders(order)
         if asked.after:
             look.parcels = store.parcels({receiver for _, receiver in asked.after}, asked.after, AT_ONCE * 4)

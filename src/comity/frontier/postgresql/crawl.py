@@ -125,6 +125,13 @@ class CrawlStore:
             self.close()
             raise
 
+    @contextmanager
+    def one_instant(self) -> Iterator[None]:
+        """All that is asked in the block is answered as of one instant."""
+        with self.open() as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+
     # The whole crawl
 
     def exists(self) -> bool:

@@ -1,0 +1,116 @@
+"""A crawl never waits for who reads what it says: a terminal that hangs, a supervisor that was stopped."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from commands import ALLOW
+from postgres import Server
+from sites import HANGS, Site
+
+from comity.frontier.postgresql import database, leases
+from comity.frontier.postgresql.crawl import CrawlStore
+
+PAGES = 4000
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + HANGS
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert holds()
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "comity", "crawl", *ALLOW, "--scope", "any", "--delay", "0.05", *words]
+
+
+@pytest.fixture
+def site(site: Site) -> Site:
+    """A chain of pages, one found on the other."""
+    for number in range(PAGES):
+        site.link(f"/{number}", f"/{number + 1}")
+    return site
+
+
+@pytest.mark.parametrize("more", [(), ("-vv",), ("--workers", "2", "-v")])
+def test_a_terminal_that_nobody_reads_stops_no_crawl_and_ctrl_c_ends_it(
+    site: Site, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    ours, theirs = pty.openpty()
+    os.set_blocking(theirs, False)  # to fill it: from now on nothing more fits in
+    with suppress(BlockingIOError):
+        while True:
+            os.write(theirs, b"x" * 512)
+    os.set_blocking(theirs, True)
+    crawling = subprocess.Popen(
+        command(site.url("/0"), "-o", str(tmp_path / "out"), *more),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=os.environ | {"TERM": "xterm-256color"},
+    )
+    os.close(theirs)
+    try:
+        until(lambda: len(site.seen) > 60 or crawling.poll() is not None)
+        assert crawling.poll() is None
+        crawling.send_signal(signal.SIGINT)
+        assert crawling.wait(HANGS) == 130
+    finally:
+        crawling.kill()
+        crawling.wait()
+        os.close(ours)
+    kept = [json.loads(line)["url"] for path in tmp_path.rglob("pages.jsonl") for line in path.open()]
+    assert len(kept) == len(set(kept)) >= 50
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("stored", [False, True])
+def test_workers_go_on_while_the_command_that_started_them_is_stopped(
+    site: Site, tmp_path: Path, postgres: Server, stored: bool
+) -> None:
+    words = ["-q", "--workers", "2", "-o", str(tmp_path / "out")]
+    url = postgres.url(f"stopped_{os.getpid()}_{time.monotonic_ns()}")
+    crawling = subprocess.Popen(command(site.url("/0"), *words, *(("--store", url) if stored else ())))
+    try:
+        until(lambda: len(site.seen) > 5 or crawling.poll() is not None)
+        crawling.send_signal(signal.SIGSTOP)
+        before = len(site.seen)
+        fill = 65536 // 200  # reports of a few hundred octets, five a second and worker, fill a pipe in about a minute
+        until(lambda: len(site.seen) > before + 100 + fill)
+        crawling.send_signal(signal.SIGCONT)
+        crawling.send_signal(signal.SIGINT)
+        assert crawling.wait(HANGS) == 130
+    finally:
+        crawling.kill()
+        crawling.wait()
+    kept = [json.loads(line)["url"] for path in tmp_path.rglob("pages.jsonl") for line in path.open()]
+    assert len(kept) == len(set(kept)) >= before + 100
+
+
+def test_a_lease_is_not_renewed_for_work_that_stands_still(postgres: Server) -> None:
+    where = database.address(postgres.url(f"still_{os.getpid()}_{time.monotonic_ns()}"))
+    store = CrawlStore(where)
+    with store.open() as db:
+        database.make(db, where, 1, {}, lease=1.0)
+        mine, works, over = leases.Leases(where, "mine", 1.0), [True], []
+        assert mine.take(db, 0) is not None
+        keeper = leases.LeaseKeeper(mine, where, lambda *lost: over.append(lost), lambda: works[0])
+        keeper.start()
+        time.sleep(2.5)
+        assert mine.holds(0, 1), "it is renewed"
+        works[0] = False
+        until(lambda: over)
+        until(lambda: leases.Leases(where, "theirs", 1.0).take(db, 0) is not None)
+        keeper.close()
+        database.drop(db, where)
+    store.close()
