@@ -200,7 +200,7 @@ class Leases:
         for shard in list(self.tokens):
             self.forget(shard)
         with explained(self._where):
-            db.execute("UPDATE shard SET holder = NULL, expires = NULL WHERE holder = %s", (self.holder,))
+            db.execute("UPDATE shard SET holder = NULL WHERE holder = %s", (self.holder,))
 
 
 def see_run(db: Any, where: Address, run: Run) -> None:
