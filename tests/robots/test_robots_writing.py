@@ -70,6 +70,17 @@ def test_an_agent_named_for_the_first_time_takes_the_rules_of_the_star_group_alo
     assert "\r\nUser-agent: c\r\nDisallow: /z\r\nDisallow: /new\r\n" in str(changed)
 
 
+@pytest.mark.parametrize("odd", [b"\xc2\xa0", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe3\x80\x80", b"\xe4", b"\x1c"])
+def test_rules_that_are_copied_keep_every_octet(odd: bytes) -> None:
+    everybodys = parse(b"User-agent: *\nDisallow: /x" + odd + b"\nAllow:\n")
+    added = add_rule(everybodys, "a", allow=False, pattern="/y")
+    assert added.body.count(b"Disallow: /x" + odd + b"\n") == 2
+    assert [(change.agent, change.pattern) for change in diff(everybodys, added).changes] == [("a", "/y")]
+    shared = parse(b"User-agent: a\nUser-agent: b\nDisallow: /x" + odd + b"\nDisallow: /y\n")
+    removed = remove_rule(shared, "a", allow=False, pattern="/y")
+    assert [(change.agent, change.pattern) for change in diff(shared, removed).changes] == [("a", "/y")]
+
+
 def test_an_agent_that_shares_a_group_gets_one_of_its_own() -> None:
     added = add_rule(parse(FILE), "b", allow=False, pattern="/only-b")
     assert [added.allowed("/only-b", agent) for agent in "ab"] == [True, False]

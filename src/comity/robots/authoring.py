@@ -16,7 +16,7 @@ from comity.robots.dialects import Dialect
 from comity.robots.lines import Line
 from comity.robots.octets import octets
 from comity.robots.robots import Robots, parse
-from comity.robots.values import Group, Rule
+from comity.robots.values import Group
 
 NO_RULE = "Disallow:"  # forbids nothing
 _PACE = ("crawl-delay", "request-rate", "visit-time")
@@ -128,7 +128,7 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
     if _named(robots, agent):
         return _joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
     # An agent that is named leaves what is meant for everybody else: all of that goes along.
-    rules = [_text_of(rule.allow, rule.pattern) for rule in _rules_for(robots, agent)]
+    rules = [_copied(robots, entry) for _, entry in robots._rule_entries(robots._chosen(agent))]
     return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*_records_for(robots, agent), *rules, text])])
 
 
@@ -142,7 +142,7 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
     agent_line(agent)
     lines: list[str | None] = list(_lines(robots))
     added: list[str] = []
-    for group in robots.groups:
+    for span, group in zip(robots._spans(), robots.groups, strict=True):
         dropped = [rule for rule in group.rules if (rule.allow, rule.pattern) == (allow, pattern)]
         if not dropped or agent.lower() not in [value.lower() for value in group.agents]:
             continue
@@ -162,7 +162,8 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
         for line in robots.lines[group.line - 1 : group.last_line]:
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
-        kept = [_text_of(rule.allow, rule.pattern) for rule in group.rules if rule not in dropped]
+        entries = zip(group.rules, robots._rule_entries([span]), strict=True)
+        kept = [_copied(robots, entry) for rule, (_, entry) in entries if rule not in dropped]
         added += _new_group(robots, [*_lines(robots), *added], agent, [*records, *(kept or [NO_RULE])])
     left = [line for line in lines if line is not None]
     if not added and left == _lines(robots):
@@ -176,12 +177,6 @@ def _is_alone(group: Group, agent: str) -> bool:
 
 def _named(robots: Robots, agent: str) -> bool:
     return any(agent.lower() in [value.lower() for value in group.agents] for group in robots.groups)
-
-
-def _rules_for(robots: Robots, agent: str) -> list[Rule]:
-    groups = robots.groups
-    chosen = choose([group.agents for group in groups], agent, robots.dialect)
-    return [rule for number in chosen for rule in groups[number].rules]
 
 
 def _records_for(robots: Robots, agent: str) -> list[str]:
@@ -223,8 +218,13 @@ def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequenc
     return [*closed, *blank, agent_line(agent), *rules]
 
 
-def _text_of(allow: bool, pattern: str) -> str:
-    return f"{kinds.NAMES[kinds.ALLOW if allow else kinds.DISALLOW].capitalize()}: {pattern}".rstrip()
+def _copied(robots: Robots, entry: int) -> str:
+    """A rule of the file as a line, its pattern octet for octet: white space that is not ASCII belongs to it, and what
+    is no UTF-8."""
+    start, size = entry >> 32, entry >> 8 & 0xFFFFFF
+    pattern = robots.body[start : start + size].decode("utf-8", "surrogateescape")
+    label = kinds.NAMES[entry & 0xFF].capitalize()
+    return f"{label}: {pattern}" if pattern else f"{label}:"
 
 
 def _lines(robots: Robots) -> list[str]:
