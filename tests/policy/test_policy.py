@@ -46,7 +46,7 @@ def no_answer() -> RobotsResult:
         ("min_interval", -1),
         ("min_interval", "soon"),
         ("cache_life", -0.5),
-        ("failure_life", float("inf")),
+        ("failure_life", -1),
         ("robots_redirects", 99),
         ("robots_redirects", True),
         ("honour", ("crawl-delay", "patience")),

@@ -109,6 +109,23 @@ def test_what_was_ignored_is_still_shown_with_the_reason() -> None:
     assert "dictionary" in broken.statements[0].note
 
 
+RUN_TOGETHER = (
+    "User-agent: one\nContent-Usage: train-ai=n\n\nUser-agent: two\nDisallow: /x\nContent-Usage: train-ai=y\n"
+)
+
+
+def test_content_usage_ends_a_group_for_uses_and_not_for_allow_and_disallow() -> None:
+    # The AIPREF draft makes it a rule, which ends a run of User-agent lines. RFC 9309, 2.2.4 lets no other record do
+    # so, and every crawler that does not know the draft reads one group: nobody is to get more than that allows.
+    robots = comity.robots.parse(RUN_TOGETHER)
+    assert [robots.allowed("/x", agent) for agent in ("one", "two")] == [False, False]
+    assert [robots.usage("/y", agent).allows("train-ai") for agent in ("one", "two")] == ["disallowed", "allowed"]
+    assert [finding.code for finding in robots.lint() if finding.line == 1][:2] == [
+        "groups-run-together",
+        "usage-ends-group",
+    ]
+
+
 # Content Signals
 
 
@@ -774,3 +791,94 @@ def test_the_documentation_shows_what_really_happens() -> None:
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.attempted > 15
     assert result.failed == 0
+
+
+# Directives that search engines say mean something for AI
+
+
+@pytest.mark.parametrize(
+    ("directives", "meant", "whose"),
+    [
+        ("nosnippet", ("unknown", "disallowed", "unknown"), "Google"),
+        ("max-snippet:0", ("unknown", "disallowed", "unknown"), "Google"),
+        ("max-snippet:20", ("unknown", "unknown", "unknown"), ""),
+        ("noarchive", ("unknown", "disallowed", "disallowed"), "Bing"),
+        ("nocache", ("unknown", "unknown", "unknown"), "Bing"),
+        ("noarchive, nocache", ("unknown", "unknown", "unknown"), "Bing"),  # as Bing has it: nocache counts
+        ("noindex, nofollow", ("unknown", "unknown", "unknown"), ""),
+    ],
+)
+def test_what_search_engines_take_a_directive_to_mean_for_ai_is_stated_with_their_name(
+    directives: str, meant: tuple[str, str, str], whose: str
+) -> None:
+    for found in (
+        usage.from_headers([("X-Robots-Tag", directives)]),
+        usage.from_metas([("robots", directives)]),
+    ):
+        assert answers(found) == meant
+        assert [whose for each in found.statements if whose not in each.note or not whose] == []
+        assert bool(found.statements) == bool(whose)
+        assert f"by {whose}'s rules" in found.explain("ai-input") or not whose
+    assert usage.from_metas([("otherbot", directives)], agent="MyBot/1.0").statements == ()
+
+
+def test_parts_that_are_not_to_be_quoted_say_nothing_of_the_whole_page() -> None:
+    body = b"""<p>one <span data-nosnippet>two</span><DIV Data-NoSnippet=''>x</DIV>
+<p data-nosnippet>no <!-- <div data-nosnippet> -->"""
+    page = read_page(body, URL, "text/html")
+    assert page.withheld == 2
+    found = usage.from_page(page)
+    assert found.allows("ai-input") == found.allows("ai-input", images=True) == "unknown"
+    (statement,) = found.statements
+    assert (statement.source, statement.value, statement.scope) == ("attribute data-nosnippet", "disallowed", "parts")
+
+
+# RSL in a feed and in a page
+
+RSL_FEED = b"""<rss xmlns:rsl="https://rslstandard.org/rsl" xmlns:media="http://search.yahoo.com/mrss/" version="2.0">
+<channel>
+<link>https://example.com/</link>
+<item>
+<rsl:content><rsl:license><rsl:prohibits type="usage">ai-train</rsl:prohibits></rsl:license></rsl:content>
+<link>https://example.com/news/1</link></item>
+<item><link>https://example.com/news/2</link>
+<media:content url="https://example.com/x.png"/><permits>all</permits>
+<rsl:content url="/deep/*">
+<rsl:license><rsl:permits type="usage">search</rsl:permits></rsl:license></rsl:content></item>
+</channel></rss>"""
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/news/1", ("unknown", "unknown", "disallowed")),
+        ("/news/12", ("unknown", "unknown", "unknown")),
+        ("/news/2", ("unknown", "unknown", "unknown")),
+        ("/deep/x", ("allowed", "unknown", "unknown")),
+    ],
+)
+def test_a_feed_with_the_module_of_rsl_is_a_licence(path: str, meant: tuple[str, str, str]) -> None:
+    document = rsl_licence.parse(RSL_FEED)
+    assert document.problems == ()
+    assert answers(usage.from_rsl(document, f"https://example.com{path}")) == meant
+
+
+def test_a_feed_without_the_module_is_none() -> None:
+    assert rsl_licence.parse(b"<rss><channel><item><content/></item></channel></rss>").problems
+
+
+@pytest.mark.parametrize("place", ["", ' url="https://example.com/a/*"', ' url="/a/"'])
+def test_a_licence_that_stands_in_a_page_is_read(place: str) -> None:
+    body = f"""<script>var x = "</p>"</script><script type=" Application/RSL+XML ">
+<rsl xmlns="https://rslstandard.org/rsl"><content{place}><license><prohibits type="usage">ai-train</prohibits>
+</license></content></rsl></script><template><script type=application/rsl+xml>no</script></template>"""
+    page = read_page(body.encode(), URL, "text/html")
+    assert len(page.rsl) == 1
+    assert answers(usage.from_page(page)) == ("unknown", "unknown", "disallowed")
+
+
+def test_an_index_for_ai_is_listed_by_its_own_name() -> None:
+    body = b"<rsl><content url='/'><license><prohibits type='usage'>ai-index</prohibits></license></content></rsl>"
+    found = usage.from_rsl(rsl_licence.parse(body), URL)
+    assert [(each.purpose, each.value, each.note) for each in found.statements] == [("ai-index", "disallowed", "")]
+    assert answers(found) == ("unknown", "unknown", "unknown")

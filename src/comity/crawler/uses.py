@@ -65,7 +65,7 @@ class Uses:
             usage.from_headers(response.all_headers, agent=self._agent, url=response.url),
         ]
         if read is not None:
-            parts.append(usage.from_metas(read.metas, agent=self._agent, url=read.base or response.url))
+            parts.append(usage.from_page(read, agent=self._agent))
         return usage.merge(*parts)
 
     def record(self, stated: Usage | None) -> dict[str, Any] | None:

@@ -227,7 +227,7 @@ class _Retrieval:
         stated = usage.merge(
             decision.usage,
             usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
-            usage.from_metas(said.metas, agent=policy.asked_as, url=said.base),
+            usage.from_page(said, agent=policy.asked_as),
             usage.Usage(licences=usage.from_links(read.licences, said.base)),
         )
         signs = await asyncio.to_thread(

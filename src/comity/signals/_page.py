@@ -72,6 +72,8 @@ class Page:
         license_links: every `rel=license`, of the page and of its `Link` headers.
         refresh: the first refresh that can be read, the header's before the page's.
         truncated: True where a limit cut the links short.
+        rsl: RSL licences written in the page (`<script type="application/rsl+xml">`), as they are.
+        withheld: how many parts of the page have `data-nosnippet`.
     """
 
     url: str
@@ -86,3 +88,5 @@ class Page:
     license_links: tuple[LicenseLink, ...] = ()
     truncated: bool = False
     refresh: Refresh | None = None
+    rsl: tuple[str, ...] = ()
+    withheld: int = 0

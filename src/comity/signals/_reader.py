@@ -12,16 +12,18 @@ except ModuleNotFoundError:
 
 from comity.signals import encodings
 from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
-from comity.signals._tags import MAX_TAGS, tags
+from comity.signals._tags import MAX_TAGS, marked, tags
 from comity.signals.link_header import parse_link_headers, relation_types
 from comity.signals.refresh import declared
 from comity.urls import Base
+from comity.usage.statements import MAX_LICENCES
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
 MAX_LINKS = 20_000
 _AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
 MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _FOLLOWED = frozenset(("next", "prev", "previous"))
+_RSL = "application/rsl+xml"
 _SPACE = "\t\n\f\r "
 _new: Any = tuple.__new__  # makes a Link of a pair in a third of the time that Link takes
 
@@ -42,6 +44,8 @@ class Reader:
     title: str | None
     language: str | None
     refresh: Refresh | None
+    rsl: list[str]
+    withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
     _join: Any
@@ -59,15 +63,24 @@ class Reader:
         self.title = None
         self.language = None
         self.refresh = None
+        self.rsl = []
+        self.withheld = 0
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH
 
     @cython.ccall
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
-        found: list[tuple[str, dict[str, str]]] = tags(encodings.to_utf8(body, self.encoding))
+        text: bytes = encodings.to_utf8(body, self.encoding)
+        found: list[tuple[str, dict[str, str]]] = tags(text)
         name: str
         attributes: dict[str, str]
+        if b"rsl+xml" in text or b"data-nosnippet" in text:  # few pages: they are read once more
+            for name, attributes in marked(text):
+                if name == "nosnippet":
+                    self.withheld += 1
+                elif _essence(attributes.get("type", "")) == _RSL and len(self.rsl) < MAX_LICENCES:
+                    self.rsl.append(attributes["text"])
         href: str | None
         for name, attributes in found:
             if name == "base" and "href" in attributes:
@@ -129,6 +142,8 @@ class Reader:
             license_links=tuple(self.licenses),
             truncated=self.truncated,
             refresh=self.refresh,
+            rsl=tuple(self.rsl),
+            withheld=self.withheld,
         )
 
     @cython.ccall

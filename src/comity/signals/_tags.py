@@ -89,6 +89,16 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
     return _Tokenizer(text).run()
 
 
+def marked(text: bytes) -> list[tuple[str, dict[str, str]]]:
+    """What few pages have, in order: the `script` tags, with their `type` and their content as the attribute `text`,
+    and the span, div and section tags that have `data-nosnippet`, as `nosnippet`.
+
+    Args:
+        text: the page in UTF-8.
+    """
+    return _Tokenizer(text, True).run()
+
+
 def text(page: bytes, most: int) -> str:
     """The words of a page that its reader sees, white space collapsed, a space where a tag stood.
 
@@ -176,8 +186,10 @@ class _Tokenizer:
     _pieces: list | None  # where the text is wanted, and not the tags: what there is of it
     _room: cython.Py_ssize_t  # for octets of text
     _noscript: cython.bint
+    _marked: cython.bint  # whether scripts and what is marked are wanted, and no other tags
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, marked: bool = False) -> None:
+        self._marked = marked
         self._text = text
         self._data = text
         self._size = len(text)
@@ -312,20 +324,31 @@ class _Tokenizer:
         if end - start == 1 and self._data[start] | 32 == 97:  # a: most of what matters
             name = b"a"
             kind = _WANTED
-        elif self._open or _may_matter(self._data[start], end - start):
+        elif self._open or self._marked or _may_matter(self._data[start], end - start):
             name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)
         attributes: dict | None = None
-        if kind & _WANTED and self._templates == 0 and self._pieces is None:
+        if (kind & _WANTED or self._marked) and self._templates == 0 and self._pieces is None:
             attributes = {}
         if not self._attributes(end, attributes):
             return
         if self._open and self._foreign_start(name):
-            if attributes is not None and name == b"a":
+            if attributes is not None and name == b"a" and not self._marked:
                 if "xlink:href" in attributes and not self._in_svg():
                     del attributes["xlink:href"]
                 self._found.append(("a", attributes))
             return
+        if attributes is not None and self._marked:
+            if "data-nosnippet" in attributes and name in (b"span", b"div", b"section"):
+                self._found.append(("nosnippet", {}))
+            if kind & _SCRIPT:
+                start = self._at
+                self._script_end()
+                end = self._text.rfind(b"<", start, self._at)
+                content: bytes = self._text[start : self._at if end < 0 else end]
+                self._found.append(("script", {**attributes, "text": content.decode("utf-8", "replace")}))
+                return
+            attributes = None
         if kind == 0:
             if self._pieces is not None and name == b"noscript":
                 self._noscript = True
@@ -336,7 +359,7 @@ class _Tokenizer:
         if kind & _RAW_TEXT:
             start = self._at
             end = self._raw_text_end(name)
-            if kind & _TITLE and self._templates == 0 and self._pieces is None:
+            if kind & _TITLE and self._templates == 0 and self._pieces is None and not self._marked:
                 title = self._text[start:end].replace(b"\0", b"\xef\xbf\xbd").decode("utf-8", "replace")
                 self._found.append(("title", {"text": unescape(title, False)}))
         elif kind & _SCRIPT:
@@ -438,6 +461,8 @@ class _Tokenizer:
         data: cython.p_const_uchar = self._data
         # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
         size: cython.Py_ssize_t = end - start
+        if size == 14 and self._marked and self._lowered(start, end) == b"data-nosnippet":
+            wanted["data-nosnippet"] = ""
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return
         name: str | None

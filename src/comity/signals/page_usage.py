@@ -1,13 +1,26 @@
-"""Preferences that come with a page: its response headers and its `<meta>` elements."""
+"""Preferences that come with a page: its response headers, its `<meta>` elements, and what stands in it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from comity.signals import robots_meta, rsl, tdmrep
+from comity.signals import robots_meta, rsl, rsl_licence, tdmrep
+from comity.signals._page import Page
 from comity.signals.robots_meta import RobotsMeta
 from comity.usage import aipref, content_signal
 from comity.usage.aipref import Stated
-from comity.usage.statements import MAX_LICENCES, Licence, Statement, Usage, UsageScope, Vocabulary, kept, merge, shown
+from comity.usage.statements import (
+    MAX_LICENCES,
+    Licence,
+    Origin,
+    Preference,
+    Statement,
+    Usage,
+    UsageScope,
+    Vocabulary,
+    kept,
+    merge,
+    shown,
+)
 
 MAX_VALUES: Final = 256
 """Headers, or metas, of one page that are read for preferences."""
@@ -62,25 +75,73 @@ def from_metas(metas: Sequence[tuple[str, str]], *, agent: str = "", url: str | 
     return merge(*parts)
 
 
+def from_page(page: Page, *, agent: str = "") -> Usage:
+    """What a page states in itself: its metas, licences that are written in it, its `data-nosnippet`. For the licences
+    that it links to see `from_links`.
+
+    Args:
+        page: as `comity.signals.links.read_page` gives it.
+        agent: our agent; directives addressed to others do not count.
+    """
+    parts = [from_metas(page.metas, agent=agent, url=page.base or page.url)]
+    parts += [rsl_licence.from_rsl(rsl_licence.parse(text.encode(), page=page.url), page.url) for text in page.rsl]
+    if page.withheld:
+        text = f"data-nosnippet on {page.withheld} part{'s' if page.withheld > 1 else ''} of the page"
+        name = "data-nosnippet"
+        parts.append(Usage((_directive(_NO_SNIPPET, "ai-input", "attribute", name, text, scope="parts"),)))
+    return merge(*parts)
+
+
+_GOOGLE: Final = "by Google's rules (2025-03): not in AI Overviews and AI Mode"
+_NO_SNIPPET: Final[tuple[Preference, str]] = ("disallowed", _GOOGLE)
+_NO_ARCHIVE: Final[tuple[Preference, str]] = (
+    "disallowed",
+    "by Bing's rules (2023-09): not in chat answers, not for training",
+)
+_NO_CACHE: Final[tuple[Preference, str]] = (
+    "unknown",
+    "by Bing's rules (2023-09) chat answers and training may have URL, title and snippet only",
+)
+
+
 def from_directives(found: RobotsMeta) -> Usage:
-    """What `noai` and `noimageai` state: no training; the second one on images only. They say no more than that."""
+    """What directives for robots state about AI.
+
+    `noai` and `noimageai` (images only): no training. What search engines say that other directives mean for AI is a
+    statement with their name in its note: `nosnippet` and `max-snippet:0` (Google), `noarchive` and `nocache` (Bing,
+    which takes both together for `nocache`).
+    """
     statements = []
+    names = {directive.name for directive in found.applying}
     for directive in found.applying:
-        if directive.name in ("noai", "noimageai"):
-            scope: UsageScope = "images" if directive.name == "noimageai" else "page"
-            name = "X-Robots-Tag" if directive.source == "header" else (directive.agent or "robots")
-            statements.append(
-                Statement(
-                    "train-ai",
-                    "disallowed",
-                    "robots-directive",
-                    directive.source,
-                    name,
-                    shown(directive.text),
-                    scope=scope,
-                )
-            )
+        said: tuple[Preference, str] = ("disallowed", "")
+        purposes: tuple[str, ...] = ("train-ai",)
+        scope: UsageScope = "images" if directive.name == "noimageai" else "page"
+        match directive.name:
+            case "noai" | "noimageai":
+                pass
+            case "nosnippet":
+                said, purposes = _NO_SNIPPET, ("ai-input",)
+            case "max-snippet" if (directive.value or "").strip() == "0":
+                said, purposes = _NO_SNIPPET, ("ai-input",)
+            case "noarchive" if "nocache" not in names:
+                said, purposes = _NO_ARCHIVE, ("ai-input", "train-ai")
+            case "nocache":
+                said, purposes = _NO_CACHE, ("ai-input", "train-ai")
+            case _:
+                continue
+        name = "X-Robots-Tag" if directive.source == "header" else (directive.agent or "robots")
+        statements += [
+            _directive(said, purpose, directive.source, name, directive.text, scope=scope) for purpose in purposes
+        ]
     return Usage(tuple(statements[:MAX_VALUES]))
+
+
+def _directive(
+    said: tuple[Preference, str], purpose: str, origin: Origin, name: str, text: str, *, scope: UsageScope
+) -> Statement:
+    value, note = said
+    return Statement(purpose, value, "robots-directive", origin, name, shown(text), scope=scope, note=note)
 
 
 _signal = content_signal.read

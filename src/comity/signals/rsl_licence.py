@@ -1,4 +1,4 @@
-"""An RSL 1.0 licence file: which uses of which URLs its owner permits and prohibits, and on what terms.
+"""RSL 1.0 licences, in a file, a feed or a page: which uses of which URLs are permitted and prohibited, on what terms.
 
 What is prohibited is disallowed; what is permitted with nothing in return is allowed; what is permitted on terms
 (payment, a licence server, certain users or places) is unknown: the terms are the caller's to read. Source: the RSL
@@ -6,7 +6,7 @@ specification, `<content>`, `<license>`, `<permits>`, `<prohibits>`, `<payment>`
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from comity.robots import paths
@@ -27,6 +27,7 @@ _PURPOSES: Final[dict[str, tuple[str, ...]]] = {
     "train-ai": ("train-ai",),  # the name in the drafts of 2025-09, still in use
     "ai-input": ("ai-input",),
     "search": ("search",),
+    "ai-index": ("ai-index",),  # an index for AI search: none of our purposes, and listed by its own name
 }
 _SEPARATORS: Final = re.compile(r"[\s,]+")
 _ORIGIN: Final = re.compile(r"[^/]*//[^/?#]*")
@@ -77,13 +78,18 @@ class _Refused(Exception):
     """The document asks for what is never done; the message says what."""
 
 
-def parse(body: bytes) -> RslLicence:
-    """Read a licence file. Never raises: damage becomes a problem, what came before it is used."""
+def parse(body: bytes, *, page: str | None = None) -> RslLicence:
+    """Read a licence file, or a feed with the RSL module. Never raises: damage becomes a problem, what came before it
+    is used.
+
+    Args:
+        page: the URL of the page that it is written in; contents without a URL are about that page.
+    """
     if len(body) > MAX_BYTES:
         return RslLicence(problems=(f"The file is larger than {MAX_BYTES} bytes and is not read.",))
     from xml.parsers import expat  # late: few sites have such a file
 
-    reader = _Reader()
+    reader = _Reader(f"{page}$" if page else "")
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -175,10 +181,16 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Collects contents as their elements end, so that damage leaves no half-read one behind.
 
-    Elements of other namespaces are passed over.
+    Elements of other namespaces are passed over. In a feed (RSS with the module of RSL) a content without a URL is
+    about the item that it stands in.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, page: str = "") -> None:
+        self._page = page  # the pattern of contents without a URL
+        self._feed = False
+        self._without: list[int] = []  # contents of the open item that have no URL
+        self._link: list[str] | None = None  # the words of the item's link, while they go by
+        self._item = ""  # the item's URL
         self.contents: list[Content] = []
         self.is_rsl = False
         self.too_many = False
@@ -193,9 +205,16 @@ class _Reader:
     def start(self, qualified: str, attributes: dict[str, str]) -> None:
         name = _local(qualified)
         kind = attributes.get("type", "").strip().lower()
+        own = qualified.startswith(NAMESPACE)
+        if name == "rss":
+            self._feed = True
+        if self._feed and not own:
+            self._link = [] if name == "link" else None
+            return
         if name == "rsl":
             self.is_rsl = True
-        elif name == "content" and self.is_rsl:
+        elif name == "content" and (self.is_rsl or self._feed):
+            self.is_rsl = True
             self._content, self._licences = attributes, []
         elif name == "license" and self._content is not None:
             self._uses = {"permits": [], "prohibits": []}
@@ -213,10 +232,18 @@ class _Reader:
     def text(self, text: str) -> None:
         if self._open is not None:
             self._words.append(text)
+        elif self._link is not None:
+            self._link.append(text)
 
     def end(self, qualified: str) -> None:
         name = _local(qualified)
-        if name == "content" and self._content is not None:
+        if self._link is not None and name == "link":
+            self._item, self._link = "".join(self._link).strip(), None
+        elif self._feed and name == "item":
+            for number in self._without:
+                self.contents[number] = replace(self.contents[number], url=f"{self._item}$" if self._item else "")
+            self._without, self._item = [], ""
+        elif name == "content" and self._content is not None:
             self._finish(self._content)
             self._content = self._uses = None
         elif name == "license" and self._uses is not None:
@@ -231,10 +258,12 @@ class _Reader:
             self._open = None
 
     def _finish(self, attributes: dict[str, str]) -> None:
-        url = attributes.get("url", "").strip()
+        url = attributes.get("url", "").strip() or self._page
         if len(self.contents) == MAX_CONTENTS:
             self.too_many = True
-        elif url:
+        elif url or self._feed:
+            if not url:
+                self._without.append(len(self.contents))
             number = len(self.contents) + 1
             self.contents.append(Content(number, url, attributes.get("server"), tuple(self._licences)))
 

@@ -10,7 +10,7 @@ from comity._late import late
 
 if TYPE_CHECKING:
     from comity.robots.usage import RobotsUsage, UsageLine, for_agent, from_robots
-    from comity.signals.page_usage import from_directives, from_headers, from_metas
+    from comity.signals.page_usage import from_directives, from_headers, from_metas, from_page
     from comity.signals.rsl import from_links
     from comity.signals.rsl_licence import RslLicence, from_rsl
     from comity.signals.tdmrep import Tdmrep, from_tdmrep
@@ -34,6 +34,7 @@ __all__ = [
     "from_headers",
     "from_links",
     "from_metas",
+    "from_page",
     "from_robots",
     "from_rsl",
     "from_tdmrep",
@@ -47,7 +48,7 @@ __getattr__ = late(
         "comity.robots.usage": "UsageLine RobotsUsage for_agent from_robots",
         "comity.signals.rsl_licence": "RslLicence from_rsl",
         "comity.signals.tdmrep": "Tdmrep from_tdmrep",
-        "comity.signals.page_usage": "from_directives from_headers from_metas",
+        "comity.signals.page_usage": "from_directives from_headers from_metas from_page",
         "comity.signals.rsl": "from_links",
     },
 )

@@ -14,8 +14,8 @@ Preference = Literal["allowed", "disallowed", "unknown"]
 Use = Literal["immediate", "reference", "full"]
 StatedValue = Literal["allowed", "disallowed", "unknown", "immediate", "reference", "full"]
 Vocabulary = Literal["aipref", "content-signal", "tdmrep", "rsl", "robots-directive"]
-Origin = Literal["robots.txt", "header", "meta", "link", "tdmrep.json", "RSL licence"]
-UsageScope = Literal["page", "images"]
+Origin = Literal["robots.txt", "header", "meta", "link", "attribute", "tdmrep.json", "RSL licence"]
+UsageScope = Literal["page", "images", "parts"]
 
 MAX_LICENCES: Final = 64
 """Licences kept of one place."""
@@ -65,7 +65,7 @@ class Statement:
         line: line of robots.txt, or rule of tdmrep.json, counted from 1; None elsewhere.
         path: the path pattern it is limited to (cut after 500 characters), or None.
         group: the user agents of its group in robots.txt, as the caller named them (cut after 200 characters).
-        scope: `images` where it speaks of the page's images only.
+        scope: `images` where it is about the page's images only, `parts` where it is about some of its text only.
         applies: False where a statement closer to the content supersedes it.
         note: why the value is unknown or the statement does not apply, or by whose rules it says so; else empty.
     """
@@ -327,7 +327,9 @@ def shown(text: str, characters: int = 500) -> str:
 
 def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[Statement]:
     return [
-        each for each in statements if each.purpose == purpose and each.applies and (images or each.scope == "page")
+        each
+        for each in statements
+        if each.purpose == purpose and each.applies and each.scope in (("page", "images") if images else ("page",))
     ]
 
 
