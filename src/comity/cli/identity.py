@@ -139,7 +139,7 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     verdict = asyncio.run(KeyLookup(configuration.policy, configuration.client).verify(method.upper(), url, given))
     if as_json:
         json.dump(asdict(verdict), sys.stdout, indent=2)
-        print()
+        say("")
     else:
         say(f"{verdict.outcome}: {verdict.why}")
         if verdict.expires is not None:
