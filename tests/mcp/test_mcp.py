@@ -174,6 +174,7 @@ def test_a_server_that_is_told_to_end_takes_its_folder_away(site: Site, tmp_path
         process.stdin.flush()
         hangs = time.monotonic() + HANGS
         while not list(tmp_path.glob("comity-mcp-*")):
+            assert process.poll() is None
             assert time.monotonic() < hangs
             time.sleep(0.02)
         process.terminate()

@@ -29,7 +29,7 @@ def serve(
     seconds: str,
 ) -> Exit:
     """Serve until the client leaves, or the process is told to end."""
-    longest: float = _CRAWL_SECONDS.checked(seconds)
+    longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(seconds))
     serving.check_installed()
 
     def make() -> "Service":

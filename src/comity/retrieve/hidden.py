@@ -5,8 +5,9 @@ style elements, characters; linked style sheets and scripts are not read.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal
 
 from comity.retrieve import css, unseen
@@ -51,7 +52,6 @@ _SENTENCES: Final[dict[HidingKind, str]] = {
 # Legitimate more often than not (icons, fading in): reported, and left in the Markdown.
 _KEPT: Final = frozenset(("aria_hidden", "transparent"))
 
-_COMMENT: Final = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _INSTRUCTS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your)\b"
     r"|\b(?:language models?|llms?|chatgpt|gpt-?\d|claude|gemini|copilot|ai (?:agents?|assistants?|models?|systems?)"
@@ -87,34 +87,33 @@ class HiddenText:
     kept: bool
 
 
-def in_text(text: str, *, comments: bool = True) -> tuple[HiddenText, ...]:
-    """What Markdown or plain text hides: characters nobody sees and, where `comments`, HTML comments that instruct.
-
-    Such text passes through unchanged, so all of it is kept.
-    """
-    found = list(_characters(text))
-    if comments and "<!--" in text:
-        found += [
-            _found("instructing_comment", match[1], True)
-            for match in _COMMENT.finditer(text)
-            if _instructs(match[1][:10_000])
-        ]
-    return tuple(found[:MAX_FOUND])
+def in_text(text: str) -> tuple[HiddenText, ...]:
+    """The characters of plain text that nobody sees. Such text passes through unchanged, so all of them are kept."""
+    return tuple(_characters(text))
 
 
-def in_page(tree: Tree, *, scripts: bool = True) -> tuple[tuple[HiddenText, ...], set[Node]]:
-    """What an HTML page hides, and the elements whose text is not to be kept.
+def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
+    """What an HTML page hides, and the elements whose text is not to be kept."""
+    found, removed = elements(tree)
+    found += _characters(tree.text())
+    return tuple(found), removed
+
+
+def in_comments(comments: Iterable[str]) -> list[HiddenText]:
+    """The comments that speak to a language model."""
+    told = (each for each in comments if len(each) > 7 and _instructs(each[:10_000]))
+    return [_found("instructing_comment", each, False) for each in islice(told, MAX_FOUND)]
+
+
+def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set[Node]]:
+    """What the elements and comments of a page hide, and the elements whose text is not to be kept.
 
     Args:
         scripts: whether scripts may show it again, so that what unfolds or fades in is kept.
     """
     styles = _Styles(css.hiding_rules(style.text() for style in tree.all("style")))
     controlled: set[str] | None = None  # ids of what a click would show
-    found = [
-        _found("instructing_comment", comment, False)
-        for comment in tree.comments
-        if len(comment) > 7 and _instructs(comment[:10_000])
-    ][:MAX_FOUND]
+    found = in_comments(tree.comments)
     removed: set[Node] = set()
     reported: set[Node] = set()
     for node in tree.styled if not styles.rules.hiding else tree.named_nodes():
@@ -139,8 +138,7 @@ def in_page(tree: Tree, *, scripts: bool = True) -> tuple[tuple[HiddenText, ...]
         (reported if kept else removed).add(node)
         if not inside and len(found) < MAX_FOUND and text:
             found.append(_found(kind, text, kept))
-    found += _characters(tree.text())
-    return tuple(found), removed
+    return found, removed
 
 
 # What scripts show again at a click, or once the page has loaded.

@@ -26,7 +26,7 @@ from comity.errors import (
 )
 from comity.net import AsyncClient
 from comity.policy import Decision
-from comity.retrieve import extraction, hidden
+from comity.retrieve import extraction, hidden, served
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
@@ -287,7 +287,10 @@ class _Retrieval:
         encoding = encodings.detect(answer.body, answer.header("content-type"))
         text = encodings.to_utf8(answer.body, encoding).decode("utf-8")
         if kind != "html":
-            found = await asyncio.to_thread(hidden.in_text, text, comments=kind == "markdown")
+            if kind == "markdown":
+                found = (await asyncio.to_thread(served.seen, text, answer.url)).hidden
+            else:
+                found = await asyncio.to_thread(hidden.in_text, text)
             return extraction.ExtractedPage(text, found, truncated=False), "unchanged"
         own = self.extractor
         page = await asyncio.to_thread(extraction.read, text, answer.url, content=self.content, convert=own is None)
