@@ -178,8 +178,8 @@ def test_a_server_that_is_told_to_end_takes_its_folder_away(site: Site, tmp_path
             assert time.monotonic() < hangs
             time.sleep(0.02)
         process.terminate()
-        process.communicate(timeout=HANGS)
-    assert process.returncode == 0
+        _, said = process.communicate(timeout=HANGS)
+    assert process.returncode == 0, said
     assert list(tmp_path.iterdir()) == []
 
 

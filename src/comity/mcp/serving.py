@@ -107,23 +107,30 @@ class _Lines:
 
     def __init__(self, wire: int, first_line: bytes) -> None:
         self._first = first_line
-        self._file = os.fdopen(wire, "rb", closefd=False)
+        self._wire = wire
 
     async def __aiter__(self) -> AsyncIterator[str]:
         yield self._first.decode("utf-8", "replace")
         loop = asyncio.get_running_loop()
+        parts: list[bytes] = []
         while True:
-            # A thread of its own, which does not keep the process alive where the server ends before the client.
+            # A thread of its own, which does not keep the process alive where the server ends before the client; and no
+            # file object, whose lock the interpreter would wait for when it ends.
             future: asyncio.Future[bytes] = loop.create_future()
             threading.Thread(target=self._read, args=(loop, future), daemon=True).start()
-            line = await future
-            if not line:
+            data = await future
+            first, *lines = data.split(b"\n")
+            parts.append(first)
+            for line in lines:
+                yield b"".join(parts).decode("utf-8", "replace")
+                parts = [line]
+            if not data:
                 return
-            yield line.decode("utf-8", "replace")
 
     def _read(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[bytes]") -> None:
-        line = self._file.readline()
-        loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(line))
+        data = os.read(self._wire, _LONGEST_LINE)
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(data))
 
 
 class _Without:
