@@ -17,9 +17,9 @@ import comity
 from comity.gate import FetchRobots, Step
 from comity.gate.robots_cache import RobotsRequest
 from comity.net import robots_fetch as fetching
-from comity.net.blocking_driver import Driver
+from comity.net.blocking_driver import Driver, Get
 from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody, fetch_robots, fetch_robots_blocking
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -27,20 +27,19 @@ STEP = FetchRobots("https://example.com", "https://example.com/robots.txt")
 PAGE = "https://example.com/page"
 
 
-def rules(step: FetchRobots, hop: Any = None, text: bytes = b"User-agent: *\nDisallow: /no\n") -> RobotsResult:
-    return RobotsResult.from_response(step.origin, step.url, 200, text, fetched_at=0.0, policy=POLICY)
+def rules(step: FetchRobots, conditions: Any = None, deadline: float = 0.0) -> RobotsAnswer:
+    return RobotsAnswer(200, {}, b"User-agent: *\nDisallow: /no\n")
 
 
-def no_wait(url: str) -> FetchRobots:
-    return FetchRobots(STEP.origin, url)
-
-
-async def no_wait_async(url: str) -> FetchRobots:
-    return no_wait(url)
-
-
-async def async_rules(step: FetchRobots, hop: Any) -> RobotsResult:
+async def async_rules(step: FetchRobots, conditions: Any) -> RobotsAnswer:
     return rules(step)
+
+
+def asked_of(get: Get) -> RobotsResult:
+    """What a driver makes of the answers of a site."""
+    driver = Driver(POLICY)
+    driver.decision(PAGE, get)
+    return driver.gate.robots.results()[STEP.origin]
 
 
 def test_a_block_that_fails_gives_its_turn_back() -> None:
@@ -65,7 +64,7 @@ def test_threads_of_one_host_take_turns() -> None:
     driver = Driver(POLICY.with_changes(min_interval=0.02))
     inside, seen, asked = [], [], []
 
-    def once(step: FetchRobots, hop: Any) -> RobotsResult:
+    def once(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
         asked.append(step)
         time.sleep(0.05)
         return rules(step)
@@ -90,7 +89,7 @@ def test_threads_of_one_host_take_turns() -> None:
 def test_when_a_fetch_of_robots_txt_is_broken_off_the_next_caller_fetches() -> None:
     driver = Driver(POLICY)
 
-    def interrupted(step: FetchRobots, hop: Any) -> RobotsResult:
+    def interrupted(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), driver.turn(PAGE, interrupted):
@@ -104,12 +103,12 @@ def test_when_the_fetching_task_is_cancelled_a_waiting_one_fetches() -> None:
         driver = AsyncDriver(POLICY)
         begun = asyncio.Event()
 
-        async def never(step: FetchRobots, hop: Any) -> RobotsResult:
+        async def never(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
             begun.set()
             await asyncio.sleep(60)
             raise AssertionError
 
-        async def ask(robots: Callable[[FetchRobots, Any], Awaitable[RobotsResult]]) -> bool:
+        async def ask(robots: Callable[[FetchRobots, Any], Awaitable[RobotsAnswer]]) -> bool:
             async with driver.turn(PAGE, robots) as go:
                 return go.decision.may_fetch
 
@@ -156,7 +155,7 @@ def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | No
         asked.append(step.url)
         return RobotsAnswer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
 
-    result = fetch_robots_blocking(POLICY, STEP, no_wait, get, (OSError,))
+    result = asked_of(get)
     assert result.kind == "unavailable"
     assert why in str(result.error)
     assert len(asked) == (6 if location is None else 1)
@@ -199,20 +198,21 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
         await asyncio.sleep(60)
         raise AssertionError
 
-    result = asyncio.run(fetch_robots(POLICY, STEP, no_wait_async, slow))
-    assert result.kind == "unreachable"
+    driver = AsyncDriver(POLICY)
+    asyncio.run(driver.decision(PAGE, slow))
+    assert driver.gate.robots.results()[STEP.origin].kind == "unreachable"
 
 
 SLOW = b"User-agent: *\nCrawl-delay: 99999999999\n"
 PATIENT = POLICY.with_changes(robots_fetch_counts=True)
 
 
-def delayed(step: FetchRobots, hop: Any) -> RobotsResult:
-    return rules(step, text=SLOW)
+def delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
+    return RobotsAnswer(200, {}, SLOW)
 
 
-async def async_delayed(step: FetchRobots, hop: Any) -> RobotsResult:
-    return rules(step, text=SLOW)
+async def async_delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
+    return RobotsAnswer(200, {}, SLOW)
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for() -> None:
@@ -468,5 +468,5 @@ def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
         headers = {"Content-Encoding": "br"}
         return RobotsAnswer(200, headers, RobotsBody(step.url, 200, headers).read([b"anything"], deadline))
 
-    result = fetch_robots_blocking(POLICY, STEP, no_wait, get)
+    result = asked_of(get)
     assert (result.kind, "not requested" in str(result.error)) == ("unreachable", True)

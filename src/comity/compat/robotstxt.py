@@ -5,8 +5,7 @@ none, allows it; a client of the caller's keeps its own policy.
 """
 
 import codecs
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from email.message import Message
 from functools import partial
 from http.client import HTTPConnection, HTTPSConnection
@@ -19,8 +18,9 @@ import comity
 from comity import urls
 from comity.compat import allowed
 from comity.gate import FetchRobots
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
-from comity.policy import RobotsResult, decide
+from comity.net.blocking_driver import Driver, Get
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.policy import RobotsResult
 
 Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
 """Sends a GET of a URL with headers; reads until a time of the monotonic clock."""
@@ -107,8 +107,11 @@ def get(
     )
     settings = comity.ClientSettings(timeout=http_timeout)
     if send is not None:
-        result = _over(send, urls.origin(urls.normalise(site)), policy, settings)
-        return _parser(result, decide(policy, result.origin + "/", result).may_fetch, agent, url_charset)
+        driver = Driver(policy)
+        decision = driver.decision(
+            urls.normalise(site), _over(send, urls.origin(urls.normalise(site)), settings, policy)
+        )
+        return _parser(driver.gate.robots.results(), decision, agent, url_charset)
     with comity.Client(policy, settings) as client:
         return _ask(client, _text(source), agent, url_charset)
 
@@ -120,28 +123,28 @@ def get_allowed(urlish: object, agent: str, **options: Any) -> bool:
 
 def _ask(client: comity.Client, url: str, agent: str, url_charset: str) -> Parser:
     decision = client.check(url)
-    result = client.inspect().get(decision.source.origin) if decision.source is not None else None
-    return _parser(result, decision.may_fetch, agent, url_charset)
+    return _parser(client.inspect(), decision, agent, url_charset)
 
 
-def _parser(result: RobotsResult | None, may_fetch: bool, agent: str, url_charset: str) -> Parser:
+def _parser(known: Mapping[str, RobotsResult], decision: comity.Decision, agent: str, url_charset: str) -> Parser:
+    result = known.get(decision.source.origin) if decision.source is not None else None
     if result is None or result.robots is None:  # there is no file: the policy has decided for the whole site
-        return Parser(b"" if may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
+        return Parser(b"" if decision.may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
     return Parser(_decoded(result.body, result.headers.get("content-type", "")), agent, url_charset)
 
 
-def _over(send: Sender, origin: str, policy: comity.Policy, settings: comity.ClientSettings) -> RobotsResult:
-    """The robots.txt of a site over something open; what it redirects to elsewhere is fetched behind the guard."""
-    first = FetchRobots(origin, f"{origin}/robots.txt")
+def _over(send: Sender, origin: str, settings: comity.ClientSettings, policy: comity.Policy) -> Get:
+    """Asks for a robots.txt over something open; what it redirects to elsewhere, behind the address guard."""
 
     def get(step: FetchRobots, _: dict[str, str], deadline: float) -> RobotsAnswer:
-        if urls.origin(step.url) == origin:
-            return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
-        with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
-            found = other.get(step.url)
-        return RobotsAnswer(found.status, found.headers, found.body)
+        with no_answer(step.url, Exception):
+            if urls.origin(step.url) == origin:
+                return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
+            with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
+                found = other.get(step.url)
+            return RobotsAnswer(found.status, found.headers, found.body)
 
-    return fetch_robots_blocking(policy, first, lambda target: replace(first, url=target), get, (Exception,))
+    return get
 
 
 def _site_of(source: Any) -> str:

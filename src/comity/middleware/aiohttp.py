@@ -10,10 +10,9 @@ from comity import Policy, urls
 from comity.gate import FetchRobots
 from comity.net.client_settings import MAX_WAIT
 from comity.net.connections import LONGEST_LINE
-from comity.net.driver import AsyncDriver, Hop
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, fetch_robots
+from comity.net.driver import AsyncDriver
+from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, no_answer
 from comity.net.transport import exact
-from comity.policy import RobotsResult
 
 
 class ComityMiddleware:
@@ -41,9 +40,11 @@ class ComityMiddleware:
         """
         policy = self._driver.policy
 
-        async def robots(step: FetchRobots, hop: Hop) -> RobotsResult:
+        async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+            authorization = request.headers.get("Authorization")
+            headers = asked_with(policy, step.url, conditions, str(request.url), authorization)
             # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
-            async with aiohttp.ClientSession(
+            bare = aiohttp.ClientSession(
                 connector=request.session.connector,
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -52,27 +53,22 @@ class ComityMiddleware:
                 max_field_size=LONGEST_LINE,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
-            ) as bare:
-
-                async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
-                    authorization = request.headers.get("Authorization")
-                    headers = asked_with(policy, step.url, conditions, str(request.url), authorization)
-                    asked = bare.get(exact(step.url), headers=headers, allow_redirects=False, ssl=request.ssl)
-                    async with asked as answer:
-                        body = RobotsBody(step.url, answer.status, answer.headers)
-                        content = await body.read_async(answer.content.iter_any())
-                        if body.full:
-                            answer.close()
-                        return RobotsAnswer(answer.status, answer.headers, content)
-
-                return await fetch_robots(policy, step, hop, get, (aiohttp.ClientError, OSError))
+            )
+            asked = bare.get(exact(step.url), headers=headers, allow_redirects=False, ssl=request.ssl)
+            with no_answer(step.url, aiohttp.ClientError, OSError):
+                async with bare, asked as answer:
+                    body = RobotsBody(step.url, answer.status, answer.headers)
+                    content = await body.read_async(answer.content.iter_any())
+                    if body.full:
+                        answer.close()
+                    return RobotsAnswer(answer.status, answer.headers, content)
 
         url = exact(urls.normalise(str(request.url)))
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
             if request.headers.get("Host") == request.url.host_port_subcomponent:
                 request.headers["Host"] = str(url.host_port_subcomponent)
             request.url = url
-        async with self._driver.turn(str(url), robots) as go:
+        async with self._driver.turn(str(url), get) as go:
             request.headers["User-Agent"] = policy.agent
             response = await handler(request)
             self._driver.headers_received(go, response.status, response.headers.get("Retry-After"))

@@ -19,10 +19,10 @@ from comity import Policy
 from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.middleware._wire import settled
-from comity.net import blocking_driver, driver
+from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots, fetch_robots_blocking
-from comity.policy import RobotsResult
+from comity.net.driver import AsyncDriver
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +58,7 @@ class ComityTransport(_Transport):
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
-        self._driver = blocking_driver.Driver(policy, max_wait)
+        self._driver = Driver(policy, max_wait)
         self._wrapped: Any = transport
 
     def handle_request(self, request: Any) -> Any:
@@ -72,19 +72,17 @@ class ComityTransport(_Transport):
             self._wrapped = library.HTTPTransport()
 
         def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
-            response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
-            try:
-                if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
-                    return _answer(response, response.content)
-                body = RobotsBody(step.url, response.status_code, response.headers)
-                return _answer(response, body.read(response.iter_raw(), deadline))
-            finally:
-                response.close()
+            with no_answer(step.url, library.HTTPError):
+                response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
+                try:
+                    if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
+                        return _answer(response, response.content)
+                    body = RobotsBody(step.url, response.status_code, response.headers)
+                    return _answer(response, body.read(response.iter_raw(), deadline))
+                finally:
+                    response.close()
 
-        def robots(step: FetchRobots, hop: blocking_driver.Hop) -> RobotsResult:
-            return fetch_robots_blocking(policy, step, hop, get, (library.HTTPError,))
-
-        with self._driver.turn(_settled(request), robots) as go:
+        with self._driver.turn(_settled(request), get) as go:
             request.headers["User-Agent"] = policy.agent
             response = self._wrapped.handle_request(request)
             self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
@@ -115,7 +113,7 @@ class AsyncComityTransport(_AsyncTransport):
         *,
         max_wait: float | None = MAX_WAIT,
     ) -> None:
-        self._driver = driver.AsyncDriver(policy, max_wait)
+        self._driver = AsyncDriver(policy, max_wait)
         self._wrapped: Any = transport
 
     async def handle_async_request(self, request: Any) -> Any:
@@ -125,19 +123,18 @@ class AsyncComityTransport(_AsyncTransport):
             self._wrapped = library.AsyncHTTPTransport()
 
         async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
-            response = await self._wrapped.handle_async_request(_robots_request(step.url, conditions, policy, request))
-            try:
-                if response.is_stream_consumed:
-                    return _answer(response, response.content)
-                body = RobotsBody(step.url, response.status_code, response.headers)
-                return _answer(response, await body.read_async(response.aiter_raw()))
-            finally:
-                await response.aclose()
+            with no_answer(step.url, library.HTTPError):
+                asked = _robots_request(step.url, conditions, policy, request)
+                response = await self._wrapped.handle_async_request(asked)
+                try:
+                    if response.is_stream_consumed:
+                        return _answer(response, response.content)
+                    body = RobotsBody(step.url, response.status_code, response.headers)
+                    return _answer(response, await body.read_async(response.aiter_raw()))
+                finally:
+                    await response.aclose()
 
-        async def robots(step: FetchRobots, hop: driver.Hop) -> RobotsResult:
-            return await fetch_robots(policy, step, hop, get, (library.HTTPError,))
-
-        async with self._driver.turn(_settled(request), robots) as go:
+        async with self._driver.turn(_settled(request), get) as go:
             request.headers["User-Agent"] = policy.agent
             response = await self._wrapped.handle_async_request(request)
             self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))

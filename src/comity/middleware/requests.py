@@ -20,12 +20,10 @@ except ModuleNotFoundError as error:
 from comity import Policy
 from comity.gate import FetchRobots
 from comity.middleware._wire import settled
-from comity.net.blocking_driver import Driver, Hop
+from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots_blocking
-from comity.policy import RobotsResult
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
 
-_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError)
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
 
@@ -79,20 +77,18 @@ class ComityAdapter(HTTPAdapter):
             if isinstance(authorization, bytes):
                 authorization = authorization.decode("latin-1")
             headers = asked_with(policy, step.url, conditions, request.url or "", authorization)
-            asking = requests.Request("GET", step.url, headers=headers).prepare()
             most = _robots_timeout(timeout)
-            with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
-                body = RobotsBody(step.url, answer.status_code, answer.headers).read(_parts(answer), deadline)
-                return RobotsAnswer(answer.status_code, answer.headers, body)
-
-        def robots(step: FetchRobots, hop: Hop) -> RobotsResult:
-            return fetch_robots_blocking(policy, step, hop, get, _FAILURES)
+            with no_answer(step.url, requests.RequestException, urllib3.exceptions.HTTPError):
+                asking = requests.Request("GET", step.url, headers=headers).prepare()
+                with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
+                    body = RobotsBody(step.url, answer.status_code, answer.headers).read(_parts(answer), deadline)
+                    return RobotsAnswer(answer.status_code, answer.headers, body)
 
         own = request.url or ""
         url = settled(own, _sent)
         if urldefragauth(own) != url:
             request.url = url
-        with self._driver.turn(url, robots) as go:
+        with self._driver.turn(url, get) as go:
             request.headers["User-Agent"] = policy.agent
             response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))

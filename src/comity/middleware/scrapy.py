@@ -31,9 +31,8 @@ from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
 from comity.middleware._wire import settled, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
-from comity.net.driver import AsyncDriver, Hop
-from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, fetch_robots
-from comity.policy import RobotsResult
+from comity.net.driver import AsyncDriver
+from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
 from comity.signals import robots_meta
 
 __all__ = ["ComityMiddleware", "ComityRobotParser"]
@@ -110,7 +109,7 @@ class ComityMiddleware:
         if url != _sent(request):
             return request.replace(url=url, dont_filter=True)
         try:
-            go = await self._driver.permission(url, partial(self._robots, request))
+            go = await self._driver.permission(url, partial(self._get, request))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
             if self._crawler.stats is not None:
@@ -153,10 +152,6 @@ class ComityMiddleware:
             self._driver.headers_received(go, status, retry)
         self._driver.finished(go, "abandoned" if given_up else "done")
 
-    async def _robots(self, cause: Request, step: FetchRobots, hop: Hop) -> RobotsResult:
-        # Scrapy's downloader raises a great many kinds of errors, Twisted's among them.
-        return await fetch_robots(self._driver.policy, step, hop, partial(self._get, cause), (Exception,))
-
     async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
@@ -169,7 +164,8 @@ class ComityMiddleware:
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
-        response = await engine.download_async(request)
+        with no_answer(step.url, Exception):  # there are a great many kinds of errors, Twisted's among them
+            response = await engine.download_async(request)
         return RobotsAnswer(response.status, _headers(response), response.body[:LONGEST])
 
 

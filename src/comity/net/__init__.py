@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from comity.net.async_client import AsyncClient
     from comity.net.client import Client
     from comity.net.client_settings import ClientSettings
-    from comity.net.driver import Clock
     from comity.net.response import Response
     from comity.net.session import Session
+    from comity.net.turns import Clock
 
 __all__ = ["AsyncClient", "Client", "ClientSettings", "Clock", "Response", "Session"]
 
@@ -20,8 +20,8 @@ __getattr__ = late(
         "comity.net.async_client": "AsyncClient",
         "comity.net.client": "Client",
         "comity.net.client_settings": "ClientSettings",
-        "comity.net.driver": "Clock",
         "comity.net.response": "Response",
         "comity.net.session": "Session",
+        "comity.net.turns": "Clock",
     },
 )

@@ -15,9 +15,9 @@ from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
 from comity.http_rules import next_hop
 from comity.net.client_settings import SHARED, ClientSettings, checked_headers
-from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
+from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
 
 Progress = Callable[[int, int], None]
@@ -155,7 +155,7 @@ class AsyncClient:
         """
         self._session.open()
         driver = self._session.driver
-        async with driver.turn(url, self._session.fetch_robots) as go:
+        async with driver.turn(url, self._session.get_robots) as go:
             yield partial(driver.headers_received, go)
 
     async def get_many(

@@ -1,168 +1,91 @@
-"""Driver: as AsyncDriver, for callers that block; any thread may use it."""
+"""Driver: carries out the needs of turns in the calling thread; any thread may use it."""
 
-import socket
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from comity import urls
-from comity.gate import FetchRobots, Go, Resolve, Step, Wait
+from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
-from comity.gate.steps import granted, refusal
-from comity.http_rules import BUSY
-from comity.http_rules import retry_after as read_retry_after
-from comity.net.driver import LONGEST_SLEEP, GateDriver
-from comity.policy import RobotsResult
+from comity.gate.steps import Body
+from comity.net import robots_fetch
+from comity.net.names import system_addresses
+from comity.net.robots_fetch import RobotsAnswer
+from comity.net.turns import NO_ANSWER, Ask, Find, Need, News, Sleep, T, Turns, Way
+from comity.policy import Decision
 
-Hop = Callable[[str], FetchRobots]
-"""Waits for the turn of the host that a robots.txt redirects to; gives the step for it."""
-RobotsFetch = Callable[[FetchRobots, Hop], RobotsResult]
-"""What came of asking for a robots.txt."""
-
-
-def system_address(host: str) -> str:
-    """An address of a host by the system's resolver; the host itself where it has none."""
-    try:
-        return min(str(info[4][0]) for info in socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_STREAM))
-    except (OSError, UnicodeError):
-        return host
+Get = Callable[[FetchRobots, dict[str, str], float], RobotsAnswer]
+"""Sends one request for a robots.txt, with conditions as headers, and follows no redirect. It may read until a time on
+the monotonic clock."""
 
 
-class _ThreadLine:
-    """Threads that wait for one host, first come first served: only the first is woken."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self.places: deque[threading.Event] = deque()
-        self.changed = threading.Condition(lock)
-
-
-class Driver(GateDriver):
-    """For callers that block. Arguments and errors as for `AsyncDriver`."""
+class Driver(Turns):
+    """For callers that block."""
 
     def _begin(self) -> None:
         super()._begin()
-        self._lock = threading.Lock()  # guards the gate, and what follows
-        self._lines: dict[str, _ThreadLine] = {}
-        self._reported = threading.Condition(self._lock)
+        self._lock = threading.Lock()  # held whenever a way goes on
 
     @contextmanager
-    def turn(self, url: str, robots: RobotsFetch) -> Iterator[Go]:
+    def turn(self, url: str, get: Get) -> Iterator[Go]:
         """As `AsyncDriver.turn`."""
-        go = self._permission(urls.normalise(url), robots)
+        url = urls.normalise(url)
+        with self._lock:
+            step = self.first_step(url)
+        go = self._run(self.permission_for(url, step), get)
         try:
             yield go
         except BaseException as error:
-            self._finished(go, "failed" if isinstance(error, Exception) else "abandoned")
+            self.finished(go, "failed" if isinstance(error, Exception) else "abandoned")
             raise
-        self._finished(go, "done")
+        self.finished(go)
 
-    def headers_received(self, go: Go, status: int, retry_after: str | None = None) -> None:
-        """The head of the answer arrived.
+    def decision(self, url: str, get: Get) -> Decision:
+        """As `AsyncDriver.decision`."""
+        return self._run(self.decision_on(url), get)
 
-        Args:
-            retry_after: its Retry-After, as sent.
-        """
-        later = read_retry_after(retry_after, self.clock.wall()) if status in BUSY else None
+    def headers_received(
+        self, go: Go, status: int, retry_after: str | None = None, *, jitter: float = 1.0, body: Body | None = None
+    ) -> None:
         with self._lock:
-            self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later)
-            self._report(go.key)
+            super().headers_received(go, status, retry_after, jitter=jitter, body=body)
 
-    def _finished(self, go: Go, end: End) -> None:
+    def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
         with self._lock:
-            self.gate.finished(go, self.clock.monotonic(), end)
-            self._report(go.key)
+            return super().finished(go, end, jitter=jitter, may_repeat=may_repeat)
 
-    def _permission(self, url: str, robots: RobotsFetch) -> Go:
-        limit = self._limit()
-        with self._lock:
-            first = self._key(url) not in self._lines
-            step = self.gate.ask(url, self.clock.monotonic()) if first else None
-        while isinstance(step, FetchRobots | Resolve):
-            self._take(step, robots, limit)
-            step = self._ask(url)
-        if step is not None and not isinstance(step, Wait):
-            return granted(url, step, self.clock.monotonic())
-        with self._lock:
-            known = self.known(url)
-        if known is not None and not known.may_fetch:  # a refusal waits for nobody
-            raise refusal(known)
-        return self._in_line(url, robots, limit)
-
-    def _in_line(self, url: str, robots: RobotsFetch, limit: float) -> Go:
-        """Wait behind those who came before; only the first asks the gate."""
-        with self._lock:
-            key = self._key(url)
-            self._pause(url, self.gate.throttles.ready_at(key), limit)
-            line = self._lines.get(key)
-            if line is None:
-                line = self._lines[key] = _ThreadLine(self._lock)
-            place = threading.Event()
-            line.places.append(place)
-            if line.places[0] is place:
-                place.set()
-        try:
-            while not place.wait(min(limit - self.clock.monotonic(), LONGEST_SLEEP)):
-                if self.clock.monotonic() >= limit:
-                    with self._lock:
-                        raise self._crowded_out(url)
-            while True:
-                with self._lock:
-                    step = self.gate.ask(url, self.clock.monotonic())
-                    if isinstance(step, Wait):
-                        line.changed.wait(self._pause(url, step.until, limit))
-                        continue
-                if not isinstance(step, FetchRobots | Resolve):
-                    return granted(url, step, self.clock.monotonic())
-                self._take(step, robots, limit)
-        finally:
-            with self._lock:
-                line.places.remove(place)
-                if line.places:
-                    line.places[0].set()
-                else:
-                    del self._lines[key]
-
-    def _ask(self, url: str) -> Step:
-        with self._lock:
-            return self.gate.ask(url, self.clock.monotonic())
-
-    def _take(self, step: FetchRobots | Resolve, robots: RobotsFetch, limit: float) -> None:
-        if isinstance(step, Resolve):
-            self._resolve(step)
-            return
-        result = None
-        try:
-            result = robots(step, lambda url: self._hop(step, url, limit))
-        finally:
-            with self._lock:
-                if result is None:
-                    self.gate.robots_abandoned(step, self.clock.monotonic())
-                else:
-                    self.gate.robots_arrived(result, self.clock.monotonic())
-                for key in self._lines:  # of those whose turn a redirect took, too
-                    self._report(key)
-
-    def _hop(self, step: FetchRobots, url: str, limit: float) -> FetchRobots:
+    def _run(self, way: Way[T], get: Get) -> T:
+        outcome: Any = None
+        error: BaseException | None = None
         while True:
             with self._lock:
-                taken = self.gate.robots_redirected(step, url, self.clock.monotonic())
-                self._report(step.key)
-                if isinstance(taken, Wait):
-                    self._reported.wait(self._pause(url, taken.until, limit))
-                    continue
-            if isinstance(taken, FetchRobots):
-                return taken
-            self._resolve(taken)
+                try:
+                    need = way.send(outcome) if error is None else way.throw(error)
+                except StopIteration as end:
+                    return end.value  # type: ignore[no-any-return]
+                if isinstance(need, News):  # from now on it may be told
+                    self._told.setdefault(need.token, threading.Event())
+                    event = self._told[need.token]
+            outcome = error = None
+            try:
+                outcome = event.wait(need.seconds) if isinstance(need, News) else self._carried_out(need, get)
+            except BaseException as raised:
+                error = raised
 
-    def _resolve(self, step: Resolve) -> None:
-        address = system_address(step.host)
-        with self._lock:
-            self.gate.resolved(step.host, address)
-
-    def _report(self, key: str) -> None:
-        """Something became known about a host: who waits first for that asks again. The lock is held."""
-        line = self._lines.get(key)
-        if line is not None:
-            line.changed.notify_all()
-        self._reported.notify_all()
+    def _carried_out(self, need: Need, get: Get) -> Any:
+        match need:
+            case Ask(step, conditions):
+                try:
+                    return get(step, conditions, time.monotonic() + robots_fetch.TIMEOUT)
+                except NO_ANSWER as error:
+                    return error
+            case Find(host):
+                try:
+                    return min(system_addresses(host.strip("[]")))
+                except OSError:
+                    return host
+            case Sleep(seconds):
+                time.sleep(seconds)
+        return None

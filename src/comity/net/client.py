@@ -16,9 +16,9 @@ from comity.errors import ComityError
 from comity.net.async_client import NO_HEADERS, Answered, AsyncClient, Progress
 from comity.net.background import Background
 from comity.net.client_settings import ClientSettings
-from comity.net.driver import Clock
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import ClientClosed
+from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
 
 P = ParamSpec("P")

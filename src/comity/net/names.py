@@ -217,7 +217,7 @@ async def in_thread(host: str) -> tuple[str, ...]:
     def work() -> None:
         found: tuple[str, ...] | OSError
         try:
-            found = _getaddrinfo(host)
+            found = system_addresses(host)
         except OSError as error:
             found = error
         with suppress(RuntimeError):  # the loop is closed
@@ -230,7 +230,7 @@ async def in_thread(host: str) -> tuple[str, ...]:
     return await answer
 
 
-def _getaddrinfo(host: str) -> tuple[str, ...]:
+def system_addresses(host: str) -> tuple[str, ...]:
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except UnicodeError:

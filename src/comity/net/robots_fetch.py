@@ -1,21 +1,16 @@
-"""Fetching a robots.txt over its redirects, through a function that asks for one URL: the client's, or that of a
-wrapped library. It has a time-out and limits of its own and never judges the content.
+"""One request for a robots.txt, sent by the client or a wrapped library: its headers, its limits, its answer. The
+content is not judged here; its redirects are followed by `turns`.
 """
 
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from comity import urls
-from comity.errors import AddressBlocked, FetchError
-from comity.gate import FetchRobots
-from comity.gate.robots_cache import RobotsRequest
-from comity.net import blocking_driver, driver
-from comity.net.deadlines import timed_out, within
+from comity.errors import FetchError
 from comity.net.decoding import ACCEPTED, decoder_for
-from comity.net.transport import MOST_GONE, ConnectionGone
-from comity.policy import Policy, RobotsResult
+from comity.policy import Policy
 
 LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
@@ -39,93 +34,6 @@ class RobotsAnswer(NamedTuple):
     address: str | None = None
 
 
-async def fetch_robots(
-    policy: Policy,
-    step: FetchRobots,
-    hop: driver.Hop,
-    get: Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]],
-    failures: tuple[type[Exception], ...] = (),
-    *,
-    timeout: float | None = None,
-    clock: driver.Clock | None = None,
-) -> RobotsResult:
-    """What a site answers when it is asked for its robots.txt; no answer is an answer too.
-
-    Args:
-        hop: waits until what a redirect leads to may be asked.
-        get: asks for a step's URL with conditions as headers, and follows no redirect.
-        failures: errors of its that mean that no answer came, beside FetchError and TimeoutError.
-        timeout: seconds for each request; None: TIMEOUT.
-
-    Raises:
-        Postponed: the turn of a redirect's host would come too late.
-    """
-    clock, timeout = clock or driver.Clock(), timeout or TIMEOUT
-    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, AddressBlocked, TimeoutError)
-    exchange, asked = _Exchange(policy, step, timeout), step
-    while True:
-        outcome: RobotsAnswer | Exception
-        try:
-            with within(timeout):
-                outcome = await get(asked, exchange.request.headers)
-        except no_answer as error:
-            outcome = error
-        if (result := exchange.result(outcome, clock.wall())) is not None:
-            return result
-        asked = await hop(exchange.request.url)
-
-
-def fetch_robots_blocking(
-    policy: Policy,
-    step: FetchRobots,
-    hop: blocking_driver.Hop,
-    get: Callable[[FetchRobots, dict[str, str], float], RobotsAnswer],
-    failures: tuple[type[Exception], ...] = (),
-) -> RobotsResult:
-    """As `fetch_robots`; `get` is told until when, on the monotonic clock, it may read."""
-    no_answer: tuple[type[Exception], ...] = (*failures, FetchError, TimeoutError)
-    exchange, asked = _Exchange(policy, step, TIMEOUT), step
-    while True:
-        outcome: RobotsAnswer | Exception
-        try:
-            outcome = get(asked, exchange.request.headers, time.monotonic() + TIMEOUT)
-        except no_answer as error:
-            outcome = error
-        if (result := exchange.result(outcome, time.time())) is not None:
-            return result
-        asked = hop(exchange.request.url)
-
-
-class _Exchange:
-    """What the requests for a robots.txt come to, over its redirects, whoever sends them.
-
-    Attributes:
-        request: says what to ask for next.
-    """
-
-    def __init__(self, policy: Policy, step: FetchRobots, timeout: float) -> None:
-        self.request = RobotsRequest(policy, step)
-        self._timeout = timeout
-        self._gone = 0
-
-    def result(self, outcome: RobotsAnswer | Exception, at: float) -> RobotsResult | None:
-        """What came of it by an answer, or the error that came instead; None: `request` is to be sent in its turn.
-
-        Args:
-            at: Unix time in seconds.
-        """
-        if isinstance(outcome, RobotsAnswer):
-            status, address = outcome.status, outcome.address
-            result = self.request.answered(status, outcome.headers, outcome.body, at=at, cut=outcome.cut)
-            return result if result is None or address is None else replace(result, address=address)
-        if isinstance(outcome, ConnectionGone) and self._gone < MOST_GONE:
-            self._gone += 1
-            return None
-        if isinstance(outcome, TimeoutError):
-            outcome = timed_out(self.request.url, self._timeout)
-        return self.request.failed(outcome, at=at)
-
-
 def asked_with(
     policy: Policy, url: str, conditions: Mapping[str, str], cause: str, authorization: str | None
 ) -> dict[str, str]:
@@ -139,6 +47,15 @@ def asked_with(
     if authorization and authorization.lower().startswith(REUSABLE) and urls.origin(url) == urls.origin(cause):
         headers["Authorization"] = authorization
     return headers
+
+
+@contextmanager
+def no_answer(url: str, *errors: type[Exception]) -> Iterator[None]:
+    """In the block, these errors of a wrapped library mean that no answer came."""
+    try:
+        yield
+    except errors as error:
+        raise FetchError(str(error) or type(error).__name__, url=url) from error
 
 
 class RobotsBody:

@@ -6,7 +6,7 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from comity import urls
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
-from comity.gate.machine import End, told_by
+from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
 from comity.http_rules import may_pass
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import within
-from comity.net.driver import AsyncDriver, Clock, Hop
+from comity.net.driver import AsyncDriver
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response, StreamedResponse
-from comity.net.robots_fetch import RobotsAnswer, fetch_robots
+from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport
+from comity.net.turns import Clock
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon; of other 5xx nobody says so
-GiveBack = Callable[[bool | None, float | None], None]
-"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
 
 
 class ClientClosed(RuntimeError):
@@ -50,8 +49,6 @@ class Session:
         driver: waits for turns and asks the gate.
         on_robots: told of each robots.txt as it arrives.
         on_request: told of each request when it is over.
-        borrow: has the turn of a host given by who keeps its pace, and gives what is to be called once the request is
-            over; it gives None where we keep it ourselves. Only a redirected robots.txt needs it.
         may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
             is sent. For who holds its hosts for a time only.
     """
@@ -61,11 +58,12 @@ class Session:
         self.settings = settings
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_request: Callable[[RequestRecord], None] | None = None
-        self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
         self.may_send: Callable[[], bool] | None = None
         self.clock = clock or Clock()
         self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
         self.driver.on_robots = self._robots_in_force
+        self.driver.at_hand = self._robots_at_hand
+        self.driver.robots_timeout = settings.robots_timeout or settings.timeout
         self._transport: Transport | None = None
         self._cache: HttpCache | None = None
         self._closed = False
@@ -130,7 +128,7 @@ class Session:
             Postponed
         """
         self.open()
-        return self.driver.known(url) or await self.driver.decision(url, self.fetch_robots)
+        return self.driver.known(url) or await self.driver.decision(url, self.get_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a normalised URL, if no I/O is needed to know."""
@@ -190,7 +188,7 @@ class Session:
         gone = 0
         while True:
             tries -= 1
-            go = await self.driver.permission(url, self.fetch_robots)
+            go = await self.driver.permission(url, self.get_robots)
             sent, record = self.clock.monotonic(), self._record(go, method, url)
             digest = None if record is None else hashlib.sha256()
             body: bytes | None = None
@@ -242,7 +240,7 @@ class Session:
         gone = 0
         while True:
             self.open()
-            go = await self.driver.permission(url, self.fetch_robots)
+            go = await self.driver.permission(url, self.get_robots)
             record = self._record(go, "GET", url)
             try:
                 with within(self.settings.timeout, url):
@@ -330,45 +328,21 @@ class Session:
 
     # robots.txt
 
-    async def fetch_robots(self, step: FetchRobots, hop: Hop) -> RobotsResult | None:
-        """For the driver: what a site, or the cache, has for a robots.txt. It goes around the gate's rules (no
-        recursion), never around the address guard.
-        """
-        gate, settings = self.driver.gate, self.settings
-        if self._cache is not None and step.origin not in settings.auth:  # what credentials open is for us alone
-            kept = self._cache.robots(step.origin, self.policy)
-            if kept is not None:
-                age = self.clock.wall() - kept.fetched_at
-                asked = gate.robots_at_hand(step, kept, self.clock.monotonic(), age=age)
-                if asked is None:
-                    if self.on_robots is not None:
-                        self.on_robots(kept)
-                    return None
-                step = asked
-        timeout = settings.robots_timeout or settings.timeout
-        if self.borrow is None:
-            return await fetch_robots(self.policy, step, hop, self._get_robots, timeout=timeout, clock=self.clock)
-        borrow, result = self.borrow, None
-        borrowed: list[GiveBack] = []  # one at most
+    def _robots_at_hand(self, step: FetchRobots) -> FetchRobots | None:
+        """What is left of a step when the cache was looked into; None: what is kept there is in force."""
+        if self._cache is None or step.origin in self.settings.auth:  # what credentials open is for us alone
+            return step
+        kept = self._cache.robots(step.origin, self.policy)
+        if kept is None:
+            return step
+        age = self.clock.wall() - kept.fetched_at
+        asked = self.driver.gate.robots_at_hand(step, kept, self.clock.monotonic(), age=age)
+        if asked is None and self.on_robots is not None:
+            self.on_robots(kept)
+        return asked
 
-        async def borrowing(url: str) -> FetchRobots:
-            self.driver.robots_let_go(step)  # first: two that wait for each other's turn would wait for ever
-            while borrowed:
-                borrowed.pop()(True, None)
-            if (give_back := await borrow(urls.host(url))) is not None:
-                borrowed.append(give_back)
-            return await hop(url)
-
-        try:
-            result = await fetch_robots(
-                self.policy, step, borrowing, self._get_robots, timeout=timeout, clock=self.clock
-            )
-            return result
-        finally:
-            for give_back in borrowed:
-                give_back(*((None, None) if result is None else told_by(result)))
-
-    async def _get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
+    async def get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
+        """Send a request for a robots.txt. It goes around the gate's rules (no recursion), never around the guard."""
         record = self._record(step, "GET", step.url)
         if urls.origin(step.url) == step.origin:  # to nobody that it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}

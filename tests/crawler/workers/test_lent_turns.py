@@ -106,7 +106,7 @@ def test_ones_own_turn_is_over_before_another_is_asked_for_and_the_answer_is_tol
                     assert len(other.paths()) == len(returned), "the turn before is given back"
                     return lambda good, retry_after: returned.append((good, retry_after))
 
-                session.borrow = borrow
+                session.driver.borrow = borrow
                 await session.check(one.url("/"))
 
         asyncio.run(use())
@@ -176,7 +176,8 @@ def test_a_turn_that_comes_too_late_is_not_waited_for(tmp_path: Path) -> None:
     gate.stopped.add(HERE)
     assert asyncio.run(crawler.lend(HERE)) == math.inf
     gate.stopped.clear()
-    gate.throttles.of(HERE).next_start = 1500.0
+    del gate.throttles.all[HERE]
+    gate.throttles.of(HERE).not_before(1500.0)
     assert asyncio.run(crawler.lend(HERE)) is None
     assert gate.throttles.of(HERE).under_way == 1
 

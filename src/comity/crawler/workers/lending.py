@@ -11,7 +11,7 @@ from typing import Any
 
 from comity.crawler.workers.leased import LeasedShard
 from comity.frontier.postgresql.crawl import CrawlStore, Turn
-from comity.net.session import GiveBack
+from comity.net.turns import GiveBack
 
 
 class Lending:

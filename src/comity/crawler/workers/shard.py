@@ -24,7 +24,7 @@ from comity.errors import Postponed
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
 from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
-from comity.net.session import GiveBack
+from comity.net.turns import GiveBack
 from comity.policy import Policy
 
 Borrow = Callable[[int, str, str | None], tuple["asyncio.Future[float | None]", GiveBack]]
@@ -374,7 +374,7 @@ class ShardCrawler(Crawler):
         super()._start()
 
     def _begin(self) -> None:
-        self._client.borrow = self._borrow
+        self._client.driver.borrow = self._borrow
         self._taken = dict(self._frontier.taken)
         self._taken_chain = numbers(self._frontier.load_state(TAKEN_CHAIN))
         self._sent_before = self._frontier.sent

@@ -1,0 +1,385 @@
+"""Turns: the way from a URL to the permission to send its request, over whatever has to be known or waited for first.
+
+Theory of operation. Each way is a generator. It asks the gate, yields what it needs (one of `Need`) and is given what
+came of it, until it returns a Go or a Decision, or raises the error that ends the call. It opens no connection and
+waits for nothing itself: `AsyncDriver` carries its needs out on an event loop, `Driver` in the calling thread.
+
+Who waits for a host waits in line, first come first served, and only the first is woken: a turn costs the same however
+many wait. Refusals do not wait.
+"""
+
+import math
+import os
+import time
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Self, TypeVar
+
+from comity import urls
+from comity.errors import AddressBlocked, FetchError, Postponed, check_type
+from comity.fields import settings_of
+from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
+from comity.gate.machine import End, told_by
+from comity.gate.robots_cache import RobotsRequest
+from comity.gate.steps import Body, granted, no_turn, postponed, refusal
+from comity.gate.throttle import Pause
+from comity.http_rules import BUSY
+from comity.http_rules import retry_after as read_retry_after
+from comity.net import robots_fetch
+from comity.net.client_settings import MAX_WAIT, ClientSettings
+from comity.net.deadlines import timed_out
+from comity.net.robots_fetch import RobotsAnswer
+from comity.net.transport import MOST_GONE, ConnectionGone
+from comity.policy import Decision, Policy, RobotsResult
+
+LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
+NO_ANSWER: Final = (FetchError, AddressBlocked, TimeoutError)
+T = TypeVar("T")
+
+
+class Clock:
+    """The machine's clocks: `monotonic` for waiting, `wall` (Unix time) for evidence. Tests hand in another one."""
+
+    monotonic = staticmethod(time.monotonic)  # asked a dozen times a request
+    wall = staticmethod(time.time)
+
+    def walls(self) -> tuple[float, ...]:
+        """Unix time by each clock that there is, `wall` first: any of them may be set while nobody looks."""
+        return (self.wall(),)
+
+    async def sleep(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+
+class Sleep(NamedTuple):
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+class News(NamedTuple):
+    """Wait until the token is told (`Turns.tell`), at most so many seconds; give whether it was."""
+
+    token: Hashable
+    seconds: float | None
+
+
+class Ask(NamedTuple):
+    """Send the request for a robots.txt, with conditions as headers, and follow no redirect; give the answer, or the
+    error (NO_ANSWER) that came instead.
+    """
+
+    step: FetchRobots
+    conditions: dict[str, str]
+
+
+class Find(NamedTuple):
+    """Find an address of a host; give the host itself where there is none."""
+
+    host: str
+
+
+class Borrow(NamedTuple):
+    """Have the turn of a host given by who keeps its pace; give what is to be called when the request is over, or None
+    where we keep it ourselves.
+    """
+
+    host: str
+
+
+Need = Sleep | News | Ask | Find | Borrow
+Way = Generator[Need, Any, T]
+GiveBack = Callable[[bool | None, float | None], None]
+"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
+
+
+class Turns:
+    """What both drivers know: the gate, and how long a call may wait for its turn.
+
+    Args:
+        policy: what may be done.
+        max_wait: seconds that a call waits for its turn; None: for ever.
+        clock: for tests.
+
+    Attributes:
+        robots_timeout: seconds for a robots.txt and for each of its redirects; None: robots_fetch.TIMEOUT.
+        at_hand: gives what is to be asked for a FetchRobots step, with a copy kept from earlier where there is one;
+            None where that copy is in force already.
+        borrow: carries out `Borrow`; only a redirected robots.txt needs it, and only on an event loop.
+        on_robots: told of each robots.txt that is in force, as it arrives.
+        on_report: told of a pace when a request that it counts was answered, or never will be.
+
+    Raises:
+        InvalidSetting
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        max_wait: float | None = MAX_WAIT,
+        clock: Clock | None = None,
+    ) -> None:
+        check_type("policy", policy, Policy)
+        self.policy = policy or Policy()
+        self.max_wait: float | None = settings_of(ClientSettings)["max_wait"].checked(max_wait)
+        self.clock = clock or Clock()
+        self.robots_timeout: float | None = None
+        self.at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
+        self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+        self.on_robots: Callable[[RobotsResult], None] | None = None
+        self.on_report: Callable[[str], None] | None = None
+        self._begin()
+        _ALL.add(self)
+
+    def _begin(self) -> None:
+        """Begin with nothing known and nothing under way."""
+        self.gate = Gate(self.policy, epoch=self.clock.wall() - self.clock.monotonic())
+        self._lines: dict[str, deque[object]] = {}  # by pace: who waits, each a token
+        self._told: dict[Hashable, Any] = {}  # events that somebody waits for, by token
+
+    def _forked(self) -> None:
+        """In a forked process what was under way in its parent never ends. Hosts are left alone as long as there."""
+        before, now, wall = self.gate, self.clock.monotonic(), self.clock.wall()
+        self._begin()
+        for result in before.robots.results().values():
+            self.gate.robots.store(result, now, age=max(wall - result.fetched_at, 0.0))
+        throttles = before.throttles
+        self.gate.throttles.restore_delays(throttles.delays(now), now, intervals=throttles.intervals())
+
+    def __copy__(self) -> Self:
+        """Copies of a session are to keep one pace together."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has a gate of its own."""
+        return type(self), (self.policy, self.max_wait)
+
+    # Questions that need nothing
+
+    def known(self, url: str) -> Decision | None:
+        """The decision about a normalised URL if the robots.txt at hand suffices for it."""
+        now = self.clock.monotonic()
+        origin_policy = self.gate.origin_policy(url, now)
+        return None if origin_policy is None else origin_policy.decide(url, now + self.gate.epoch)
+
+    def ready_at(self, host: str) -> float:
+        """When a host may be asked next, as far as is known now; infinite where the operator stopped it."""
+        if self.gate.stopped and host in self.gate.stopped:
+            return math.inf
+        return self.gate.throttles.ready_at(self.gate.pace_of(host) or host)
+
+    def pause(self, host: str) -> Pause:
+        """How long a host is left alone and why; times are the clock's monotonic time."""
+        return self.gate.pause(host, self.clock.monotonic())
+
+    # Reports
+
+    def headers_received(
+        self, go: Go, status: int, retry_after: str | None = None, *, jitter: float = 1.0, body: Body | None = None
+    ) -> None:
+        """The head of the answer arrived.
+
+        Args:
+            retry_after: its Retry-After, as sent.
+            jitter, body: see `Gate.headers_received`.
+        """
+        later = read_retry_after(retry_after, self.clock.wall()) if status in BUSY else None
+        self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later, jitter=jitter, body=body)
+        if body != "read":  # nobody has a turn before that is over
+            self.report(go.key)
+
+    def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
+        """The request is over; see `Gate.finished`. Gives whether to try again, where the call `may_repeat`."""
+        limit = self._limit() if may_repeat else None
+        again = self.gate.finished(go, self.clock.monotonic(), end, jitter=jitter, again_until=limit)
+        self.report(go.key)
+        return again
+
+    def report(self, key: str) -> None:
+        """Something became known about a host: who waits for that asks again."""
+        self.tell(key)
+        if self.on_report is not None:
+            self.on_report(key)
+
+    def tell(self, token: Hashable) -> None:
+        """Wake who waits for the token."""
+        event = self._told.pop(token, None) if self._told else None
+        if event is not None:
+            event.set()
+
+    # Ways
+
+    def decision_on(self, url: str) -> Way[Decision]:
+        """To the decision about a normalised URL; robots.txt is fetched if need be.
+
+        Raises:
+            Postponed
+        """
+        limit = self._limit()
+        while not isinstance(step := self.gate.consult(url, self.clock.monotonic()), Decision):
+            yield from self._take(step, url, limit)
+        return step
+
+    def first_step(self, url: str) -> Step | None:
+        """The gate's first word on a normalised URL; None where others wait for its host already."""
+        if self._lines and self._key(url) in self._lines:
+            return None
+        return self.gate.ask(url, self.clock.monotonic())
+
+    def permission_for(self, url: str, step: Step | None) -> Way[Go]:
+        """To a Go for a normalised URL, when its turn has come.
+
+        Args:
+            step: its `first_step`.
+
+        Raises:
+            RobotsDisallowed, Postponed
+        """
+        limit = self._limit()
+        if step is not None:
+            while isinstance(step, FetchRobots | Resolve):
+                yield from self._take(step, url, limit)
+                step = self.gate.ask(url, self.clock.monotonic())
+            if not isinstance(step, Wait):
+                return granted(url, step, self.clock.monotonic())
+        else:
+            known = self.known(url)
+            if known is not None and not known.may_fetch:
+                raise refusal(known)
+        key, place = self._key(url), object()
+        self._pause(url, self.gate.throttles.ready_at(key), limit)
+        line = self._lines.setdefault(key, deque())
+        line.append(place)
+        try:
+            while line[0] is not place:
+                yield from self._news(place, url, limit)
+            while True:
+                step = self.gate.ask(url, self.clock.monotonic())
+                if not isinstance(step, FetchRobots | Resolve | Wait):
+                    return granted(url, step, self.clock.monotonic())
+                yield from self._take(step, url, limit)
+        finally:
+            self._told.pop(place, None)
+            line.remove(place)
+            if line:
+                self.tell(line[0])
+            else:
+                del self._lines[key]
+
+    def _take(self, step: Resolve | FetchRobots | Wait, url: str, limit: float) -> Way[None]:
+        match step:
+            case FetchRobots():
+                yield from self._fetch_robots(step, limit)
+            case Resolve():
+                self.gate.resolved(step.host, (yield Find(step.host)))
+            case Wait(None, key):
+                self._pause(url, None, limit)
+                yield from self._news(key, url, limit)
+            case Wait():
+                yield Sleep(self._pause(url, step.until, limit))
+
+    def _news(self, token: Hashable, url: str, limit: float) -> Way[None]:
+        seconds = None if limit == math.inf else max(limit - self.clock.monotonic(), 0.0)
+        if not (yield News(token, seconds and min(seconds, LONGEST_SLEEP))) and (seconds or 0.0) <= LONGEST_SLEEP:
+            raise self._crowded_out(url)
+
+    def _fetch_robots(self, step: FetchRobots, limit: float) -> Way[None]:
+        """Ask for a robots.txt over its redirects, each in its own host's turn; no answer is an answer too."""
+        if self.at_hand is not None:
+            fresh = self.at_hand(step)
+            if fresh is None:
+                self.report(step.key)
+                return
+            step = fresh
+        request, asked, gone = RobotsRequest(self.policy, step), step, 0
+        give_back: GiveBack | None = None
+        result: RobotsResult | None = None
+        try:
+            while True:
+                outcome = yield Ask(asked, request.headers)
+                wall = self.clock.wall()
+                if isinstance(outcome, RobotsAnswer):
+                    status, headers, body, cut, address = outcome
+                    result = request.answered(status, headers, body, at=wall, cut=cut)
+                    result = result if result is None or address is None else replace(result, address=address)
+                elif isinstance(outcome, ConnectionGone) and gone < MOST_GONE:
+                    gone += 1
+                else:
+                    if isinstance(outcome, TimeoutError):
+                        outcome = timed_out(request.url, self.robots_timeout or robots_fetch.TIMEOUT)
+                    result = request.failed(outcome, at=wall)
+                if result is not None:
+                    break
+                if self.borrow is not None:
+                    # Ours is over before another's is waited for: two that wait for each other would do so for ever.
+                    if (key := self.gate.robots_let_go(asked, self.clock.monotonic())) is not None:
+                        self.report(key)
+                    if give_back is not None:
+                        give_back(True, None)
+                    give_back = yield Borrow(urls.host(request.url))
+                before = asked.key
+                while not isinstance(
+                    taken := self.gate.robots_redirected(step, request.url, self.clock.monotonic()), FetchRobots
+                ):
+                    self.report(before)
+                    yield from self._take(taken, request.url, limit)
+                self.report(before)
+                asked = taken
+            self.gate.epoch = self.clock.wall() - self.clock.monotonic()
+            in_force = self.gate.robots_arrived(result, self.clock.monotonic())
+        except BaseException:
+            self.gate.robots_abandoned(step, self.clock.monotonic())
+            raise
+        finally:
+            if give_back is not None:
+                give_back(*((None, None) if result is None else told_by(result)))
+            for each in {step.key, asked.key}:
+                self.report(each)
+        if self.on_robots is not None:
+            self.on_robots(in_force)
+
+    # How long a call may wait
+
+    def _key(self, url: str) -> str:
+        host = urls.host(url)
+        return self.gate.pace_of(host) or host
+
+    def _limit(self) -> float:
+        """Until when a call that begins now may wait."""
+        return math.inf if self.max_wait is None else self.clock.monotonic() + self.max_wait
+
+    def _pause(self, url: str, until: float | None, limit: float) -> float:
+        """Seconds to wait before the gate is asked again, or a report comes.
+
+        Raises:
+            Postponed: the turn comes, or may come, after the limit.
+        """
+        now = self.clock.monotonic()
+        if until is not None and (until > limit or until == math.inf):
+            raise postponed(url, until - now)
+        if until is None and now >= limit:
+            raise self._crowded_out(url)
+        return min(max((limit if until is None else until) - now, 0.0), LONGEST_SLEEP)
+
+    def _crowded_out(self, url: str) -> Postponed:
+        ready = self.gate.throttles.ready_at(self._key(url))
+        return no_turn(url, self.max_wait or 0.0, ready - self.clock.monotonic())
+
+
+_ALL: Final[weakref.WeakSet[Turns]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for each in _ALL:
+        each._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
