@@ -6,15 +6,22 @@ import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from comity.retrieve import inline
-from comity.retrieve.extraction import read
+from comity.retrieve.extraction import Content, read
 
 URL = "https://example.com/dir/page"
 
 
 def markdown(body: str) -> str:
     return read(f"<!doctype html><title>T</title><body>{body}", URL).markdown
+
+
+def html_of(text: str) -> str:
+    """Markdown as it is shown."""
+    shown: str = MarkdownIt("commonmark").enable("table").render(text)
+    return shown
 
 
 # Code
@@ -203,3 +210,27 @@ def test_text_that_needs_no_escaping_is_what_escaping_would_have_made_of_it(text
 @given(st.text("a1 #>-+.)=|:\t", max_size=12))
 def test_the_beginning_of_a_line_is_escaped_alike_in_one_line_and_in_several(line: str) -> None:
     assert inline.line_starts(line) == inline.line_starts(f"{line}\nx").removesuffix("\nx")
+
+
+# covers: W14
+@pytest.mark.parametrize("content", ["main", "all"])
+def test_formulas_drawings_choices_and_fields_do_not_vanish_in_silence(content: Content) -> None:
+    html = (
+        "<main><p>Energy <math><mi>E</mi></math> and</p><svg><title>no</title><text>a drawing</text></svg>"
+        "<select><option>one<option>two</select><textarea>a field</textarea><math hidden><mi>x</mi></math></main>"
+    )
+    found = {each.place: (each.blocks, each.words, each.excerpt) for each in read(html, URL, content=content).left_out}
+    assert found == {"formula": (1, 1, "E"), "drawing": (1, 2, "a drawing"), "form": (2, 3, "onetwo")}
+
+
+@pytest.mark.parametrize("second", ["=", "==", "-", "---", "= "])
+def test_a_break_before_a_line_of_marks_makes_no_heading(second: str) -> None:
+    assert html_of(markdown(f"<p>Total<br>{second}</p>")).count("<h") == 0
+
+
+@pytest.mark.parametrize("text", ["|", "a|b", r"a\|b", r"\\|", r"\|"])
+@pytest.mark.parametrize("name", ["span", "code"])
+def test_a_cell_says_what_it_said_whatever_marks_stand_in_it(text: str, name: str) -> None:
+    table = f"<table><tr><th>a<th>b<tr><td>x<{name}>{text}</{name}>y<td>z</table>"
+    shown = html_of(markdown(table))
+    assert re.sub("<[^>]+>", "", shown).split() == ["a", "b", f"x{text}y", "z"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -30,6 +30,8 @@ Place = Literal[
     "promotion",
     "overlay",
     "form",
+    "formula",
+    "drawing",
     "other",
 ]
 
@@ -111,17 +113,31 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
     return sure
 
 
-def left_out(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:
-    """What was not kept, by place, the largest first."""
-    found: dict[Place, list[Block]] = {}
+def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> tuple[LeftOut, ...]:
+    """What was not kept, by place, the largest first: blocks, and the text of what is no text to be read, which are
+    formulas, drawings, choices and fields.
+    """
+    found: dict[Place, list[tuple[str, int]]] = {}
     for block in blocks:
         if not block.kept:
-            found.setdefault(_place(block), []).append(block)
+            found.setdefault(_place(block), []).append((block.text, block.words))
+    for place, text in _unread(tree, hidden):
+        found.setdefault(place, []).append((text, len(text.split())))
     named = (
-        LeftOut(place, len(each), sum(block.words for block in each), each[0].text[:EXCERPT])
+        LeftOut(place, len(each), sum(words for _, words in each), each[0][0][:EXCERPT])
         for place, each in found.items()
     )
     return tuple(sorted(named, key=lambda each: -each.words))
+
+
+def _unread(tree: Tree, hidden: Collection[Node]) -> Iterator[tuple[Place, str]]:
+    fields = ((node, node.text()) for node in tree.all("select", "textarea"))
+    for node, text in (*tree.unread, *fields):
+        around: Node | None = node
+        while around is not None and around not in hidden:
+            around = around.parent
+        if around is None and (words := " ".join(text.split())):
+            yield "formula" if node.name == "math" else "drawing" if node.name == "svg" else "form", words
 
 
 def _by_landmarks(blocks: Sequence[Block]) -> None:

@@ -38,7 +38,7 @@ class ExtractedPage:
         judgement: whether it is a page, and if not, what and why.
         licences: relation types, media type and reference of its `link` elements.
         metadata: what the page says it is.
-        left_out: what is no content, by place; empty where all was asked for.
+        left_out: what is no content, by place; where all was asked for, only what is no text to be read.
         agreement: how far what is kept is expected to agree with the content (F1, 0 to 1); None where landmarks alone
             decided.
     """
@@ -95,7 +95,7 @@ def read(
             judgement,
             tuple(_links(tree)),
             metadata.read(tree, base, url, removed),
-            left_out(cut),
+            left_out(cut, tree, removed),
             agreement,
         )
     except RecursionError:

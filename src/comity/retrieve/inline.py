@@ -15,7 +15,9 @@ _SPACE: Final = re.compile(r"\s+")
 _MARKUP: Final = re.compile(
     r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
 )
-_LINE_START: Final = re.compile(r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ]))")
+_LINE_START: Final = re.compile(
+    r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ])|(?<=\n)=(?=[ \t]*$))"
+)
 _CLOSING_MARKS: Final = re.compile(r"(?:^|(?<=\s))(#+)$")
 _RAISED: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _LOWERED: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")

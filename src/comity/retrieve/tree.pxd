@@ -32,6 +32,8 @@ cdef class Tree:
     cdef public dict named
     cdef public list comments
     cdef public list styled
+    cdef public list unread
+    cdef bint _drawn
     cdef public bint truncated
     cdef dict _sorts
     cdef list _texts

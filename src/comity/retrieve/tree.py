@@ -119,7 +119,7 @@ def is_block(node: Node) -> bool:
 
 class Tree:
     """A page: its root, its elements by name in the page's order, its comments, and whether a limit cut it; `styled`:
-    the elements with an attribute that may hide them.
+    the elements with an attribute that may hide them; `unread`: formulas and drawings, of which only the text is known.
     """
 
     def __init__(self, html: str) -> None:
@@ -129,6 +129,8 @@ class Tree:
         self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
         self.styled: list[Node] = []
+        self.unread: list[tuple[Node, str]] = []
+        self._drawn = "<text" in html
         self.truncated = False
         self._sorts: dict[int, Sort] = {}
         self._texts: list[str] = []
@@ -243,6 +245,10 @@ def _fill(
                     _fill(tree, node, element, sort.textless, depth + 1, noscript or sort.name == "noscript")
                 elif node.child is not None:
                     tree.truncated = True
+            elif sort.name == "math":
+                tree.unread.append((element, node.text(deep=True)))
+            elif sort.name == "svg" and tree._drawn:
+                tree.unread.append((element, " ".join([each.text(deep=True) for each in node.css("text")])))
         elif sort.name == "-text":
             text: str = node.text_content
             if text:

@@ -40,6 +40,7 @@ class Tree:
     named: dict[str, list[Node]]
     comments: list[str]
     styled: list[Node]
+    unread: list[tuple[Node, str]]
     truncated: bool
     def __init__(self, html: str) -> None: ...
     def all(self, *names: str) -> Iterator[Node]: ...
