@@ -25,6 +25,7 @@ FLOORS = {
     "urls": 0,
     "domains": 0,
     "cells": 0,
+    "http_caching": 0,
     "http_rules": 0,
     "times": 0,
     "_compiled": 0,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
+from comity.http_caching import freshness
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide, json_schema, stale_if_error
 from comity.policy.policy import Use
-from comity.policy.robots_result import freshness
 from comity.signals.llms import candidates
 from comity.signals.llms import parse as parse_llms
 from comity.signals.sitemaps import SitemapUrl

@@ -169,9 +169,9 @@ def test_the_command_says_how_to_name_us() -> None:
     assert "product_token" in complaint(answer)
 
 
-@pytest.mark.parametrize("name", ["httpx", "httpx_async", "requests", "aiohttp", "scrapy"])
+@pytest.mark.parametrize("name", ["httpx", "httpx, async", "httpx2", "requests", "aiohttp", "Scrapy"])
 def test_wrapped_libraries_obey_the_group_for_our_name(name: str, site: Site) -> None:
-    fetch: Fetch = next(each for each in ALL.values() if each.__name__ == f"by_{name}")
+    fetch: Fetch = ALL[name]
     site.set("/robots.txt", FORBIDDEN)
     site.set("/yes", "page")
     for agent, token in ((LIKE_A_BROWSER, None), ("Mozilla/5.0 Fetcher of MyBot", "MyBot")):

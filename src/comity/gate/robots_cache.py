@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity.gate.steps import FetchRobots
+from comity.http_caching import combined
 from comity.http_rules import REDIRECTS, next_hop
 from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
 from comity.policy.presets import DAY
-from comity.policy.robots_result import combined
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 
 from comity.clients import AsyncClient
 from comity.errors import ComityError, InvalidURL
+from comity.http_caching import freshness
 from comity.net import ClientSettings, Response
 from comity.policy import Policy
-from comity.policy.robots_result import freshness
 from comity.signatures import PublicKey, Refused, Signed, signatures_of
 
 MOST_KEYS: Final = 32

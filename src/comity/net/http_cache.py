@@ -16,11 +16,12 @@ from typing import Any, Final, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from comity import http_caching
 from comity.gate import Go
+from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, not_ours
 from comity.net.response import Response
 from comity.policy import Policy, RobotsResult
-from comity.policy.robots_result import combined, freshness
 
 VERSION: Final = 1
 BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file
@@ -55,19 +56,16 @@ class CachedPage:
     ) -> Self | None:
         """The page to keep; None where it may not be kept, or keeping it would spare nothing."""
         lowered = combined(headers)
-        if status != 200 or not _may_be_shared(lowered):
+        life = http_caching.stated_freshness(lowered, fetched_at)
+        spares = life > 0 or http_caching.validators(lowered)
+        if status != 200 or not http_caching.may_be_shared(lowered) or not spares:
             return None
-        fresh_until = _fresh_until(lowered, fetched_at)
-        if fresh_until <= fetched_at and not {"etag", "last-modified"} & set(lowered):
-            return None
-        return cls(url, status, headers, body, fetched_at, fresh_until)
+        return cls(url, status, headers, body, fetched_at, fetched_at + life)
 
     @property
     def validators(self) -> dict[str, str]:
         """Request headers that ask whether it is still current (RFC 9110, 13.1)."""
-        lowered = combined(self.headers)
-        pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
-        return {ask: lowered[name] for ask, name in pairs if name in lowered}
+        return http_caching.validators(combined(self.headers))
 
     def is_fresh(self, wall: float) -> bool:
         """Whether it may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
@@ -76,15 +74,15 @@ class CachedPage:
     @property
     def may_be_kept(self) -> bool:
         """Whether its headers let others be served with it: those of a 304 may say that no longer."""
-        return _may_be_shared(combined(self.headers))
+        return http_caching.may_be_shared(combined(self.headers))
 
     def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "CachedPage":
         """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
         new = {name.lower() for name in headers if name.lower() != "content-length"}
         kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
         merged = (*kept, *((name, value) for name, value in headers.items() if name.lower() in new))
-        fresh = _fresh_until(combined(merged), fetched_at)
-        return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fresh)
+        life = http_caching.stated_freshness(combined(merged), fetched_at)
+        return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fetched_at + life)
 
     def header_map(self) -> CIMultiDictProxy[str]:
         return CIMultiDictProxy(CIMultiDict(self.headers))
@@ -102,20 +100,6 @@ class CachedPage:
             elapsed=0.0,
             from_cache=True,
         )
-
-
-def _may_be_shared(lowered: Mapping[str, str]) -> bool:
-    """Whether an answer may be kept and given to anybody (RFC 9111, 3 and 4.1)."""
-    control = lowered.get("cache-control", "").lower()
-    varies = {name.strip() for name in lowered.get("vary", "").lower().split(",")} - {""}
-    return "no-store" not in control and "private" not in control and varies <= {"accept-encoding"}
-
-
-def _fresh_until(lowered: Mapping[str, str], fetched_at: float) -> float:
-    control = lowered.get("cache-control", "").lower()
-    if "no-cache" in control or ("max-age" not in control and "expires" not in lowered):
-        return fetched_at
-    return fetched_at + freshness(lowered, fetched_at, shortest=0.0)
 
 
 class HttpCache:

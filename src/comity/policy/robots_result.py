@@ -6,21 +6,18 @@ decides what follows for a URL (see origin_policy.py).
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from comity.http_rules import http_date, may_pass
+from comity import http_caching
+from comity.http_rules import may_pass
 from comity.policy.policy import Policy
-from comity.policy.presets import DAY
 from comity.robots import Robots, parse
 from comity.signals import content_type
 
 Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
-
-LISTS = frozenset(("cache-control", "vary"))  # of the header fields read, those that may be spread over several lines
-SHORTEST = 60.0  # seconds: a site that forbids caching is still not asked before every page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,10 +152,7 @@ class RobotsResult:
     @property
     def validators(self) -> dict[str, str]:
         """Request headers that ask whether this copy is still current (RFC 9110, 13.1); empty where none can."""
-        if self.kind not in ("read", "unparsable"):
-            return {}
-        pairs = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
-        return {ask: self.headers[name] for ask, name in pairs if name in self.headers}
+        return http_caching.validators(self.headers) if self.kind in ("read", "unparsable") else {}
 
 
 def no_answer(status: int | None) -> bool:
@@ -188,50 +182,8 @@ def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResul
     return replace(now, unreachable_since=since)
 
 
-def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
-
-    Args:
-        headers: as received; a mapping may hold a name more than once.
-    """
-    found: dict[str, str] = {}
-    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
-        name = name.lower()
-        if name not in found:
-            found[name] = value
-        elif name in LISTS:
-            found[name] += ", " + value
-    return found
-
-
-def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
-    """Seconds an answer stays fresh by HTTP (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
-
-    Args:
-        headers: names in lower case.
-        shortest: seconds that are given in any case.
-    """
-    directives = [part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(",")]
-    named = {name.strip(): value.strip(' "') for name, _, value in reversed(directives)}  # the first counts (4.2.1)
-    life = DAY
-    if "no-store" in named or ("no-cache" in named and not named["no-cache"]):
-        return shortest
-    if "max-age" in named:
-        life = _whole(named["max-age"]) or 0.0  # an unreadable one means already stale (RFC 9111, 4.2.1)
-    elif "expires" in headers:
-        expires = http_date(headers["expires"])
-        sent_at = http_date(headers.get("date"))
-        life = 0.0 if expires is None else expires - (fetched_at if sent_at is None else sent_at)  # 5.3: "0" is past
-    age = _whole(headers.get("age", "").strip()) or 0.0
-    return min(max(life - age, shortest), DAY)
-
-
 def _life(policy: Policy, headers: Mapping[str, str], fetched_at: float) -> float:
-    return freshness(headers, fetched_at) if policy.cache_life is None else policy.cache_life
-
-
-def _whole(text: str) -> float | None:
-    return float(text[:9]) if text.isascii() and text.isdigit() else None
+    return http_caching.freshness(headers, fetched_at) if policy.cache_life is None else policy.cache_life
 
 
 def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes:

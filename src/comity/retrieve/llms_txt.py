@@ -10,9 +10,9 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
+from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, may_pass
 from comity.net import AsyncClient
-from comity.policy.robots_result import combined, freshness
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.plugins import Fetched, Fetcher, fetched
 from comity.signals import llms
