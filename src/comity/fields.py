@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
-from inspect import cleandoc
+from inspect import cleandoc, getsource
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
@@ -317,13 +317,24 @@ def check(settings: Any) -> None:
             object.__setattr__(settings, name, kept)
 
 
+def docstring(of: Callable[..., object]) -> str:
+    """What a class or function says of itself; from its source where Python left that out (`python -OO`)."""
+    if docstring.__doc__:
+        return cleandoc(of.__doc__ or "")
+    try:
+        found = re.search(r'\n *"""(.*?)"""', getsource(of), re.DOTALL)
+    except OSError:  # there is no source either
+        return ""
+    return cleandoc(found[1]) if found else ""
+
+
 @cache
 def words_of(kind: type) -> Mapping[str, str]:
     """What each setting of a class means, by name: its entry under "Attributes" in the docstring, as one line.
 
-    Settings that are named together share their words. Empty where docstrings are left out (`python -OO`).
+    Settings that are named together share their words.
     """
-    _, _, table = cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
+    _, _, table = docstring(kind).partition("\nAttributes:\n")
     found: dict[str, str] = {}
     for entry in re.split(r"\n {4}(?! )", f"\n{table.partition(chr(10) * 2)[0]}")[1:]:
         names, _, words = entry.partition(": ")

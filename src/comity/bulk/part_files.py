@@ -56,7 +56,7 @@ class Judge:
             }
         fresh = part.with_suffix(".new")
         pq.write_table(table.replace_schema_metadata({DIALECTS: json.dumps(changed)}), fresh)
-        fresh.rename(part)
+        fresh.replace(part)
 
 
 def written(judge: Judge, batches: Iterator[Any], folder: Path, piece: int = 0) -> Iterator[tuple[Path, int]]:
@@ -97,7 +97,7 @@ def joined(parts: list[Path], output: Path) -> None:
                     rows.writerow(map(cell, row.values()))
             else:
                 file.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(parts))
-    whole.rename(output)
+    whole.replace(output)
 
 
 def _tables(parts: list[Path]) -> Iterator[Any]:

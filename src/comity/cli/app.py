@@ -33,6 +33,7 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
 from comity.errors import ComityError
+from comity.fields import docstring
 
 if TYPE_CHECKING:
     from comity.net.client_settings import ClientSettings
@@ -85,6 +86,12 @@ class _Commands(click.Group):
         )
         for name in names.split()
     }
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        for each in (self, cmd, *(cmd.commands.values() if isinstance(cmd, click.Group) else ())):
+            if each.help is None and each.callback is not None:  # `python -OO`
+                each.help = docstring(each.callback)
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self.commands, *self.late})

@@ -265,7 +265,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
     if folder is None:
         if again:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
-        host = f"{urls.host(seeds[0])}-" if seeds else ""
+        host = urls.host(seeds[0]).strip("[]").replace(":", "-") + "-" if seeds else ""  # Windows allows no colon
         return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
     held = _holds_crawl(folder)
     if held and not again:
@@ -303,20 +303,26 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
+def on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, action: Callable[[], object]) -> None:
+    """Have the loop do something when a signal comes, on Windows too, whose loop takes no handlers."""
+    try:
+        loop.add_signal_handler(number, action)
+    except NotImplementedError:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(action))
+
+
 async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(crawler.run())
 
     def interrupt() -> None:
         crawler.stop()
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        on_signal(loop, signal.SIGINT, task.cancel)
         tell("")
         complain("finishing the requests in progress; press Ctrl-C again to stop at once")
 
-    with suppress(NotImplementedError):  # Windows
-        loop.add_signal_handler(signal.SIGINT, interrupt)
-        loop.add_signal_handler(signal.SIGTERM, crawler.stop)
+    on_signal(loop, signal.SIGINT, interrupt)
+    on_signal(loop, signal.SIGTERM, crawler.stop)
     watching = None if console is None else asyncio.ensure_future(watch(crawler, console))
     try:
         return await task

@@ -68,14 +68,11 @@ def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None
     given = checked_order(host, order, seconds)
     path = folder / FILE
     with explained_files(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            size = os.fstat(descriptor).st_size
-            cut_short = size and os.pread(descriptor, 1, size - 1) != b"\n"  # by a full disk
-            os.write(descriptor, b"\n" * bool(cut_short) + json.dumps(asdict(given)).encode("ascii") + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with path.open("a+b", buffering=0) as file:
+            file.seek(max(file.tell() - 1, 0))
+            cut_short = file.read(1) not in (b"", b"\n")  # by a full disk
+            file.write(b"\n" * cut_short + json.dumps(asdict(given)).encode("ascii") + b"\n")
+            os.fsync(file.fileno())
         sync_folder(folder)
     return given
 

@@ -167,15 +167,15 @@ def _temporary(folder: str) -> Iterator[None]:
     """What is started in the block has its temporary files in a folder of ours: a driver that is killed cannot remove
     them.
     """
-    before = os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = folder
+    names = ("TMPDIR", "TEMP", "TMP")  # the first is POSIX's, the others are Windows'
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    os.environ.update(dict.fromkeys(names, folder))
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before
+        for name in names:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _excuse(manager: Any) -> None:

@@ -107,10 +107,11 @@ class Index:
     def sort(self) -> None:
         """Write the index of what is in the journal."""
         temporary = self._path.with_suffix(".tmp")
-        with explained_files(self._path.parent), temporary.open("wb") as file:
-            file.writelines(_sorted(self._journal.path))
-            file.flush()
-            os.fsync(file.fileno())
+        with explained_files(self._path.parent):
+            with temporary.open("wb") as file:
+                file.writelines(_sorted(self._journal.path))
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(self._path)
             sync_folder(self._path.parent)
 

@@ -27,7 +27,7 @@ from comity.crawler.stats import Stats
 from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.member import StoreJob, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
-from comity.crawler.workers.processes import Child, Start, WorkerProcess
+from comity.crawler.workers.processes import Start, WorkerProcess, children
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Word
@@ -126,7 +126,7 @@ class JoinedCrawl(Supervisor):
             raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
         self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
         self._join = join
-        super().__init__(client_settings, [()] * workers, start or partial(Child.start, tuple(command)), stalled)
+        super().__init__(client_settings, [()] * workers, start or children(command), stalled)
         self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again; and where
         self._elsewhere: set[str] = set()  # machines that Ray placed workers on, but this one
         self._names: set[str] = set()  # of all processes started

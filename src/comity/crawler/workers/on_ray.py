@@ -214,7 +214,12 @@ def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bo
         ray: the module, connected.
         prepare: what a worker's process does first; it is sent there.
         anywhere: on any machine, spread over them; else on this one.
+
+    Raises:
+        InvalidSetting: on Windows.
     """
+    if os.name == "nt":  # where no signal asks whether a process is there: os.kill(pid, 0) sends Ctrl-C
+        raise InvalidSetting("engine: a crawl on Ray does not run on Windows", hint="use --workers")
     where: Any = "SPREAD"
     if not anywhere:
         where = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(

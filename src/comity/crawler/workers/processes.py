@@ -2,9 +2,11 @@
 
 import asyncio
 import pickle
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol
 
 from comity.crawler.workers.worker import AnyJob, LentKey, Word, pack
@@ -79,6 +81,20 @@ class Child:
                 head = await self._process.stdout.readexactly(4)
                 data = await self._process.stdout.readexactly(int.from_bytes(head, "big"))
                 yield pickle.loads(data)
+
+
+def children(command: Sequence[str]) -> Start:
+    """What starts workers by a command.
+
+    Raises:
+        InvalidSetting: the command is this program, which is frozen: its interpreter runs nothing else.
+    """
+    if getattr(sys, "frozen", False) and command[0] == sys.executable:
+        raise InvalidSetting(
+            "workers: a frozen program cannot start itself as a worker",
+            hint="crawl in one process, or name the command that starts one (command=)",
+        )
+    return partial(Child.start, tuple(command))
 
 
 class WorkerProcess:

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, par
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
 from comity.crawler.workers.grants import Grants, spent_by
-from comity.crawler.workers.processes import Child, LentTurns, Start, WorkerProcess, check_files
+from comity.crawler.workers.processes import LentTurns, Start, WorkerProcess, check_files, children
 from comity.crawler.workers.status import all_at_rest, remove_status, write_status
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
@@ -104,7 +103,7 @@ class ShardedCrawl(Supervisor):
         super().__init__(
             client_settings,
             [tuple(range(number, count, workers)) for number in range(workers)],
-            start or partial(Child.start, tuple(command)),
+            start or children(command),
             stalled,
         )
         self._grants: Grants | None = None
