@@ -32,7 +32,7 @@ from comity.frontier.database import open_for_reading
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.queue import Displaced, PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.rules import DurableFrontier
 
 pytestmark = pytest.mark.both_forms
 

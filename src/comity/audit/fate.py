@@ -24,7 +24,7 @@ from comity.crawler.workers.reading import crawl_at
 from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
-from comity.frontier.protocol import FrontierView
+from comity.frontier.tables import TablesView
 from comity.http_rules import may_pass
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
@@ -73,7 +73,7 @@ class Fate:
 class _Known:
     """What is known of a URL: the queue, the parts of its output and of all, what the crawl was begun with."""
 
-    view: FrontierView
+    view: TablesView
     parts: Sequence[Part]
     everywhere: Sequence[Part]
     policy: Policy
@@ -197,7 +197,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
 
 
-def _waiting(view: FrontierView, url: str, standing: QueuedURL) -> Fate:
+def _waiting(view: TablesView, url: str, standing: QueuedURL) -> Fate:
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)

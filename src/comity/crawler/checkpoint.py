@@ -22,7 +22,7 @@ from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
 from comity.frontier import Entry, EntryKind, Judged, Run, Superseded, View, has_begun
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.rules import DurableFrontier
 from comity.policy import Decision, Policy
 from comity.policy.policy import policy_to_dict
 

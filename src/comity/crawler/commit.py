@@ -21,7 +21,7 @@ from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.errors import UnwantedType
 from comity.frontier import Batch, Entry, EntryKind, Found, Message, State, Visit
-from comity.frontier.protocol import DurableFrontier, Queued
+from comity.frontier.rules import DurableFrontier, Queued
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import Decision, RobotsResult
@@ -332,7 +332,7 @@ class Commit:
     Attributes:
         pages: pages to be handed out once it is durable.
         hosts: those of which URLs were found to fetch, or sitemaps read: they may have their turn then.
-        queued: what it added to the queue, by host; see `frontier.protocol.Queued`.
+        queued: what it added to the queue, by host; see `frontier.rules.Queued`.
         told: channel and record of each failure and refusal.
         new, trapped: URLs among those found that were new; trapped.
         refusals: the records of those that a rule refused.

@@ -40,7 +40,7 @@ from comity.crawler.waits import WaitJournal, WaitJournalFile, Waits
 from comity.errors import StorageError, check_type
 from comity.frontier import Frontier, State
 from comity.frontier.durable import make_folder
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.rules import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
 from comity.net.names import dns_library
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from comity import times
 from comity.errors import StorageError
-from comity.frontier import Entry, EntryKind, Visit, has_begun
-from comity.frontier.protocol import DurableFrontier, KnownVisits
+from comity.frontier import Entry, EntryKind, Visit, Visits, has_begun
+from comity.frontier.rules import DurableFrontier
 from comity.net import Response
 
 MARGIN: Final = 86_400.0
@@ -39,7 +39,7 @@ class RefreshRun:
 
     number: int
     last: int
-    visits: KnownVisits
+    visits: Visits
     trusts_sitemaps: bool
     in_full: bool = False
 

@@ -24,7 +24,7 @@ from comity.crawler.orders import Order
 from comity.crawler.recrawl import RefreshRun
 from comity.crawler.stats import Stats, span
 from comity.frontier import Entry, EntryKind, Found
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.rules import DurableFrontier
 from comity.net import Clock, Session
 
 

@@ -21,7 +21,7 @@ from comity.http_rules import may_pass
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.frontier import State
-    from comity.frontier.protocol import DurableFrontier
+    from comity.frontier.rules import DurableFrontier
     from comity.gate.throttle import Pause
     from comity.net import Clock
     from comity.net.request_record import RequestRecord

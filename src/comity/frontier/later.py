@@ -13,7 +13,7 @@ Everything that changes rows is part of the transaction that is open; changes of
 import json
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
@@ -41,26 +41,10 @@ class Judged:
         return Judged(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def set_aside(db: sqlite3.Connection, batch: Batch) -> None:
-    """Rows of the queue that our own settings refuse stand aside; they are still to be deleted there."""
-    rows = [(state, POLICY, id_) for state, id_ in batch.by_policy]
-    rows += [(State.REFUSED, USAGE, id_) for id_ in batch.by_usage]
-    db.executemany(
-        "INSERT OR IGNORE INTO aside "
-        "SELECT id, host, rank, prefix, rest, depth, kind, ?, hops, attempts, source, ? FROM waiting WHERE id = ?",
-        rows,
-    )
-
-
-def add_refused(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
-    """URLs that our policy refused when they were found; rows as in the queue, without attempts."""
-    db.executemany(f"INSERT INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, {POLICY})", rows)
-
-
 def judge(
     tables: FrontierTables, state_changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
-    """Judge anew what scope, policy and the uses wanted decided: see `queue.Frontier.judge_again`.
+    """Judge anew what scope, policy and the uses wanted decided: see `rules.DurableFrontier.judge_again`.
 
     Returns:
         What came of policy and uses, and of the scope.

@@ -8,7 +8,6 @@ taken, the sender may forget. Nobody else is needed in between, and nobody write
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass
@@ -66,17 +65,6 @@ def parcels_of(messages: Iterable[tuple[int, Message]], new: Iterable[tuple[int,
 def chains(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str]:
     """The hashes of all parcels by receiver, with those that are sent now."""
     return {**before, **{shard: chained(before.get(shard), text) for shard, text in texts.items()}}
-
-
-def send(db: sqlite3.Connection, texts: Mapping[int, str]) -> dict[int, int]:
-    """Keep parcels, in the transaction that is open; gives their numbers by receiver."""
-    query = "INSERT INTO parcel (shard, messages) VALUES (?, ?)"
-    return {shard: db.execute(query, (shard, text)).lastrowid or 0 for shard, text in texts.items()}
-
-
-def forget(db: sqlite3.Connection, delivered: Mapping[int, int]) -> None:
-    """Forget what was taken, by receiver up to which parcel."""
-    db.executemany("DELETE FROM parcel WHERE shard = ? AND id <= ?", delivered.items())
 
 
 class Neighbour:

@@ -59,14 +59,19 @@ class FrontierTables:
         return explained(self._path)
 
     @staticmethod
-    def as_value(ids: list[int]) -> Any:
-        """Ids as one value of a statement."""
+    def as_value(ids: Sequence[Any]) -> Any:
+        """Ids, or names, as one value of a statement."""
         return json.dumps(ids)
 
     @staticmethod
     def same(one: str, other: str) -> str:
         """That two expressions are the same URL, as the index of visits has them."""
         return f"{one} = {other}"
+
+    @staticmethod
+    def starting(start: str) -> tuple[str, tuple[str, ...]]:
+        """That a fact's name begins so, and the values of that."""
+        return "key >= ? AND key < ?", (start, f"{start}\U0010ffff")
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of an answer.

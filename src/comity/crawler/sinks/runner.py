@@ -19,7 +19,7 @@ from comity.frontier.durable import disk_error
 if TYPE_CHECKING:  # what reads a finished crawl has no use for them
     from concurrent.futures import Executor
 
-    from comity.frontier.protocol import DurableFrontier
+    from comity.frontier.rules import DurableFrontier
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from comity.frontier.postgresql.crawl import CrawlStore, Row
 from comity.frontier.postgresql.database import Address, Unreachable
 from comity.frontier.postgresql.leases import Leases, number_of
 from comity.frontier.postgresql.queue import PostgresFrontier
-from comity.frontier.protocol import DurableFrontier
+from comity.frontier.rules import DurableFrontier
 from comity.net import Clock
 
 ASKED: Final = 3  # times that the database is asked for its time

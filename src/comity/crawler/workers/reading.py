@@ -17,7 +17,7 @@ from comity.crawler.workers.status import ShardStatus, in_words, standing
 from comity.crawler.written_crawl import store_of
 from comity.errors import InputError
 from comity.frontier import View, has_begun
-from comity.frontier.protocol import FrontierView
+from comity.frontier.tables import TablesView
 from comity.policy import Policy
 
 STORE: Final = ("postgresql://", "postgres://")
@@ -28,9 +28,9 @@ class ReadCrawl(Protocol):
 
     @property
     def name(self) -> str: ...
-    def views(self) -> Iterator[FrontierView]: ...
+    def views(self) -> Iterator[TablesView]: ...
     def shard_of(self, host: str) -> int: ...
-    def view_of(self, host: str) -> FrontierView | None: ...
+    def view_of(self, host: str) -> TablesView | None: ...
     def standing(self) -> list[ShardStatus]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
     def begun(self) -> tuple[Policy | None, dict[str, Any]]: ...
@@ -69,11 +69,11 @@ class FolderReading:
         if not self._parts:
             raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
-    def views(self) -> Iterator[FrontierView]:
+    def views(self) -> Iterator[TablesView]:
         """Each part's, opened one at a time."""
         return (View(part / "frontier.sqlite") for part in self._parts)
 
-    def view_of(self, host: str) -> FrontierView | None:
+    def view_of(self, host: str) -> TablesView | None:
         """That of the part which a host belongs to, if it is there."""
         return self._view(self.shard_of(host))
 
@@ -131,11 +131,11 @@ class StoreReading:
         with closing(self._store):
             self._manifest = CrawlManifest(**self._store.crawl().manifest)
 
-    def views(self) -> Iterator[FrontierView]:
+    def views(self) -> Iterator[TablesView]:
         """Each shard's, opened one at a time."""
         return (self._view(number) for number in range(self._manifest.shards))
 
-    def view_of(self, host: str) -> FrontierView | None:
+    def view_of(self, host: str) -> TablesView | None:
         """That of the shard which a host belongs to."""
         return self._view(self.shard_of(host))
 
@@ -202,7 +202,7 @@ class StoreReading:
         read = (orders.read_order(text.encode("ascii", "replace")) for _, text in self._store.orders(0))
         return [order for order in read if order is not None]
 
-    def _view(self, number: int) -> FrontierView:
+    def _view(self, number: int) -> TablesView:
         from comity.frontier.postgresql.view import PostgresView
 
         return PostgresView(self._where, number)

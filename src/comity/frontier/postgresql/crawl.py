@@ -171,7 +171,7 @@ class CrawlStore:
             pages: limit of the whole crawl.
             after: the run that was the last when `manifest` was made of what it left.
             command: name and folder of what begins it, which takes part from then on: see `here`.
-            forget, save: begin a refresh, of all shards at once: see `queue.Frontier.begin_again`.
+            forget, save: begin a refresh, of all shards at once: see `DurableFrontier.begin_again`.
 
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.

@@ -1,29 +1,13 @@
 """What a later run may take up, in PostgreSQL: see `frontier.later`, whose rules these statements follow."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from comity.frontier.postgresql.view import ShardTables
-from comity.frontier.tables import POLICY, URL, USAGE
-from comity.frontier.values import Batch, State
+from comity.frontier.tables import URL
+from comity.frontier.values import Batch
 
 _SOURCE: Final = "(SELECT url FROM source_{shard} AS source WHERE source.id = queue.source)"
-
-
-def set_aside(db: Any, shard: int, batch: Batch) -> None:
-    """Rows of the queue that our own settings refuse stand aside; they are still to be deleted there."""
-    rows = [(state, POLICY, id_) for state, id_ in batch.by_policy]
-    rows += [(State.REFUSED, USAGE, id_) for id_ in batch.by_usage]
-    if rows:
-        db.execute(
-            f"INSERT INTO aside_{shard} ({ShardTables.columns}, why) "
-            "SELECT shard, queue.id, host, rank, prefix, rest, depth, kind, "
-            f"kept.state, hops, attempts, source, kept.why FROM waiting_{shard} AS queue "
-            "JOIN unnest(%s::int[], %s::int[], %s::bigint[]) AS kept (state, why, id) ON kept.id = queue.id "
-            "ON CONFLICT DO NOTHING",
-            tuple(map(list, zip(*rows, strict=True))),
-        )
 
 
 def write_visits(db: Any, shard: int, batch: Batch, *, indexed: bool) -> None:
@@ -101,17 +85,21 @@ def forget(db: Any, shard: int, patterns: Iterable[str]) -> None:
         db.execute(f"DELETE FROM fact_{shard} WHERE key LIKE %s", (like,))
 
 
+def keep(db: Any, shard: int, facts: Mapping[str, str]) -> None:
+    """Keep facts, as text, in the transaction that is open."""
+    db.execute(
+        f"INSERT INTO fact_{shard} SELECT {shard}, * FROM unnest(%s::text[], %s::text[]) "
+        "ON CONFLICT (md5(key)) DO UPDATE SET value = excluded.value",
+        (list(facts), list(facts.values())),
+    )
+
+
 def begin_refreshes(db: Any, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
-    """Begin a refresh of all shards, which nobody has, in the transaction that is open: see `queue.begin_again`."""
-    db.execute("UPDATE fence SET token = token + 1")  # nothing more is kept of who had a shard before
+    """Begin a refresh of all shards, in the transaction that is open: see `DurableFrontier.begin_again`."""
     for (shard,) in db.execute("SELECT number FROM shard").fetchall():
         facts = save(begin_refresh(db, shard))
         forget(db, shard, (*patterns, *facts))
-        kept = {key: json.dumps(value) for key, value in facts.items() if value is not None}
-        db.execute(
-            f"INSERT INTO fact_{shard} SELECT {shard}, * FROM unnest(%s::text[], %s::text[])",
-            (list(kept), list(kept.values())),
-        )
+        keep(db, shard, {key: json.dumps(value) for key, value in facts.items() if value is not None})
     db.execute("UPDATE shard SET stands = NULL")
 
 

@@ -37,9 +37,14 @@ class ShardTables(FrontierTables):
         return explained(self._where)
 
     @staticmethod
-    def as_value(ids: list[int]) -> Any:
-        """Ids as one value of a statement."""
+    def as_value(ids: Sequence[Any]) -> Any:
+        """Ids, or names, as one value of a statement."""
         return ids
+
+    @staticmethod
+    def starting(start: str) -> tuple[str, tuple[str, ...]]:
+        """As of `FrontierTables`."""
+        return "starts_with(key, ?)", (start,)
 
     @staticmethod
     def same(one: str, other: str) -> str:
