@@ -344,7 +344,7 @@ def test_what_was_heard_is_written_once_and_gone_when_it_is_committed(
     journal = tmp_path / "frontier.waits"
     assert journal.read_bytes() == b""
     host = site.url("/").split("/")[2].partition(":")[0]
-    journal.write_text(f'["{host}", {clock.wall() + 50}, 50.0, 0.0]\n["{host}", 17', encoding="ascii")
+    journal.write_text(f'["{host}", {clock.wall() + 50}, 50.0, 0.0, 50.0]\n["{host}", 17', encoding="ascii")
     site.set("/again", asked)
     begun = clock.now
     assert crawl(tmp_path, site.url("/again"), clock=clock).stats.pages == 2
