@@ -17,6 +17,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from comity import ClientSettings, Policy
+from comity._listening import listen
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.first_answer import EXTENSION
@@ -60,7 +61,7 @@ def main() -> int:
         (PLAINLY, None, ANY_SERVER),
         ("comity mcp with diagnostic tools", with_tools, WITH_TOOLS),
     ):
-        listening = serving.listen("127.0.0.1", 0)
+        listening = listen("127.0.0.1", 0)
         service = Service(Policy(min_interval=0), ClientSettings(), CrawlLimits())
         served = threading.Thread(
             target=serving.over_http,

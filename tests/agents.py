@@ -17,6 +17,7 @@ import pytest
 from sites import HANGS
 
 from comity import ClientSettings, Policy
+from comity._listening import listen
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.service import Service
@@ -70,7 +71,7 @@ def over_a_pipe(*words: str) -> Any:
 @contextmanager
 def over_http(served: Service, **options: Any) -> Iterator[str]:
     """The URL of a server on loopback. Its thread ends with the tests."""
-    listening = serving.listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
     given = {"host": "127.0.0.1", **options}
     threading.Thread(target=serving.over_http, args=(served, listening), kwargs=given, daemon=True).start()

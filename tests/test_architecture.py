@@ -32,6 +32,7 @@ FLOORS = {
     "_cython": 0,
     "_extras": 0,
     "_late": 0,
+    "_listening": 8,
     "_utf8": 0,
     "usage": 1,
     "robots": 2,
@@ -53,6 +54,7 @@ FLOORS = {
     "identity": 10,
     "demo": 11,
     "mcp": 12,
+    "web": 12,
     "cli": 13,
     "__main__": 14,
 }

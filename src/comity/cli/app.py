@@ -82,6 +82,7 @@ class _Commands(click.Group):
         for module, names in (
             ("comity.cli.crawls", "crawl worker"),
             ("comity.cli.identity", "identity"),
+            ("comity.cli.serve", "serve"),
             ("comity.cli.folders", "frontier pages prove report why"),
         )
         for name in names.split()

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from comity._listening import check_exposure, listen
 from comity.cli import input_files
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain
@@ -45,8 +46,8 @@ def serve(
         return Exit.DONE
     host, port = _address(http)
     token = None if token_file is None else input_files.read(token_file).decode("utf-8", "replace").strip()
-    serving.check_exposure(host, token, allowed_hosts)
-    with serving.listen(host, port) as listening:
+    check_exposure("--http", host, token, allowed_hosts)
+    with listen(host, port) as listening:
         complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
         serving.over_http(
             make(),

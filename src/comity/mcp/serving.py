@@ -5,34 +5,24 @@ nothing that it does not need is imported at the top of this module.
 """
 
 import asyncio
-import hmac
-import ipaddress
-import json
 import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
-from comity.errors import InvalidSetting, StorageError
+from comity._listening import LOOPBACK, bearer, is_loopback
 from comity.mcp import first_answer
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service
 
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST_LINE: Final = 1024 * 1024
-SHORTEST_TOKEN: Final = 16
 _EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")  # headers that pages may read
-
-AsgiMessage = MutableMapping[str, Any]
-App = Callable[
-    [AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[AsgiMessage], Awaitable[None]]], Awaitable[None]
-]
 
 
 def check_installed() -> None:
@@ -159,40 +149,6 @@ class _Without:
         return await self._stream.__aexit__(*details)
 
 
-def check_exposure(host: str, token: str | None, allowed_hosts: tuple[str, ...]) -> None:
-    """
-    Raises:
-        InvalidSetting: others than this machine can ask, and need no token for it; or the token is too short.
-    """
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise InvalidSetting(f"--token-file: the token is shorter than {SHORTEST_TOKEN} characters")
-    if token is None and (allowed_hosts or not is_loopback(host)):
-        raise InvalidSetting(
-            f"--http: {host} is not for this machine alone, so that a token is needed",
-            hint="put one into a file and name it with --token-file, or serve on 127.0.0.1",
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name can only be reached from this machine."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """
-    Raises:
-        StorageError: the address cannot be used.
-    """
-    bare = host.strip("[]")
-    try:
-        return socket.create_server((bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET)
-    except OSError as error:
-        raise StorageError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from error
-
-
 def over_http(
     service: "Service",
     listening: socket.socket,
@@ -216,11 +172,11 @@ def over_http(
 
     from comity.mcp.server import build
 
-    names = (*_LOOPBACK, *allowed_hosts) if is_loopback(host) else (host, *_LOOPBACK, *allowed_hosts)
+    names = (*LOOPBACK, *allowed_hosts) if is_loopback(host) else (host, *LOOPBACK, *allowed_hosts)
     security = TransportSecuritySettings(
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
         allowed_origins=[
-            *(form for name in _LOOPBACK for form in (f"http://{name}", f"http://{name}:*")),
+            *(form for name in LOOPBACK for form in (f"http://{name}", f"http://{name}:*")),
             *allowed_origins,
         ],
     )
@@ -251,26 +207,3 @@ def over_http(
                 raise
 
     _run(run())
-
-
-def bearer(app: App, token: str) -> App:
-    """The application for those who show the token (RFC 6750, 2.1); 401 for all others."""
-    wanted = token.encode()
-
-    async def checked(
-        scope: AsgiMessage,
-        receive: Callable[[], Awaitable[AsgiMessage]],
-        send: Callable[[AsgiMessage], Awaitable[None]],
-    ) -> None:
-        if scope["type"] == "http":
-            given = [value for name, value in scope["headers"] if name == b"authorization"]
-            scheme, _, shown = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-            if scheme.lower() != b"bearer" or not hmac.compare_digest(shown.strip(), wanted):
-                body = json.dumps({"error": "a bearer token is needed"}).encode()
-                headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
-                await send({"type": "http.response.start", "status": 401, "headers": headers})
-                await send({"type": "http.response.body", "body": body})
-                return
-        await app(scope, receive, send)
-
-    return checked

@@ -1,0 +1,252 @@
+"""The application: routes, what each may be asked, and the headers that keep a site's text from ever becoming code."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+from comity._extras import need
+from comity._listening import LOOPBACK, App, AsgiMessage, Receive, Send, is_loopback
+from comity.clients import AsyncClient
+from comity.errors import ComityError
+from comity.net import ClientSettings
+from comity.policy import Policy
+from comity.web import workbench
+from comity.web.workbench import Unanswerable
+
+LARGEST_QUESTION: Final = 4 * 1024 * 1024
+"""Bytes of a request's body."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+)
+QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "check": workbench.check,
+    "explain": workbench.explain,
+    "lint": workbench.lint,
+    "diff": workbench.changes,
+}
+"""What the API answers: each is a function of `workbench`, its parameters are the members of the question."""
+
+
+def build(policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None) -> App:
+    """The page, its files and its API.
+
+    Args:
+        policy, settings: of the client that fetches a robots.txt for the workbench.
+        host: the address that is served on; requests must name it, or loopback.
+        token: what others than this machine have to show.
+    """
+    applications = need("starlette.applications", "web", "comity serve")
+    routing = need("starlette.routing", "web", "comity serve")
+    static = need("starlette.staticfiles", "web", "comity serve")
+    responses = need("starlette.responses", "web", "comity serve")
+
+    def answering(question: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
+        async def answer(request: Any) -> Any:
+            try:
+                given = _arguments(question, await _body(request))
+                # off the loop: a file of a megabyte takes a while
+                return responses.JSONResponse(await asyncio.to_thread(question, **given))
+            except (Unanswerable, ComityError) as error:
+                return responses.JSONResponse({"error": str(error)}, 422)
+
+        return answer
+
+    async def fetch(request: Any) -> Any:
+        """A site's robots.txt, as the policy's client gets it: address guard, redirects, limits."""
+        try:
+            given = await _body(request)
+            url = given.get("url")
+            if not isinstance(url, str) or not url.strip():
+                raise Unanswerable("url: name a site, such as https://example.com/")
+            async with AsyncClient(policy, settings) as client:
+                await client.check(url if "://" in url else f"https://{url}")
+                (result,) = client.inspect().values()
+        except (Unanswerable, ComityError, ValueError) as error:
+            return responses.JSONResponse({"error": str(error)}, 422)
+        text = result.robots.body.decode("utf-8", "replace") if result.robots is not None else ""
+        return responses.JSONResponse({"url": result.url, "status": result.status, "text": text})
+
+    async def known(_: Any) -> Any:
+        return responses.JSONResponse({"agents": workbench.known_agents(), "dialects": workbench.DIALECTS})
+
+    async def described(_: Any) -> Any:
+        return responses.JSONResponse(openapi())
+
+    root = Path(str(files(__package__))) / "static"
+    routes = [
+        *(routing.Route(f"/api/{name}", answering(each), methods=["POST"]) for name, each in QUESTIONS.items()),
+        routing.Route("/api/fetch", fetch, methods=["POST"]),
+        routing.Route("/api/agents", known),
+        routing.Route("/api/openapi.json", described),
+        routing.Mount("/", static.StaticFiles(directory=root, html=True)),
+    ]
+    app: App = applications.Starlette(routes=routes)
+    names = (host, *LOOPBACK) if not is_loopback(host) else LOOPBACK
+    return guarded(app, names, token)
+
+
+def guarded(app: App, names: tuple[str, ...], token: str | None) -> App:
+    """The application for requests that name us and come from our own page: no other site's page can ask.
+
+    Args:
+        names: hosts that a request may name, without port.
+        token: shown as `Authorization: Bearer`, or once as `?token=` and then by a cookie.
+    """
+
+    async def checked(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def sending(message: AsgiMessage) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        if token is not None and (shown := _shown(scope, headers)) is not None:
+            headers["authorization"] = f"Bearer {shown}"
+        wrong = _refusal(scope, headers, names, token)
+        if wrong is None and b"token=" in scope["query_string"]:  # shown once, then kept by the browser for our pages
+            cookie = f"comity={token}; HttpOnly; SameSite=Strict; Path=/".encode()
+            await sending(
+                {
+                    "type": "http.response.start",
+                    "status": 303,
+                    "headers": [(b"location", b"/"), (b"set-cookie", cookie)],
+                }
+            )
+            await send({"type": "http.response.body", "body": b""})
+            return
+        if wrong is None:
+            await app(scope, receive, sending)
+            return
+        status, why = wrong
+        body = json.dumps({"error": why}).encode()
+        await sending(
+            {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    return checked
+
+
+def _shown(scope: AsgiMessage, headers: Mapping[str, str]) -> str | None:
+    """The token that a browser shows: in the link that opened the page, then as a cookie."""
+    from http.cookies import CookieError, SimpleCookie
+    from urllib.parse import parse_qs
+
+    given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+    if given:
+        return str(given[0])
+    try:
+        kept: Any = SimpleCookie(headers.get("cookie", "")).get("comity")
+    except CookieError:
+        return None
+    return None if kept is None else str(kept.value)
+
+
+def _refusal(
+    scope: AsgiMessage, headers: Mapping[str, str], names: tuple[str, ...], token: str | None
+) -> tuple[int, str] | None:
+    """Why a request is not answered, with the status to say so."""
+    import hmac
+
+    host = headers.get("host", "")
+    bare = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
+    if bare not in names:
+        return 421, "the request names another host"
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return 403, "the request comes from another site's page"
+    if headers.get("sec-fetch-site") not in (None, "same-origin", "none"):
+        return 403, "the request comes from another site's page"
+    if token is not None:
+        shown = headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if not hmac.compare_digest(shown.encode(), token.encode()):
+            return 401, "a bearer token is needed"
+    if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0] != "application/json":
+        return 415, "send application/json"
+    return None
+
+
+async def _body(request: Any) -> dict[str, Any]:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_QUESTION:
+            raise Unanswerable(f"the question is longer than {LARGEST_QUESTION:,} bytes")
+    try:
+        given = json.loads(body)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise Unanswerable("the question is not a JSON object")
+    return given
+
+
+def _arguments(question: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a question as the function takes them.
+
+    Raises:
+        Unanswerable: one is missing, unknown or of another type.
+    """
+    parameters = inspect.signature(question).parameters
+    for name in given:
+        if name not in parameters:
+            raise Unanswerable(f"{name[:80]} is not a member of this question")
+    for name, each in parameters.items():
+        if name not in given:
+            if each.default is inspect.Parameter.empty:
+                raise Unanswerable(f"{name} is missing")
+            continue
+        value = given[name]
+        right = isinstance(value, str) if each.annotation is str else _is_texts(value)
+        if not right:
+            raise Unanswerable(f"{name} is not {'text' if each.annotation is str else 'a list of texts'}")
+    return dict(given)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def openapi() -> dict[str, Any]:
+    """The API in words of OpenAPI, made from the functions that answer."""
+    paths = {}
+    for name, question in QUESTIONS.items():
+        parameters = inspect.signature(question).parameters
+        members = {key: _schema(each.annotation) for key, each in parameters.items()}
+        required = [key for key, each in parameters.items() if each.default is inspect.Parameter.empty]
+        words = inspect.cleandoc(question.__doc__ or name).partition("\n")[0]
+        body = {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+        paths[f"/api/{name}"] = {
+            "post": {
+                "summary": words if not words.startswith("Raises") else name,
+                "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+                "responses": {
+                    "200": {"description": "the answer"},
+                    "422": {"description": "`error` says what to change"},
+                },
+            }
+        }
+    return {"openapi": "3.1.0", "info": {"title": "comity", "version": "1"}, "paths": paths}
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    if get_origin(hint) is not None and get_args(hint) == (str,):
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": "string"}

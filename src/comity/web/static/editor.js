@@ -1,0 +1,113 @@
+// <robots-editor>: CodeMirror in a shadow root, so that its styles need no inline <style> in the page.
+import {
+  EditorState, EditorView, StateEffect, StateField, Decoration, keymap, lineNumbers, drawSelection, defaultKeymap,
+  history, historyKeymap, StreamLanguage, HighlightStyle, syntaxHighlighting, lintGutter, setDiagnostics, tags,
+} from "./vendor/vendor.js";
+
+const language = StreamLanguage.define({
+  name: "robots",
+  token(stream) {
+    if (stream.sol()) {
+      stream.eatSpace();
+      if (stream.match(/#.*/)) return "comment";
+      if (stream.match(/[^:#\s][^:#]*?(?=\s*:)/)) return /agent/i.test(stream.current()) ? "keyword" : "propertyName";
+    }
+    if (stream.match(/#.*/)) return "comment";
+    if (stream.match(/[*$]/)) return "operator";
+    stream.next();
+    return null;
+  },
+});
+
+const colours = HighlightStyle.define([
+  { tag: tags.comment, color: "var(--soft)", fontStyle: "italic" },
+  { tag: tags.keyword, color: "var(--link)", fontWeight: "600" },
+  { tag: tags.propertyName, color: "var(--link)" },
+  { tag: tags.operator, color: "var(--warn)", fontWeight: "600" },
+]);
+
+const theme = EditorView.theme({
+  "&": { height: "100%", fontSize: "13px", color: "var(--text)" },
+  ".cm-scroller": { fontFamily: "ui-monospace, 'SF Mono', Menlo, Consolas, monospace", lineHeight: "1.5" },
+  ".cm-gutters": { background: "transparent", color: "var(--soft)", border: "0" },
+  ".cm-content": { caretColor: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  ".deciding": { background: "var(--mark)" },
+  ".beaten": { background: "color-mix(in srgb, var(--mark) 35%, transparent)" },
+  ".cm-tooltip": { background: "var(--panel)", color: "var(--text)", border: "1px solid var(--line)" },
+});
+
+const marked = StateEffect.define();
+const marks = StateField.define({
+  create: () => Decoration.none,
+  update(value, transaction) {
+    value = value.map(transaction.changes);
+    for (const effect of transaction.effects) if (effect.is(marked)) value = effect.value;
+    return value;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+export class RobotsEditor extends HTMLElement {
+  connectedCallback() {
+    if (this.view) return;
+    const root = this.attachShadow({ mode: "open" });
+    this.view = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({
+        doc: "",
+        extensions: [
+          lineNumbers(), history(), drawSelection(), language, syntaxHighlighting(colours), theme, lintGutter(), marks,
+          keymap.of([...defaultKeymap, ...historyKeymap]),
+          EditorView.contentAttributes.of({ "aria-label": "robots.txt", spellcheck: "false" }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) this.dispatchEvent(new CustomEvent("change"));
+          }),
+        ],
+      }),
+    });
+  }
+
+  get value() { return this.view.state.doc.toString(); }
+  set value(text) {
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
+  }
+
+  /** Marks the deciding line and those that lost to it, and shows the first. */
+  mark(deciding, beaten = []) {
+    const lines = this.view.state.doc.lines;
+    const at = (line, name) => Decoration.line({ class: name }).range(this.view.state.doc.line(line).from);
+    const found = [[deciding, "deciding"], ...beaten.map((line) => [line, "beaten"])]
+      .filter(([line]) => line && line <= lines).sort((a, b) => a[0] - b[0]).map(([line, name]) => at(line, name));
+    this.view.dispatch({ effects: marked.of(Decoration.set(found, true)) });
+  }
+
+  show(line) {
+    if (!line || line > this.view.state.doc.lines) return;
+    const place = this.view.state.doc.line(line).from;
+    this.view.dispatch({ selection: { anchor: place }, effects: EditorView.scrollIntoView(place, { y: "center" }) });
+  }
+
+  /** Findings in the margin; a finding with a replacement can be applied there. */
+  annotate(findings, apply) {
+    const doc = this.view.state.doc;
+    const diagnostics = findings.filter((each) => each.line >= 1 && each.line <= doc.lines).map((each) => {
+      const line = doc.line(each.line);
+      return {
+        from: line.from, to: line.to, severity: each.severity, message: `${each.message} [${each.code}]`,
+        actions: each.replacement === null ? [] : [{ name: "Fix", apply: () => apply(each) }],
+      };
+    });
+    this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
+  }
+
+  /** Replaces one line by one or several, or deletes it where there are none. */
+  replace(number, text) {
+    const line = this.view.state.doc.line(number);
+    const end = text === "" ? Math.min(line.to + 1, this.view.state.doc.length) : line.to;
+    this.view.dispatch({ changes: { from: line.from, to: end, insert: text } });
+  }
+}
+customElements.define("robots-editor", RobotsEditor);

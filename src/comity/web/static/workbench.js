@@ -1,0 +1,199 @@
+// The workbench: asks the API as one types, and writes answers as text, never as markup.
+import "./editor.js";
+import { element, post, say } from "./common.js";
+
+const START = {
+  text: "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\nUser-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\nContent-Signal: search=yes, ai-train=no\n\nSitemap: https://example.com/sitemap.xml\n",
+  agents: "Googlebot\nGPTBot\nMyBot", urls: "/\n/blog/lamps\n/search/about\n/manual.pdf", dialect: "rfc9309", tests: "GPTBot not /blog/\nGooglebot yes /search/about",
+};
+const $ = (id) => document.getElementById(id);
+const lines = (id) => $(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
+const editor = $("editor");
+let chosen = { agent: 0, url: 0 };
+let before = null;
+let asked = 0;
+
+function state() {
+  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value };
+}
+
+function restore(saved) {
+  for (const name of ["agents", "urls", "tests"]) if (typeof saved[name] === "string") $(name).value = saved[name];
+  if (typeof saved.dialect === "string") $("dialect").value = saved.dialect;
+  if (typeof saved.text === "string") editor.value = saved.text;
+}
+
+async function judge() {
+  const mine = ++asked;
+  const question = { text: editor.value, agents: lines("agents"), urls: lines("urls"), dialect: $("dialect").value, tests: $("tests").value };
+  const answer = await post("check", question);
+  if (mine !== asked) return;
+  $("error").textContent = answer.error ?? "";
+  if (answer.error) return;
+  draw(question, answer);
+  results(answer.tests);
+  await explain(question, answer);
+}
+
+function draw(question, answer) {
+  const { agents, urls } = question;
+  chosen = { agent: Math.min(chosen.agent, agents.length - 1), url: Math.min(chosen.url, urls.length - 1) };
+  const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, url)));
+  const rows = agents.map((agent, row) => element("tr", {},
+    element("th", { scope: "row" }, agent, answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`)),
+    ...urls.map((url, column) => {
+      const verdict = answer.verdicts[row][column];
+      const others = answer.dialects[row][column].map((each) => each.dialect);
+      const word = verdict.allowed ? "allowed" : "disallowed";
+      const button = element("button", {
+        type: "button", class: verdict.allowed ? "yes" : "no", title: verdict.why,
+        "aria-label": `${agent}, ${url}: ${word}`, "aria-pressed": String(chosen.agent === row && chosen.url === column),
+      }, verdict.allowed ? "✓ " : "✗ ", word, verdict.line ? element("span", { class: "soft" }, ` ${verdict.line}`) : "",
+      others.length ? element("span", { class: "otherwise" }, `${others.join(", ")}: other`) : "");
+      button.addEventListener("click", () => { chosen = { agent: row, url: column }; draw(question, answer); explain(question, answer); });
+      return element("td", {}, button);
+    })));
+  const focused = document.activeElement?.closest?.("#matrix") !== null && document.activeElement?.getAttribute("aria-label");
+  $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
+  if (focused) $("matrix").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+async function explain(question, answer) {
+  const agent = question.agents[chosen.agent], url = question.urls[chosen.url];
+  if (agent === undefined || url === undefined) { $("why").replaceChildren(); editor.mark(null); return; }
+  const mine = asked;
+  const found = await post("explain", { text: question.text, agent, url, dialect: question.dialect });
+  if (mine !== asked || found.error) return;
+  const lost = found.beaten.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
+  const others = found.dialects.map((each) => element("li", {}, `${each.dialect} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
+  const uses = found.usage.map((each) => element("li", {}, each.why));
+  const delay = answer.delays[chosen.agent];
+  $("why").replaceChildren(
+    element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${url}`),
+    element("p", {}, found.why, " ", found.rule ? jump(found.rule.line) : ""),
+    element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.join(", ")} (line ${found.group.line})` : "No group applies", delay === null ? "" : `; Crawl-delay ${delay} s`),
+    ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
+  );
+  editor.mark(found.rule?.line, found.beaten.map((rule) => rule.line));
+}
+
+function jump(line) {
+  const button = element("button", { type: "button", class: "line" }, `line ${line}`);
+  button.addEventListener("click", () => editor.show(line));
+  return button;
+}
+
+function results(tests) {
+  const failed = tests.filter((test) => !test.holds).length;
+  $("test-count").textContent = tests.length ? (failed ? `${failed} of ${tests.length} fail` : `${tests.length} hold`) : "";
+  $("results").replaceChildren(...tests.map((test) => element("li", {},
+    element("span", { class: `tag ${test.holds ? "yes" : "no"}` }, test.holds ? "holds" : "fails"),
+    element("span", {}, test.text, test.holds ? "" : element("span", { class: "soft" }, ` ${test.why}`)))));
+}
+
+async function lint() {
+  const text = editor.value;
+  const found = await post("lint", { text, dialect: $("dialect").value });
+  if (found.error || text !== editor.value) return;
+  const count = (severity, word) => { const n = found.filter((each) => each.severity === severity).length; return n ? `${n} ${word}${n > 1 && word !== "info" ? "s" : ""}` : ""; };
+  $("counts").textContent = [count("error", "error"), count("warning", "warning"), count("info", "info")].filter(Boolean).join(", ") || "none";
+  $("findings").replaceChildren(...found.slice(0, 300).map((each) => {
+    const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
+    mend.addEventListener("click", () => fix(each));
+    return element("li", {}, element("span", { class: `tag ${each.severity}` }, each.severity),
+      element("div", {}, jump(each.line), " ", each.message, element("div", { class: "soft" }, each.suggestion, each.changes ? " (changes verdicts)" : "")),
+      each.replacement === null ? "" : mend);
+  }));
+  editor.annotate(found, fix);
+}
+
+function fix(finding) {
+  editor.replace(finding.line, finding.replacement);
+  say(`Line ${finding.line} changed`);
+}
+
+async function compare() {
+  if (before === null) return;
+  const found = await post("diff", { old: before, new: editor.value, dialect: $("dialect").value });
+  if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
+  const rows = found.changes.map((each) => element("li", {},
+    element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, each.allowed ? "gains" : "loses"),
+    element("span", {}, `${each.agent === "*" ? "everybody else" : each.agent} ${each.allowed ? "gains" : "loses"} `, element("code", {}, each.pattern))));
+  for (const [agent, [was, now]] of Object.entries(found.delays)) rows.push(element("li", {}, element("span", { class: "tag info" }, "delay"), element("span", {}, `${agent}: ${was ?? "none"} → ${now ?? "none"}`)));
+  for (const url of found.sitemaps_added) rows.push(element("li", {}, element("span", { class: "tag yes" }, "sitemap"), element("span", {}, `+ ${url}`)));
+  for (const url of found.sitemaps_removed) rows.push(element("li", {}, element("span", { class: "tag no" }, "sitemap"), element("span", {}, `− ${url}`)));
+  for (const agent of Object.keys(found.usage)) rows.push(element("li", {}, element("span", { class: "tag info" }, "uses"), element("span", {}, `${agent}: other uses stated`)));
+  $("change-count").textContent = rows.length ? `${rows.length}` : "none by meaning";
+  $("changes").replaceChildren(...rows);
+}
+
+function later(work, milliseconds) {
+  let timer;
+  return () => { clearTimeout(timer); timer = setTimeout(work, milliseconds); };
+}
+const soon = later(judge, 30), slower = later(() => { lint(); compare(); }, 250);
+
+async function packed(text) {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+}
+
+async function opened(file) {
+  const text = await file.text();
+  try {
+    if (!file.name.endsWith(".json")) throw new Error("a robots.txt");
+    restore(JSON.parse(text));
+  } catch { editor.value = text; }
+  say(`${file.name} opened`);
+}
+
+async function begin() {
+  const known = await (await fetch("/api/agents")).json();
+  $("dialect").append(...known.dialects.map((name) => element("option", { value: name }, name)));
+  const kinds = new Map();
+  for (const each of known.agents) {
+    if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
+    kinds.get(each.kind).append(element("option", { value: each.token, title: each.source }, `${each.token} (${each.by}: ${each.about})`));
+  }
+  let saved = START;
+  try { if (location.hash.length > 1) saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
+  restore({ ...START, ...saved });
+  before = editor.value;
+  for (const id of ["agents", "urls", "tests", "dialect"]) $(id).addEventListener("input", () => { soon(); if (id === "dialect") slower(); });
+  editor.addEventListener("change", () => { soon(); slower(); });
+  $("known").addEventListener("change", () => {
+    if ($("known").value && !lines("agents").includes($("known").value)) $("agents").value = [...lines("agents"), $("known").value].join("\n");
+    $("known").value = "";
+    soon();
+  });
+  $("keep").addEventListener("click", () => { before = editor.value; compare(); say("Changes count from here"); });
+  $("share").addEventListener("click", async () => {
+    location.hash = await packed(JSON.stringify(state()));
+    try { await navigator.clipboard.writeText(location.href); say("Link copied"); } catch { say("The link is in the address bar"); }
+  });
+  $("save").addEventListener("click", () => {
+    const link = element("a", { href: URL.createObjectURL(new Blob([JSON.stringify(state(), null, 1)], { type: "application/json" })), download: "robots-workbench.json" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  $("open").addEventListener("change", () => { if ($("open").files[0]) opened($("open").files[0]); $("open").value = ""; });
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) opened(event.dataTransfer.files[0]); });
+  $("fetch").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    $("fetched").textContent = "Fetching ...";
+    const found = await post("fetch", { url: $("site").value.trim() });
+    $("fetched").textContent = found.error ?? `${found.url} answered ${found.status}`;
+    if (!found.error) { editor.value = found.text; before = found.text; }
+  });
+  await judge();
+  await lint();
+  document.documentElement.dataset.ready = "yes";
+}
+begin();

@@ -1,0 +1,235 @@
+"""What the workbench shows about one robots.txt: verdicts with their reasons, findings, uses, changes, as plain values.
+
+Every answer is a question to `comity.robots`; nothing is decided here. Texts come from a page, so they are bounded.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, get_args
+
+from comity.errors import InvalidSetting, InvalidURL
+from comity.policy.policy import Purpose
+from comity.robots import Robots, diff, parse
+from comity.robots.explain import Match
+from comity.robots.lint import Finding
+from comity.robots.values import Rule
+
+LARGEST: Final = 1024 * 1024
+"""Characters of a robots.txt."""
+MOST: Final = 100
+"""Agents, and URLs, of one question."""
+LONGEST: Final = 2000
+"""Characters of an agent or URL."""
+DIALECTS: Final = ("rfc9309", "google", "bing", "yandex")
+MOST_CHANGES: Final = 500
+
+
+class Unanswerable(ValueError):
+    """A question that cannot be answered; `str` says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One line of a test, such as `GPTBot not /private` or `Googlebot yes /blog`."""
+
+    text: str
+    agent: str
+    allowed: bool
+    path: str
+
+
+@cache
+def known_agents() -> list[dict[str, str]]:
+    """Well-known crawlers: token, operator, kind, what it does, source, the day on which that was read."""
+    table: list[dict[str, str]] = json.loads(files(__package__).joinpath("agents.json").read_text(encoding="utf-8"))
+    return table
+
+
+def check(
+    text: str, agents: Sequence[str], urls: Sequence[str], dialect: str = "rfc9309", tests: str = ""
+) -> dict[str, Any]:
+    """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests.
+
+    Raises:
+        Unanswerable: too much was asked, or a URL or dialect is none.
+    """
+    _bounded(text, agents, urls)
+    robots = _parsed(text, dialect)
+    return {
+        "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
+        "dialects": _disagreements(text, agents, urls, dialect),
+        "delays": [robots.crawl_delay(agent) for agent in agents],
+        "sitemaps": list(robots.sitemaps),
+        "tests": [_tested(robots, each) for each in expectations(tests)],
+    }
+
+
+def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[str, Any]:
+    """Why one agent may fetch one URL, or not, with the rules that lost.
+
+    Raises:
+        Unanswerable
+    """
+    _bounded(text, [agent], [url])
+    robots = _parsed(text, dialect)
+    return _verdict(robots.explain(_absolute(url), agent)) | {
+        "dialects": _disagreements(text, [agent], [url], dialect)[0][0],
+        "usage": _usage(robots, _absolute(url), agent),
+    }
+
+
+def lint(text: str, dialect: str = "rfc9309") -> list[dict[str, Any]]:
+    """Raises Unanswerable."""
+    _bounded(text, (), ())
+    return [_finding(each) for each in _parsed(text, dialect).lint()]
+
+
+def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
+    """What a change of the file means, agent by agent.
+
+    Raises:
+        Unanswerable
+    """
+    _bounded(old, (), ())
+    _bounded(new, (), ())
+    found = diff(_parsed(old, dialect), _parsed(new, dialect))
+    return {
+        "changes": [
+            {
+                "agent": each.agent,
+                "pattern": each.pattern,
+                "allowed": each.allowed,
+                "before": _rule(each.before),
+                "after": _rule(each.after),
+            }
+            for each in found.changes[:MOST_CHANGES]
+        ],
+        "left_out": max(0, len(found.changes) - MOST_CHANGES),
+        "delays": found.delays,
+        "sitemaps_added": found.sitemaps_added,
+        "sitemaps_removed": found.sitemaps_removed,
+        "usage": found.usage,
+    }
+
+
+def expectations(text: str) -> list[Expectation]:
+    """The lines of a test: AGENT, `yes` or `not`, PATH; `#` begins a comment.
+
+    Raises:
+        Unanswerable: a line is not of that form.
+    """
+    found = []
+    for line in text.splitlines():
+        said = line.partition("#")[0].strip()
+        if not said:
+            continue
+        before, word, path = _parts(said)
+        if not before or word is None or not path.startswith(("/", "http://", "https://")):
+            raise Unanswerable(f"{line.strip()[:80]!r}: write AGENT yes PATH, or AGENT not PATH")
+        found.append(Expectation(said, before, word, path))
+        if len(found) > MOST:
+            raise Unanswerable(f"more than {MOST} tests")
+    return found
+
+
+def _parts(said: str) -> tuple[str, bool | None, str]:
+    words = said.split()
+    for number, word in enumerate(words[:-1]):
+        if number and word.lower() in ("yes", "not"):
+            return " ".join(words[:number]), word.lower() == "yes", " ".join(words[number + 1 :])
+    return "", None, ""
+
+
+def _bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
+    if len(text) > LARGEST:
+        raise Unanswerable(f"the file is longer than {LARGEST:,} characters")
+    for name, given in (("agents", agents), ("URLs", urls)):
+        if len(given) > MOST or any(len(each) > LONGEST for each in given):
+            raise Unanswerable(f"at most {MOST} {name} of {LONGEST:,} characters")
+
+
+def _parsed(text: str, dialect: str) -> Robots:
+    try:
+        return parse(text.encode("utf-8", "replace"), dialect)
+    except InvalidSetting as error:
+        raise Unanswerable(str(error)) from None
+
+
+def _absolute(url: str) -> str:
+    """A URL as robots.txt is asked about it; a path stands for one on any host."""
+    return url if "://" in url else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
+
+
+def _verdict(match: Match) -> dict[str, Any]:
+    return {
+        "allowed": match.allowed,
+        "why": match.why,
+        "rule": _rule(match.rule),
+        "group": match.group and {"agents": match.group.agents, "line": match.group.line},
+        "beaten": [_rule(rule, why) for rule, why in match.beaten],
+    }
+
+
+def _rule(rule: Rule | None, why: str | None = None) -> dict[str, Any] | None:
+    if rule is None:
+        return None
+    said = {"line": rule.line, "text": rule.text, "allow": rule.allow, "pattern": rule.pattern}
+    return said if why is None else said | {"why": why}
+
+
+def _disagreements(
+    text: str, agents: Sequence[str], urls: Sequence[str], dialect: str
+) -> list[list[list[dict[str, Any]]]]:
+    """For each agent and URL what other readers of the file answer, where it is something else."""
+    others = [(name, _parsed(text, name)) for name in DIALECTS if name != dialect]
+    ours = _parsed(text, dialect)
+    found = []
+    for agent in agents:
+        row = []
+        for url in map(_absolute, urls):
+            said = ours.allowed(url, agent)
+            row.append(
+                [
+                    {"dialect": name, "allowed": not said, "line": robots.deciding_line(url, agent) or None}
+                    for name, robots in others
+                    if robots.allowed(url, agent) != said
+                ]
+            )
+        found.append(row)
+    return found
+
+
+def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
+    allowed, rule, why = robots.brief(_absolute(url), agent)
+    return {"allowed": allowed, "line": rule.line if rule else None, "why": why}
+
+
+def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
+    """What the file states about uses of one page, where it states anything."""
+    if not robots.states_usage:
+        return []
+    usage = robots.usage(url, agent)
+    return [
+        {"purpose": purpose, "answer": usage.allows(purpose), "why": usage.explain(purpose)}
+        for purpose in get_args(Purpose)
+        if purpose != "ai-train" and usage.allows(purpose) != "unknown"
+    ]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return asdict(finding) | {"severity": finding.severity}
+
+
+def _tested(robots: Robots, expectation: Expectation) -> dict[str, Any]:
+    found = _brief(robots, expectation.agent, expectation.path)
+    return {"text": expectation.text, "holds": found["allowed"] == expectation.allowed} | found
+
+
+def invalid(error: Exception) -> str:
+    """An error of a question, in words."""
+    return (
+        str(error) if isinstance(error, Unanswerable | InvalidURL | InvalidSetting) else "the question cannot be read"
+    )

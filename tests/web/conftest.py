@@ -1,0 +1,45 @@
+"""`comity serve` on a free port, and Debian's Chromium in front of it."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from sites import HANGS
+
+from comity import ClientSettings, Policy
+from comity._listening import listen
+
+
+class Page:
+    """The page, served in a thread of this process."""
+
+    def __init__(self, **build: object) -> None:
+        from comity.web.app import build as made
+
+        self.socket: socket.socket = listen("127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        policy = Policy(agent="comity-web/1.0", allow_addresses=("127.0.0.0/8",))
+        self.app = made(policy, ClientSettings(), host="127.0.0.1", **build)  # type: ignore[arg-type]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        import uvicorn
+
+        self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", access_log=False, lifespan="off"))
+        asyncio.run(self.server.serve(sockets=[self.socket]))
+
+    def __enter__(self) -> "Page":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.should_exit = True
+        self._thread.join(HANGS)
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    with Page() as served:
+        yield served

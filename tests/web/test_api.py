@@ -1,0 +1,125 @@
+"""The page's API: answers as the library does, refuses what other pages and hosts send, and says what is wrong."""
+
+import json
+from urllib import request
+from urllib.error import HTTPError
+
+import pytest
+from sites import Site
+
+import comity
+from comity.web import workbench
+from comity.web.app import QUESTIONS
+
+TEXT = "User-agent: *\nDisallow: /shop\nAllow: /shop/public\nCrawl-delay: 3\n\nUser-agent: GPTBot\nDisallow: /\n"
+
+
+def asked(url: str, question: object, **headers: str) -> tuple[int, dict[str, object]]:
+    body = question if isinstance(question, bytes) else json.dumps(question).encode()
+    given = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        with request.urlopen(request.Request(url, body, given)) as answer:
+            return answer.status, json.loads(answer.read())
+    except HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped-def]
+    agents, urls = ["GPTBot", "MyBot/1.0"], ["/shop/a", "/shop/public", "https://example.com/"]
+    status, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": agents, "urls": urls})
+    assert status == 200
+    robots = comity.parse(TEXT)
+    wanted = [
+        [robots.allowed(f"https://a.example{url}" if url[0] == "/" else url, agent) for url in urls] for agent in agents
+    ]
+    assert [[each["allowed"] for each in row] for row in answer["verdicts"]] == wanted  # type: ignore[union-attr,index,attr-defined]
+    assert answer["delays"] == [None, 3.0]
+    _, explained = asked(f"{page.url}/api/explain", {"text": TEXT, "agent": "MyBot", "url": "/shop/public"})
+    assert explained["rule"] == {"line": 3, "text": "Allow: /shop/public", "allow": True, "pattern": "/shop/public"}
+    assert explained["beaten"][0]["line"] == 2  # type: ignore[index]
+    _, changed = asked(f"{page.url}/api/diff", {"old": TEXT, "new": TEXT.replace("Disallow: /\n", "Disallow: /blog\n")})
+    assert {(each["agent"], each["pattern"], each["allowed"]) for each in changed["changes"]} >= {("GPTBot", "/", True)}  # type: ignore[attr-defined]
+    assert asked(f"{page.url}/api/lint", {"text": "Disalow: /"})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        (b"{", "not a JSON object"),
+        (b"[]", "not a JSON object"),
+        ({}, "text is missing"),
+        ({"text": 1, "agents": [], "urls": []}, "text is not text"),
+        ({"text": "", "agents": "GPTBot", "urls": []}, "agents is not a list of texts"),
+        ({"text": "", "agents": ["a"] * 101, "urls": []}, "at most 100 agents"),
+        ({"text": "", "agents": [], "urls": [], "more": 1}, "more is not a member"),
+        ({"text": "x" * 1_048_577, "agents": [], "urls": []}, "longer than 1,048,576 characters"),
+        ({"text": "", "agents": [], "urls": [], "dialect": "klingon"}, "klingon"),
+        ({"text": "", "agents": [], "urls": [], "tests": "GPTBot maybe /"}, "write AGENT yes PATH"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_told_what_to_change(page, question: object, why: str) -> None:  # type: ignore[no-untyped-def]
+    status, answer = asked(f"{page.url}/api/check", question)
+    assert status == 422
+    assert why in str(answer["error"])
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"content_type": "text/plain"}, 415),
+    ],
+)
+def test_other_sites_pages_and_other_names_are_refused(page, headers: dict[str, str], status: int) -> None:  # type: ignore[no-untyped-def]
+    assert asked(f"{page.url}/api/check", {"text": "", "agents": [], "urls": []}, **headers)[0] == status
+
+
+def test_every_answer_says_that_no_script_of_a_site_may_run(page) -> None:  # type: ignore[no-untyped-def]
+    for path in ("/", "/workbench.js", "/api/agents", "/nothing"):
+        try:
+            headers = request.urlopen(f"{page.url}{path}").headers
+        except HTTPError as error:
+            headers = error.headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_beyond_this_machine_a_token_is_shown_once_and_kept_by_the_browser() -> None:
+    from conftest import Page
+
+    with Page(token="a-token-of-some-length") as page:
+        assert asked(f"{page.url}/api/lint", {"text": ""})[0] == 401
+        assert asked(f"{page.url}/api/lint", {"text": ""}, Authorization="Bearer a-token-of-some-length")[0] == 200
+        opener = request.build_opener(request.HTTPCookieProcessor())
+        with pytest.raises(HTTPError):
+            opener.open(f"{page.url}/?token=wrong")
+        assert b"workbench" in opener.open(f"{page.url}/?token=a-token-of-some-length").read()
+        assert b"workbench" in opener.open(page.url).read()
+
+
+def test_a_site_s_file_is_fetched_by_the_client_with_its_guard(page, site: Site) -> None:  # type: ignore[no-untyped-def]
+    site.set("/robots.txt", TEXT)
+    status, answer = asked(f"{page.url}/api/fetch", {"url": site.url("/some/page")})
+    assert (status, answer["text"]) == (200, TEXT)
+    status, answer = asked(f"{page.url}/api/fetch", {"url": "http://10.0.0.1/"})
+    assert answer.get("text", "") == ""
+    assert asked(f"{page.url}/api/fetch", {"url": ""})[0] == 422
+
+
+def test_the_api_is_described_as_it_answers(page) -> None:  # type: ignore[no-untyped-def]
+    described = json.loads(request.urlopen(f"{page.url}/api/openapi.json").read())
+    assert set(described["paths"]) == {f"/api/{name}" for name in QUESTIONS}
+    for each in described["paths"].values():
+        assert each["post"]["requestBody"]["content"]["application/json"]["schema"]["required"]
+
+
+def test_well_known_agents_have_a_source() -> None:
+    for each in workbench.known_agents():
+        assert each["source"].startswith("https://")
+        assert set(each) >= {"token", "by", "kind", "about"}
+    assert len({each["token"] for each in workbench.known_agents()}) == len(workbench.known_agents())

@@ -1,0 +1,148 @@
+"""The workbench in a real browser, used as people use it."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from libraries import chromium
+
+HOSTILE = "User-agent: *\nDisallow: /<img src=x onerror=alert(1)>\nDisallow: /</script><script>alert(2)</script>\n"
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def tab(page: Any) -> Iterator[Any]:
+    """The workbench in a tab; what the browser complains of fails the test."""
+    context = chromium().new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    begun(opened, page.url)
+    yield opened
+    context.close()
+    assert not wrong
+
+
+def begun(tab: Any, url: str) -> None:
+    tab.goto(url)
+    tab.wait_for_selector("html[data-ready]")
+
+
+def write(tab: Any, text: str) -> None:
+    tab.evaluate("text => { document.querySelector('robots-editor').value = text }", text)
+
+
+def cell(tab: Any, agent: str, url: str) -> Any:
+    return tab.locator(f"#matrix button[aria-label^={json.dumps(f'{agent}, {url}: ')}]")
+
+
+def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
+    write(tab, "")
+    tab.locator("robots-editor .cm-content").click()
+    tab.keyboard.type("User-agent: GPTBot\nDisallow: /blog\nAllow: /blog/lamps")
+    cell(tab, "GPTBot", "/blog/lamps").click()
+    tab.wait_for_selector("#why >> text=line 3")
+    assert "GPTBot may fetch /blog/lamps" in tab.inner_text("#why")
+    assert "Disallow: /blog lost" in tab.inner_text("#why")
+    assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
+
+
+def test_it_can_be_used_by_keys_alone(tab: Any) -> None:
+    cell(tab, "GPTBot", "/blog/lamps").focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#why >> text=GPTBot may not fetch /blog/lamps")
+    assert cell(tab, "GPTBot", "/blog/lamps").get_attribute("aria-pressed") == "true"
+    assert tab.evaluate("document.activeElement.getAttribute('aria-label')").startswith("GPTBot, /blog/lamps")
+
+
+def test_a_finding_is_mended_by_one_click_and_the_change_is_told_by_meaning(tab: Any) -> None:
+    write(tab, "User-agent: GPTBot\nDisalow: /blog\n")
+    tab.get_by_role("button", name="Fix line 2").click()
+    tab.wait_for_selector("#counts >> text=none")
+    assert tab.evaluate("document.querySelector('robots-editor').value") == "User-agent: GPTBot\nDisallow: /blog\n"
+    tab.locator("#changes-box summary").click()
+    tab.locator("#keep").click()
+    write(tab, "User-agent: GPTBot\nDisallow: /blog\nDisallow: /shop\n")
+    tab.wait_for_selector("#changes >> text=GPTBot loses /shop")
+
+
+def test_tests_go_red_and_say_why(tab: Any) -> None:
+    tab.fill("#tests", "GPTBot yes /blog/a\nGooglebot yes /")
+    tab.wait_for_selector("#results >> text=fails")
+    assert "1 of 2 fail" in tab.inner_text("#test-count")
+    assert "line 9" in tab.inner_text("#results")
+
+
+def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:
+    write(tab, "User-agent: *\nDisallow: /灯台/\nDisallow: /Grüße\n")
+    tab.fill("#agents", "Bot")
+    tab.fill("#urls", "/灯台/一\n/Grüße")
+    tab.locator("#share").click()
+    tab.wait_for_function("location.hash.length > 20")
+    link = tab.url
+    tab.goto("about:blank")
+    begun(tab, link)
+    assert [cell(tab, "Bot", url).inner_text().split()[1] for url in ("/灯台/一", "/Grüße")] == ["disallowed"] * 2
+
+
+def test_what_a_site_wrote_is_never_markup(tab: Any) -> None:
+    asked = []
+    tab.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    write(tab, HOSTILE)
+    tab.fill("#agents", "<img src=x onerror=alert(3)>")
+    tab.fill("#urls", "/<img src=x onerror=alert(4)>")
+    tab.fill("#tests", "<b>Bot</b> not /<i>a</i>")
+    tab.wait_for_selector("#results >> text=<b>Bot</b>")
+    tab.wait_for_selector("#why >> text=may not fetch")
+    assert not asked
+    assert tab.locator("main img, main b, main i, main script").count() == 0
+
+
+def test_a_file_that_is_dropped_or_opened_is_read(tab: Any, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: Opened\nDisallow: /opened\n")
+    tab.set_input_files("#open", tmp_path / "robots.txt")
+    tab.fill("#agents", "Opened")
+    tab.fill("#urls", "/opened/1")
+    tab.wait_for_selector("#why >> text=Opened may not fetch /opened/1")
+    with tab.expect_download() as saving:
+        tab.locator("#save").click()
+    saved = json.loads(Path(saving.value.path()).read_text())
+    assert saved["agents"] == "Opened"
+    assert saved["text"].startswith("User-agent: Opened")
+
+
+def test_nobody_is_left_out(tab: Any, page: Any) -> None:
+    """What axe-core finds: contrast, names, roles, order; on a telephone too."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    for path in ("/", "/api.html", "/dashboard.html"):
+        for colours in ("light", "dark"):
+            for width in (1280, 390):
+                tab.emulate_media(color_scheme=colours)
+                tab.set_viewport_size({"width": width, "height": 900})
+                tab.goto(f"{page.url}{path}")
+                tab.wait_for_load_state("networkidle")
+                found = Axe().run(tab)
+                assert found.violations_count == 0, f"{path} {colours} {width}: {found.generate_report()}"
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_file_of_a_hundred_kilobytes_is_judged_while_one_types(tab: Any) -> None:
+    """The figure is printed (-s); what is asserted is only that it comes."""
+    text = "".join(f"User-agent: bot{n}\nDisallow: /a{n}/\nAllow: /a{n}/b*c$\n\n" for n in range(1900))
+    assert 90_000 < len(text) < 130_000
+    write(tab, text)
+    tab.fill("#agents", "bot7\nGPTBot")
+    tab.wait_for_selector("#matrix >> text=bot7")
+    begin = time.perf_counter()
+    tab.fill("#urls", "/a7/x")
+    cell(tab, "bot7", "/a7/x").wait_for()
+    print(f"{len(text) // 1000} KB: verdicts {1000 * (time.perf_counter() - begin):.0f} ms after the last key")
