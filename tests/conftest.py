@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from clocks import FakeClock
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from sites import Site
 
 if TYPE_CHECKING:
+    from pages import Page
     from postgres import Server
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
@@ -120,3 +121,24 @@ def html_documentation() -> Path:
             return path.resolve()
     missing("Python's HTML documentation", "apt-get install python3.11-doc")
     raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Any]":
+    """A browser for pages of ours."""
+    from libraries import chromium as program
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page() -> "Iterator[Page]":
+    """The workbench."""
+    from pages import Page
+
+    with Page() as served:
+        yield served

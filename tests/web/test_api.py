@@ -5,6 +5,7 @@ from urllib import request
 from urllib.error import HTTPError
 
 import pytest
+from pages import Page
 from sites import Site
 
 import comity
@@ -90,8 +91,6 @@ def test_every_answer_says_that_no_script_of_a_site_may_run(page) -> None:  # ty
 
 
 def test_beyond_this_machine_a_token_is_shown_once_and_kept_by_the_browser() -> None:
-    from conftest import Page
-
     with Page(token="a-token-of-some-length") as page:
         assert asked(f"{page.url}/api/lint", {"text": ""})[0] == 401
         assert asked(f"{page.url}/api/lint", {"text": ""}, Authorization="Bearer a-token-of-some-length")[0] == 200

@@ -11,6 +11,7 @@ from comity.cli.terminal import complain
 
 
 @click.command()
+@click.argument("place", metavar="[DIR]", required=False)
 @click.option(
     "--host", default="127.0.0.1", help="Address to serve on; beyond this machine it needs a token.  [127.0.0.1]"
 )
@@ -21,8 +22,11 @@ from comity.cli.terminal import complain
 @AGENT
 @CONFIG
 @ALLOW_ADDRESS
-def serve(host: str, port: int, token_file: Path | None, **options: Any) -> Exit:
-    """A robots.txt workbench as a web page."""
+def serve(place: str | None, host: str, port: int, token_file: Path | None, **options: Any) -> Exit:
+    """A robots.txt workbench as a web page, and with DIR a dashboard of the crawl there, running or finished.
+
+    DIR may be the URL of a crawl's store, too.
+    """
     from comity._extras import need
     from comity._listening import check_exposure, listen
     from comity.cli import input_files
@@ -32,10 +36,12 @@ def serve(host: str, port: int, token_file: Path | None, **options: Any) -> Exit
     configuration = loaded(**options)
     token = None if token_file is None else input_files.read(token_file).decode("utf-8", "replace").strip()
     check_exposure("--host", host, token, ())
-    app = build(configuration.policy, configuration.client, host=host, token=token)
+    app = build(configuration.policy, configuration.client, host=host, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"
         complain(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
+        if place is not None:
+            complain(f"the crawl: {shown}dashboard.html")
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
         uvicorn.Server(config).run(sockets=[listening])
     return Exit.DONE

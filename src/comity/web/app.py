@@ -40,13 +40,19 @@ QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 """What the API answers: each is a function of `workbench`, its parameters are the members of the question."""
 
 
-def build(policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None) -> App:
+def build(
+    policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None, place: str | None = None
+) -> App:
     """The page, its files and its API.
 
     Args:
         policy, settings: of the client that fetches a robots.txt for the workbench.
         host: the address that is served on; requests must name it, or loopback.
         token: what others than this machine have to show.
+        place: folder or store of the crawl that the dashboard shows; None: it shows none.
+
+    Raises:
+        InputError: there is no crawl at that place.
     """
     applications = need("starlette.applications", "web", "comity serve")
     routing = need("starlette.routing", "web", "comity serve")
@@ -80,17 +86,38 @@ def build(policy: Policy, settings: ClientSettings, *, host: str, token: str | N
         return responses.JSONResponse({"url": result.url, "status": result.status, "text": text})
 
     async def known(_: Any) -> Any:
-        return responses.JSONResponse({"agents": workbench.known_agents(), "dialects": workbench.DIALECTS})
+        crawl = None if place is None else place if "://" not in place else "a store"  # whose address has a password
+        return responses.JSONResponse(
+            {"agents": workbench.known_agents(), "dialects": workbench.DIALECTS, "crawl": crawl}
+        )
 
     async def described(_: Any) -> Any:
         return responses.JSONResponse(openapi())
 
+    crawl: list[Any] = []
+    if place is not None:
+        from comity.web.dashboard import Dashboard, event
+
+        board = Dashboard(place)
+
+        async def events(_: Any) -> Any:
+            told = (event(found) async for found in board.changes())
+            return responses.StreamingResponse(told, media_type="text/event-stream")
+
+        crawl = [
+            routing.Route("/api/crawl/events", events),
+            *(
+                routing.Route(f"/api/crawl/{each.__name__}", answering(each), methods=["POST"])
+                for each in (board.now, board.figures, board.fate, board.order, board.proof)
+            ),
+        ]
     root = Path(str(files(__package__))) / "static"
     routes = [
         *(routing.Route(f"/api/{name}", answering(each), methods=["POST"]) for name, each in QUESTIONS.items()),
         routing.Route("/api/fetch", fetch, methods=["POST"]),
         routing.Route("/api/agents", known),
         routing.Route("/api/openapi.json", described),
+        *crawl,
         routing.Mount("/", static.StaticFiles(directory=root, html=True)),
     ]
     app: App = applications.Starlette(routes=routes)

@@ -6,7 +6,7 @@ Every answer is a question to `comity.robots`; nothing is decided here. Texts co
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, get_args
 
@@ -151,6 +151,7 @@ def _bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
             raise Unanswerable(f"at most {MOST} {name} of {LONGEST:,} characters")
 
 
+@lru_cache(16)  # one file is asked about again and again, in several dialects
 def _parsed(text: str, dialect: str) -> Robots:
     try:
         return parse(text.encode("utf-8", "replace"), dialect)

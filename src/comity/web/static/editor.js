@@ -68,6 +68,7 @@ export class RobotsEditor extends HTMLElement {
         ],
       }),
     });
+    this.view.scrollDOM.tabIndex = 0; // what scrolls can be scrolled by keys
   }
 
   get value() { return this.view.state.doc.toString(); }

@@ -1,11 +1,9 @@
-"""`comity serve` on a free port, and Debian's Chromium in front of it."""
+"""The pages of `comity serve`, on a free port."""
 
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
 
-import pytest
 from sites import HANGS
 
 from comity import ClientSettings, Policy
@@ -37,9 +35,3 @@ class Page:
     def __exit__(self, *_: object) -> None:
         self.server.should_exit = True
         self._thread.join(HANGS)
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    with Page() as served:
-        yield served

@@ -1,0 +1,155 @@
+"""What the dashboard shows of a crawl, running or finished, in a folder or a store. It reads what the crawl keeps for
+resume, status and audit; nothing is measured twice, and an order takes the way of `comity frontier`.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from comity.audit.fate import fate_of
+from comity.audit.prove import prove
+from comity.audit.report.figures import RATIOS, Figures, gather
+from comity.crawler.orders import host_named
+from comity.crawler.workers.reading import STORE, crawl_at
+from comity.errors import ComityError
+from comity.frontier import HostCounts, State
+from comity.web.workbench import Unanswerable
+
+MOST_HOSTS: Final = 200
+MOST_ROWS: Final = 30
+LEAST: Final = 1.0
+"""Seconds between two looks at a crawl."""
+SHARE: Final = 0.01
+"""Of one processor, what looking may take."""
+ORDERS: Final = ("slow", "stop", "go")
+
+
+class Dashboard:
+    """The crawl at a place.
+
+    Args:
+        place: its folder, or the URL of its store.
+
+    Raises:
+        InputError: there is no crawl.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._store = place if place.startswith(STORE) else None
+        self._figures: tuple[float, dict[str, Any]] | None = None
+        crawl_at(place)
+
+    def now(self) -> dict[str, Any]:
+        """The queue as it stands: counts, the hosts that most waits for, what holds them up, shards."""
+        crawl = crawl_at(self.place)
+        counts: Counter[State] = Counter(dict.fromkeys(State, 0))
+        hosts: list[HostCounts] = []
+        for each in crawl.views():
+            with each as view:
+                counts.update(view.counts())
+                hosts += view.busiest(MOST_HOSTS)
+        hosts = sorted(hosts, key=lambda host: -host.waiting)[:MOST_HOSTS]
+        moment = time.time()
+        holds = crawl.holds([host.host for host in hosts if host.waiting])
+        return {
+            "at": moment,
+            "running": crawl.is_running(),
+            "counts": {state.name.lower(): number for state, number in counts.items()},
+            "hosts": [
+                asdict(host) | {"why": holds[host.host].in_words(moment) if host.host in holds else ""}
+                for host in hosts
+            ],
+            "shards": [asdict(each) for each in crawl.standing()],
+        }
+
+    def figures(self) -> dict[str, Any]:
+        """What the ledger says so far: answers over time, refusals by rule, failures, intervals."""
+        if self._figures is not None and time.monotonic() < self._figures[0]:
+            return self._figures[1]
+        began = time.thread_time()
+        found = _shown(gather(self._folders(), store=self._store))
+        cost = time.thread_time() - began
+        self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found)
+        return found
+
+    def fate(self, url: str) -> dict[str, Any]:
+        """What became of a URL, and why."""
+        return fate_of(self._folders(), url, store=self._store).to_dict()
+
+    def order(self, host: str, kind: str, seconds: str = "") -> dict[str, Any]:
+        """Slow a host down, stop it, or let it go; the crawl writes the order into its ledger.
+
+        Raises:
+            Unanswerable: it is no order.
+        """
+        if kind not in ORDERS:
+            raise Unanswerable(f"an order is one of {', '.join(ORDERS)}")
+        try:
+            interval = float(seconds) if kind == "slow" else None
+        except ValueError:
+            raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
+        crawl = crawl_at(self.place)
+        given = crawl.give(host_named(host), kind, interval)  # type: ignore[arg-type]
+        return {"host": given.host, "kind": kind, "running": crawl.is_running()}
+
+    def proof(self) -> dict[str, Any]:
+        """Whether the crawl kept to the rules; of one that runs, that it still runs."""
+        return prove(self._folders(), store=self._store).to_dict()
+
+    async def changes(self) -> AsyncIterator[dict[str, Any]]:
+        """`now` again and again, seldom enough to cost the machine a hundredth of a processor."""
+        while True:
+            began = time.process_time()
+            found = await asyncio.to_thread(self._now_or_error)
+            yield found
+            await asyncio.sleep(max(LEAST, (time.process_time() - began) / SHARE))
+
+    def _now_or_error(self) -> dict[str, Any]:
+        try:
+            return self.now()
+        except ComityError as error:
+            return {"error": str(error)}
+
+    def _folders(self) -> list[Path]:
+        return [] if self._store is not None else [Path(self.place)]
+
+
+def _shown(figures: Figures) -> dict[str, Any]:
+    hosts = sorted(figures.hosts.items(), key=lambda item: -item[1].requests)[:MOST_ROWS]
+    return {
+        "state": figures.state,
+        "agent": figures.agent,
+        "started": figures.started,
+        "ended": figures.ended,
+        "requests": figures.requests,
+        "refused": figures.refused,
+        "bytes": figures.bytes,
+        "statuses": dict(figures.statuses.most_common(MOST_ROWS)),
+        "timeline": {"start": figures.timeline.start, "width": figures.timeline.width, "bins": figures.timeline.bins},
+        "hosts": [
+            {
+                "host": name,
+                "requests": each.requests,
+                "failed": each.failed,
+                "interval": each.interval,
+                "kept": None if each.kept == float("inf") else each.kept,
+            }
+            for name, each in hosts
+        ],
+        "reasons": dict(figures.reasons.most_common(MOST_ROWS)),
+        "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MOST_ROWS)],
+        "ratios": {"bounds": RATIOS, "counts": figures.ratios},
+        "stats": None if figures.stats is None else asdict(figures.stats),
+        "absent": figures.absent,
+    }
+
+
+def event(found: dict[str, Any]) -> str:
+    """A server-sent event (HTML standard, 9.2)."""
+    return f"data: {json.dumps(found)}\n\n"

@@ -1,0 +1,118 @@
+// The dashboard: the queue by server-sent events, the ledger's figures now and then, orders with a confirmation.
+import { element, post, say } from "./common.js";
+import { uPlot } from "./vendor/vendor.js";
+
+const $ = (id) => document.getElementById(id);
+const number = (value) => (value ?? 0).toLocaleString("en");
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const CLASSES = { "2xx": "--yes", 304: "--link", "3xx": "--soft", "4xx": "--warn", "5xx": "--no", none: "--text" };
+const kept = { time: [], rate: [] };
+let last = null, rate = null, answers = null;
+
+function size(box) { return { width: Math.max(240, box.clientWidth), height: 180 }; }
+
+function axes() {
+  const shared = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") } };
+  return [{ ...shared }, { ...shared, size: 56 }];
+}
+
+function plot(box, series, data) {
+  box.replaceChildren();
+  return new uPlot({ ...size(box), legend: { show: false }, cursor: { y: false }, axes: axes(), series: [{}, ...series] }, data, box);
+}
+
+function queue(found) {
+  if (found.error) { $("error").textContent = found.error; return; }
+  $("error").textContent = "";
+  const { counts } = found;
+  $("state").textContent = found.running ? "running" : "not running";
+  $("state").className = `tag ${found.running ? "yes" : "info"}`;
+  const settled = (counts.done ?? 0) + (counts.refused ?? 0) + (counts.failed ?? 0);
+  if (found.running && last && found.at > last.at) {
+    $("rate-box").hidden = false;
+    kept.time.push(found.at);
+    kept.rate.push(Math.max(0, settled - last.settled) / (found.at - last.at));
+    if (kept.time.length > 600) { kept.time.shift(); kept.rate.shift(); }
+    const data = [kept.time, kept.rate];
+    if (rate) rate.setData(data); else if (kept.time.length > 1) rate = plot($("rate"), [{ stroke: css("--link"), fill: `${css("--link")}22`, width: 2 }], data);
+  }
+  $("rate-box").hidden = !rate;
+  last = { at: found.at, settled };
+  $("tiles").replaceChildren(...Object.entries({ queued: "waiting", done: "done", refused: "refused", failed: "failed", unasked: "no robots.txt yet" })
+    .map(([name, words]) => element("div", { class: "tile" }, element("b", {}, number(counts[name])), element("span", {}, words))));
+  table("hosts", ["Host", "Waiting", "Done", "Refused", "Failed", "Why it waits", "Orders"], found.hosts.map((host) => [
+    host.host, number(host.waiting), number(host.done), number(host.refused), number(host.failed), host.why,
+    element("span", { class: "orders" }, ...["slow", "stop", "go"].map((kind) => order(host.host, kind))),
+  ]));
+  $("shards-box").hidden = !found.shards.length;
+  if (found.shards.length) table("shards", Object.keys(found.shards[0]), found.shards.map((shard) => Object.values(shard).map((value) => String(value ?? ""))));
+}
+
+function order(host, kind) {
+  const button = element("button", { type: "button", "aria-label": `${kind} ${host}` }, kind);
+  button.addEventListener("click", () => {
+    $("confirm-title").textContent = { slow: `Slow ${host} down?`, stop: `Send no more requests to ${host}?`, go: `Lift the orders for ${host}?` }[kind];
+    $("confirm-seconds").hidden = kind !== "slow";
+    $("confirm").returnValue = "no";
+    $("confirm").onclose = async () => {
+      if ($("confirm").returnValue !== "yes") return;
+      const given = await post("crawl/order", { host, kind, seconds: $("seconds").value });
+      say(given.error ?? `${given.host}: ${kind}, ${given.running ? "effective now" : "from the next run on"}`);
+    };
+    $("confirm").showModal();
+  });
+  return button;
+}
+
+function table(id, head, rows) {
+  const focused = document.activeElement?.closest?.(`#${id}`) && document.activeElement.getAttribute("aria-label");
+  const body = rows.length ? rows : [["none yet"]];
+  $(id).replaceChildren(element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+    element("tbody", {}, ...body.map((row) => element("tr", {}, ...row.map((value, place) => element(place ? "td" : "th", place ? {} : { scope: "row" }, value))))));
+  if (focused) $(id).querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+async function figures() {
+  const found = await post("crawl/figures", {});
+  if (found.error) return;
+  const { start, width, bins } = found.timeline;
+  const names = Object.keys(CLASSES).filter((name) => bins[name].some(Boolean));
+  let length = 0;
+  for (const name of names) bins[name].forEach((count, place) => { if (count) length = Math.max(length, place + 1); });
+  if (start !== null && length) {
+    const times = Array.from({ length }, (_, place) => start + place * width);
+    answers = plot($("answers"), names.map((name) => ({ stroke: css(CLASSES[name]), width: 2 })), [times, ...names.map((name) => bins[name].slice(0, length))]);
+    $("legend").replaceChildren(...names.map((name) => element("span", { class: `key k${name}` }, name === "none" ? "no answer" : name)));
+  }
+  const { bounds, counts } = found.ratios;
+  table("ratios", ["Interval / asked for", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
+  table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
+  table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [why, number(count)]));
+}
+
+async function begin() {
+  const { crawl } = await (await fetch("/api/agents")).json();
+  if (!crawl) { $("state").textContent = "no crawl"; $("error").textContent = "No crawl is shown: start comity serve DIR"; return; }
+  $("place").textContent = crawl;
+  const events = new EventSource("/api/crawl/events");
+  events.onmessage = (message) => { queue(JSON.parse(message.data)); document.documentElement.dataset.ready = "yes"; };
+  events.onerror = () => { $("state").textContent = "connection lost"; $("state").className = "tag no"; };
+  $("fate").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const found = await post("crawl/fate", { url: $("url").value.trim() });
+    $("told").replaceChildren(...(found.error ? [element("p", {}, found.error)] : [
+      element("p", { class: "verdict" }, `${found.fate}`), element("p", {}, found.why),
+      found.found_on ? element("p", { class: "soft" }, `found on ${found.found_on}`) : "", found.next_try ? element("p", { class: "soft" }, `next try ${found.next_try}`) : "",
+    ]));
+  });
+  $("prove").addEventListener("click", async () => {
+    $("proof").textContent = "reading the ledger ...";
+    const found = await post("crawl/proof", {});
+    $("proof").textContent = found.error ?? (found.holds ? `proved: ${number(found.requests)} requests kept to the rules` : `not proved: ${found.findings?.[0] ?? ""}`);
+    $("proof").className = found.error || !found.holds ? "no" : "yes";
+  });
+  addEventListener("resize", () => { rate?.setSize(size($("rate"))); answers?.setSize(size($("answers"))); });
+  await figures();
+  setInterval(figures, 15000);
+}
+begin();

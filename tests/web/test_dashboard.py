@@ -1,0 +1,112 @@
+"""The dashboard of a crawl, finished and running, in a real browser."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ALLOW, process
+from pages import Page
+from sites import Site
+
+from comity.errors import InputError
+
+
+@pytest.fixture
+def crawled(site: Site, tmp_path: Path) -> Path:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.link("/", "/a", "/private/b", "/gone", "/<img src=x onerror=alert(1)>")
+    site.set("/a", "<title><script>alert(1)</script></title>a")
+    done = process("crawl", site.url("/"), "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def board(crawled: Path, chromium: Any) -> Iterator[Any]:
+    with Page(place=str(crawled)) as page:
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        tab = context.new_page()
+        wrong: list[str] = []
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        tab.goto(f"{page.url}/dashboard.html")
+        tab.wait_for_selector("html[data-ready]")
+        yield tab
+        context.close()
+        assert not wrong
+
+
+def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any) -> None:
+    assert "127.0.0.1" in board.inner_text("#hosts")
+    board.wait_for_selector("#rules >> text=Disallow: /private")
+    board.wait_for_selector("#reasons >> text=404")
+    board.locator("#prove").click()
+    board.wait_for_selector("#proof.yes >> text=proved")
+
+
+def test_it_tells_what_became_of_a_url(board: Any, site: Site) -> None:
+    board.fill("#url", site.url("/private/b"))
+    board.keyboard.press("Enter")
+    board.wait_for_selector("#told >> text=refused")
+    assert "line 2" in board.inner_text("#told")
+
+
+def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Path) -> None:
+    board.get_by_role("button", name="slow 127.0.0.1").click()
+    board.get_by_role("button", name="Leave it").click()
+    board.get_by_role("button", name="slow 127.0.0.1").click()
+    board.fill("#seconds", "7")
+    board.get_by_role("button", name="Give the order").click()
+    board.wait_for_selector("#said >> text=from the next run on")
+    told = process("frontier", str(crawled), "--json").stdout
+    assert "127.0.0.1" in told
+    from comity.crawler.workers.reading import crawl_at
+
+    order = crawl_at(crawled).last_order("127.0.0.1")
+    assert order is not None
+    assert order.seconds == 7.0
+
+
+def test_nobody_is_left_out(board: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    board.wait_for_selector("#rules >> text=Disallow: /private")
+    for colours in ("light", "dark"):
+        for width in (1280, 390):
+            board.emulate_media(color_scheme=colours)
+            board.set_viewport_size({"width": width, "height": 900})
+            found = Axe().run(board)
+            assert found.violations_count == 0, f"{colours} {width}: {found.response['violations']}"
+            assert board.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_running_crawl_is_watched(site: Site, tmp_path: Path, chromium: Any) -> None:
+    site.link("/", *(f"/{number}" for number in range(200)))
+    for number in range(200):
+        site.set(f"/{number}", "page")
+    crawling = subprocess.Popen(
+        [sys.executable, "-m", "comity", "crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.1", *ALLOW],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not (tmp_path / "out" / "frontier.sqlite").exists() or len(site.seen) < 5:
+            time.sleep(0.05)
+        with Page(place=str(tmp_path / "out")) as page:
+            tab = chromium.new_page()
+            tab.goto(f"{page.url}/dashboard.html")
+            tab.wait_for_selector("#state >> text=running")
+            tab.wait_for_selector("#rate canvas")
+            tab.close()
+    finally:
+        crawling.terminate()
+        crawling.wait()
+
+
+def test_where_there_is_no_crawl_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Page(place=str(tmp_path))
+    assert process("serve", str(tmp_path), "--port", "0").returncode == 66
