@@ -66,6 +66,7 @@ def crawled(base: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crawled") / "own"
     shutil.copytree(made, folder)
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (folder / "expected.txt").write_text("* not /private\n")
     return folder
 
 
@@ -101,6 +102,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "prove": (["out"], 0, "proved"),
     "report": (["out", "-o", "report.html"], 0, ""),
     "settings": ([], 0, "agent"),
+    "test": (["expected.txt"], 0, ""),
     "why": (["out", "{harbour}"], 0, "never met"),
 }
 

@@ -221,11 +221,10 @@ def test_inspect_shows_pace_and_hours(site: Site) -> None:
 
 
 def test_a_url_where_a_file_belongs_says_so(tmp_path: Path) -> None:
-    for words in (("lint", "https://example.com/robots.txt"), ("diff", "https://example.com/robots.txt", "-")):
-        answer = comity(*words, cwd=tmp_path)
-        assert answer.returncode == 66
-        assert "https://example.com/robots.txt is a URL" in complaint(answer)
-        assert "curl" in complaint(answer)
+    answer = comity("check", "https://example.com/", "--robots", "https://example.com/robots.txt", cwd=tmp_path)
+    assert answer.returncode == 66
+    assert "https://example.com/robots.txt is a URL" in complaint(answer)
+    assert "curl" in complaint(answer)
 
 
 def test_what_would_be_no_better_later_is_not_to_be_tried_later(tmp_path: Path, site: Site) -> None:

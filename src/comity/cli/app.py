@@ -274,32 +274,97 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
 
 
 @app.command()
-@click.argument("file", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.argument("target", metavar="FILE|URL...", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "github", "sarif", "json")),
+    help="How findings are printed: text, annotations for GitHub, SARIF, or JSON.  [text]",
+)
+@click.option("--select", metavar="CODE", multiple=True, help="Only these findings: codes, error, warning or info.")
+@click.option("--ignore", metavar="CODE", multiple=True, help="All but these findings.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(("error", "warning", "info", "never")),
+    default="error",
+    help="The least severity that makes the exit code 2.  [error]",
+)
+@click.option("--fix", is_flag=True, help="Write fixes that change no verdict into the files.")
+@click.option("--unsafe-fixes", is_flag=True, help="Write all fixes, those that change verdicts too.")
+@AGENT
 @DIALECT
+@CONFIG
+@ALLOW_ADDRESS
 @JSON
-def lint(file: tuple[Path, ...], dialect: str | None, as_json: bool) -> Exit:
-    """What is wrong, useless or surprising in robots.txt files ('-' reads standard input).
+def lint(
+    target: tuple[str, ...],
+    form: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str,
+    fix: bool,
+    unsafe_fixes: bool,
+    as_json: bool,
+    **options: Any,
+) -> Exit:
+    """What is wrong, useless or surprising in robots.txt files ('-' reads standard input) or those of sites.
 
-    Exit code 2: there are errors.
+    Exit code 2: there are errors (see --fail-on), 3: a site could not be reached.
     """
     from comity.cli import lint as command
 
-    return command.lint(file, dialect or "rfc9309", as_json=as_json)
+    return command.lint(
+        target,
+        loaded(**options),
+        form=form or ("json" if as_json else "text"),
+        select=select,
+        ignore=ignore,
+        fail_on=fail_on,
+        fix=fix,
+        unsafe_fixes=unsafe_fixes,
+    )
 
 
 @app.command()
-@click.argument("old", metavar="OLD", type=FILE)
-@click.argument("new", metavar="NEW", type=FILE)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@AGENT
 @DIALECT
+@CONFIG
+@ALLOW_ADDRESS
 @JSON
-def diff(old: Path, new: Path, dialect: str | None, as_json: bool) -> Exit:
-    """Which agents gained or lost which paths between two robots.txt files.
+def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
+    """Which agents gained or lost which paths between two robots.txt files; each is a file, '-' or a URL.
 
-    Exit code 0: both mean the same, 2: they differ.
+    Exit code 0: both mean the same, 2: they differ, 3: a site could not be reached.
     """
     from comity.cli import lint as command
 
-    return command.compare(old, new, dialect or "rfc9309", as_json=as_json)
+    return command.compare(old, new, loaded(**options), as_json=as_json)
+
+
+@app.command()
+@click.argument("expectations", metavar="EXPECTATIONS", type=FILE)
+@click.option("--robots", metavar="FILE|URL", default="robots.txt", help="The robots.txt that is tested.  [robots.txt]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "github", "json")),
+    help="How failures are printed: text, annotations for GitHub, or JSON.  [text]",
+)
+@AGENT
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def test(expectations: Path, robots: str, form: str | None, as_json: bool, **options: Any) -> Exit:
+    """Test a robots.txt against a file of lines such as 'GPTBot not /private' and 'Googlebot yes /blog'.
+
+    Exit code 2: some do not hold, 3: a site could not be reached.
+    """
+    from comity.cli import expectations as command
+
+    return command.test(expectations, robots, loaded(**options), form=form or ("json" if as_json else "text"))
 
 
 @app.command()

@@ -1,51 +1,228 @@
-"""`comity lint` and `comity diff`: files on disk, no request."""
+"""`comity lint` and `comity diff`: files on disk and the robots.txt of sites."""
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from comity.cli import input_files
 from comity.cli.exits import Exit
+from comity.cli.robots_files import Source, read_all
 from comity.cli.terminal import say, tell
+from comity.errors import InvalidSetting
 from comity.robots import Robots, diff, parse
+from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
+
+_MOST_ROUNDS: Final = 10  # a fix may show what another one hid
+_LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
+_LINES_SHOWN: Final = 10
+Found = list[tuple[Source, tuple[Finding, ...]]]
 
 
-def read(path: Path, dialect: str) -> Robots:
-    """A robots.txt from a file, or from standard input for `-`.
+def lint(
+    targets: Sequence[str],
+    configuration: "Configuration",
+    *,
+    form: str,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    fail_on: str,
+    fix: bool,
+    unsafe_fixes: bool,
+) -> Exit:
+    """Print the findings of each file.
+
+    Args:
+        form: `text`, `github`, `sarif` or `json`.
+        select, ignore: codes or severities, several with a comma between them.
+        fail_on: the least severity that makes the exit code 2, or `never`.
+        fix: whether files are written with what can be fixed without another verdict for anybody.
+        unsafe_fixes: whether also with what changes verdicts.
+    """
+    wanted = _codes(select, "--select") or set(CODES)
+    wanted -= _codes(ignore, "--ignore")
+    sources = read_all(targets, configuration)
+    found: Found = []
+    mended = 0
+    for source in sources:
+        if source.missing:
+            tell(f"{source.name}: {source.missing}")
+        if fix or unsafe_fixes:
+            source, count = _mended(source, wanted, unsafe=unsafe_fixes)
+            mended += count
+        found.append((source, _findings(source.robots, wanted)))
+    _FORMS[form](found)
+    every = [finding for _, findings in found for finding in findings]
+    if form in ("text", "github"):
+        tell(_summary(every, mended, fix or unsafe_fixes, unsafe_fixes))
+    failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
+    return Exit.PARTLY if any(finding.severity in failing for finding in every) else Exit.DONE
+
+
+def _codes(given: Sequence[str], option: str) -> set[str]:
+    """The codes that words stand for.
 
     Raises:
-        InputError: it cannot be read.
+        InvalidSetting: one is neither a code nor a severity.
     """
-    return parse(input_files.read(path), dialect)
+    found: set[str] = set()
+    for word in (word.strip() for words in given for word in words.split(",")):
+        named = {code for code, (severity, _) in CODES.items() if word in (code, severity)}
+        if not named:
+            from difflib import get_close_matches  # late: few slip
+
+            near = get_close_matches(word, CODES, 1)
+            hint = f"did you mean {near[0]}?" if near else "docs/lint.md lists them"
+            raise InvalidSetting(f"{option}: {word!r} is not a code of a finding", hint=hint)
+        found |= named
+    return found
 
 
-def lint(paths: Sequence[Path], dialect: str, *, as_json: bool) -> Exit:
-    """Print the findings of each file; exit code 2 where one is an error."""
-    input_files.check_once(paths)
-    found = [(path, finding) for path in paths for finding in read(path, dialect).lint()]
-    if as_json:
-        print(
-            json.dumps(
-                [{"file": str(path), "severity": finding.severity, **asdict(finding)} for path, finding in found],
-                indent=2,
-            )
-        )
-    else:
-        for path, finding in found:
-            changes = " (changes verdicts)" if finding.changes else ""
-            said = f"{finding.severity}: {finding.message} [{finding.code}]  {finding.suggestion}{changes}"
-            say(f"{path}:{finding.line}: {said}")
-        counts = Counter(finding.severity for _, finding in found)
-        tell(", ".join(f"{counts[severity]} {severity}" for severity in ("error", "warning", "info")))
-    return Exit.PARTLY if any(finding.severity == "error" for _, finding in found) else Exit.DONE
+def _findings(robots: Robots, wanted: set[str]) -> tuple[Finding, ...]:
+    return tuple(finding for finding in robots.lint() if finding.code in wanted)
 
 
-def compare(old: Path, new: Path, dialect: str, *, as_json: bool) -> Exit:
+def _mended(source: Source, wanted: set[str], *, unsafe: bool) -> tuple[Source, int]:
+    """A source with what can be fixed, and how many fixes that took; its file is written anew."""
+    if source.path is None:
+        raise InvalidSetting(f"--fix: {source.name} is not a file", hint="save it, and name the file")
+    robots, count = source.robots, 0
+    for _ in range(_MOST_ROUNDS):
+        findings = _findings(robots, wanted)
+        body = fixed(robots, findings, unsafe=unsafe)
+        if body == robots.body:
+            break
+        count += len({finding.line for finding in findings if _fixable(finding, unsafe)})
+        robots = parse(body, robots.dialect)
+    if robots.body != source.robots.body:
+        source.path.write_bytes(robots.body)
+    return Source(source.name, robots, source.path), count
+
+
+def _fixable(finding: Finding, unsafe: bool) -> bool:
+    return finding.replacement is not None and (unsafe or not finding.changes)
+
+
+def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) -> str:
+    counts = Counter(finding.severity for finding in findings)
+    parts = [_counted(counts["error"], "error"), _counted(counts["warning"], "warning"), f"{counts['info']:,} info"]
+    said = ", ".join(parts) if findings else "no findings"
+    if fix:
+        said += f"; {mended:,} fixed"
+    safe = sum(_fixable(finding, False) for finding in findings)
+    more = sum(_fixable(finding, True) for finding in findings) - safe
+    if safe and not fix:
+        said += f"; {safe:,} can be fixed with --fix"
+    if more and not unsafe:
+        said += f"; {more:,} {'more ' if safe and not fix else ''}with --unsafe-fixes, which changes verdicts"
+    return said
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def _said(finding: Finding, others: tuple[int, ...]) -> str:
+    """A finding in one line, with the lines of those that it stands for."""
+    advice = f"write {finding.suggestion}" if finding.suggestion == finding.replacement else finding.suggestion
+    changes = " (changes verdicts)" if finding.changes and finding.replacement is not None else ""
+    more = ""
+    if others:
+        shown = ", ".join(map(str, others[:_LINES_SHOWN])) + (", ..." if len(others) > _LINES_SHOWN else "")
+        more = f" [and {_counted(len(others), 'more line')}: {shown}]"
+    return f"{finding.message}; {advice}{changes}{more}"
+
+
+def _as_text(found: Found) -> None:
+    for source, findings in found:
+        for finding, others in folded(findings):
+            say(f"{source.name}:{finding.line}: {finding.code} {_said(finding, others)}")
+
+
+def _as_annotations(found: Found) -> None:
+    """As GitHub shows them beside the lines of a change (workflow commands)."""
+    for source, findings in found:
+        for finding, others in folded(findings):
+            level = "notice" if finding.severity == "info" else finding.severity
+            say(annotation(level, source.name, finding.line, finding.code, _said(finding, others)))
+
+
+def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
+    """A workflow command of GitHub."""
+    where = ",".join(f"{name}={_escaped(value)}" for name, value in (("file", file), ("line", line), ("title", title)))
+    text = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{level} {where}::{text}"
+
+
+def _escaped(value: object) -> str:
+    pairs = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C"))
+    text = str(value)
+    for char, escape in pairs:
+        text = text.replace(char, escape)
+    return text
+
+
+def _as_json(found: Found) -> None:
+    rows = [
+        {"file": source.name, "severity": finding.severity, **asdict(finding)}
+        for source, findings in found
+        for finding in findings
+    ]
+    print(json.dumps(rows, indent=2))
+
+
+def _as_sarif(found: Found) -> None:
+    """Static Analysis Results Interchange Format 2.1.0 (OASIS)."""
+    import comity
+
+    codes = list(CODES)
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": meaning},
+            "defaultConfiguration": {"level": _LEVELS[severity]},
+        }
+        for code, (severity, meaning) in CODES.items()
+    ]
+    results = [
+        {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": _LEVELS[finding.severity],
+            "message": {"text": _said(finding, ())},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": source.name},
+                        "region": {"startLine": finding.line},
+                    }
+                }
+            ],
+        }
+        for source, findings in found
+        for finding in findings
+    ]
+    driver = {"name": "comity", "version": comity.__version__, "rules": rules}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    runs = [{"tool": {"driver": driver}, "results": results}]
+    print(json.dumps({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2))
+
+
+_FORMS: Final[dict[str, Callable[[Found], None]]] = {
+    "text": _as_text,
+    "github": _as_annotations,
+    "sarif": _as_sarif,
+    "json": _as_json,
+}
+FORMS: Final = tuple(_FORMS)
+
+
+def compare(old: str, new: str, configuration: "Configuration", *, as_json: bool) -> Exit:
     """Print what a change means; exit code 2 where it means anything."""
-    input_files.check_once((old, new))
-    changes = diff(read(old, dialect), read(new, dialect))
+    changes = diff(*(source.robots for source in read_all((old, new), configuration)))
     if as_json:
         print(json.dumps(asdict(changes), indent=2, default=str))
         return Exit.PARTLY if changes else Exit.DONE

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from comity.robots.lint.findings import CODES, Finding, Severity
+from comity.robots.lint.fixes import fixed
 from comity.robots.lint.lines import about_lines
 from comity.robots.lint.removable import Rules
 from comity.robots.lint.rules import about_rules
 from comity.robots.parsed import Parsed
 
-__all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "folded", "lint"]
+__all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "fixed", "folded", "lint"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final[dict[Severity, int]] = {"error": 5, "warning": 3, "info": 1}

@@ -44,6 +44,8 @@ def about_rules(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     yield from _about_resources(rules)
     yield from _about_readers(robots)
     for code, rule, because, needed in rules.removable():
+        if needed and code == "allow-without-disallow":
+            continue  # `Allow: /` under a name says as well as `Disallow:` that all is allowed
         yield Finding(
             rule.line,
             code,

@@ -1,0 +1,68 @@
+"""robots.txt files that a command is given: a path, `-` for standard input, or the URL of a site."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from comity.cli import input_files
+from comity.errors import RobotsUnreachable
+from comity.robots import Robots, parse
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
+
+_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A robots.txt and where it came from.
+
+    Attributes:
+        name: as it is shown: the path, or the URL of the robots.txt.
+        path: the file it was read from; None for standard input and for a URL.
+        missing: why the site has none, in a few words; empty where it has one.
+    """
+
+    name: str
+    robots: Robots
+    path: Path | None = None
+    missing: str = ""
+
+
+def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Source]:
+    """Each target, in order. Only a URL leads to a request.
+
+    Raises:
+        InputError: a file cannot be read.
+        InvalidSetting: standard input is named twice.
+        InvalidURL: a URL is none.
+        RobotsUnreachable: a site does not answer.
+    """
+    input_files.check_once([Path(target) for target in targets])
+    return [
+        _of_site(target, configuration) if _URL.match(target) else _of_file(target, configuration) for target in targets
+    ]
+
+
+def _of_file(target: str, configuration: "Configuration") -> Source:
+    path = Path(target)
+    robots = parse(input_files.read(path), configuration.policy.dialect)
+    return Source(target, robots, None if target == "-" else path)
+
+
+def _of_site(target: str, configuration: "Configuration") -> Source:
+    from comity import urls  # late: files need no network
+    from comity.net import Client
+
+    policy = configuration.policy.with_changes(mode="respect")
+    url = f"{urls.origin(urls.normalise(target))}/"
+    with Client(policy, configuration.client) as client:
+        decision = client.check(url)
+        result = client.inspect()[urls.origin(url)]
+    if result.kind == "unreachable":
+        raise RobotsUnreachable(decision.why, url=url, decision=decision)
+    missing = f"no robots.txt: HTTP status {result.status}" if result.kind == "unavailable" else ""
+    return Source(result.url, result.robots or parse(result.body, policy.dialect), None, missing)
