@@ -211,14 +211,15 @@ def test_whatever_the_fields_hold_is_refused_in_words(agent: str, given_input: s
 
 def test_a_key_is_kept_from_others_and_never_overwritten_or_shown(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
-    key = SigningKey.made(path)
+    key = SigningKey.made()
+    key.write(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     private = json.loads(path.read_text())["d"]
     assert private not in repr(key)
     with pytest.raises(TypeError):
         pickle.dumps(key)
     with pytest.raises(FileExistsError):
-        SigningKey.made(path)
+        SigningKey.made().write(path)
     assert SigningKey.read(path).public.thumbprint == key.public.thumbprint
     path.chmod(0o644)
     with pytest.raises(InvalidSetting, match="can be read by others") as failed:

@@ -42,6 +42,7 @@ class Proof:
     Attributes:
         findings: what does not hold, at most `MOST`, in the order it was found; `found` counts all.
         hash: the hash of the last record.
+        sealed: when and by which key the crawl was sealed, in words; empty where it was not.
         unenforced: the runs, by number, whose policy did not enforce robots.txt, each with its mode.
         disallowed: requests and copies from a cache that robots.txt disallowed, in those runs.
         cached: robots.txt files that came from a cache: that they were served is not in this ledger.
@@ -62,6 +63,7 @@ class Proof:
     copies: int = 0
     unread: int = 0
     hash: str = ""
+    sealed: str = ""
     unenforced: dict[int, str] = field(default_factory=dict)
     disallowed: int = 0
     unchecked: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from comity import urls
-from comity.audit import chain, evidence
+from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
@@ -33,13 +33,23 @@ class StillRunning(StorageError):
     """The crawl to be proved is not over yet."""
 
 
-def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: str | None = None) -> Proof:
+def prove(
+    folders: Path | Sequence[Path],
+    *,
+    noted: str | None = None,
+    store: str | None = None,
+    seals: bool = True,
+    sealed_by: str | None = None,
+    authority: Path | None = None,
+) -> Proof:
     """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
     Args:
         folders: of the crawl; of one that lies in a store, those of all machines that worked on it.
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
         store: the address of the store, where that which the folders name does not do.
+        seals: whether the seal is looked at, if there is one.
+        sealed_by, authority: see `seal.check`.
 
     Raises:
         StillRunning: the crawl is running: what it writes now cannot be judged yet.
@@ -67,6 +77,10 @@ def prove(folders: Path | Sequence[Path], *, noted: str | None = None, store: st
             proof.add(crawl.keeper, None, f"the hash of its shards' ledgers is {proof.hash}, not the one noted")
         else:
             proof.add(FILE, proof.records, f"its last hash is {proof.hash}, not the one noted")
+    given = () if not seals else [folders] if isinstance(folders, Path) else folders
+    found = [seal.check(folder, proof, sealed_by=sealed_by, authority=authority) for folder in given]
+    if not any(found) and (sealed_by or authority) is not None:
+        proof.add(seal.FILE, None, "it is missing")
     return proof
 
 

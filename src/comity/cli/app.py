@@ -83,7 +83,7 @@ class _Commands(click.Group):
             ("comity.cli.crawls", "crawl worker"),
             ("comity.cli.identity", "identity"),
             ("comity.cli.serve", "serve"),
-            ("comity.cli.folders", "frontier pages prove report why"),
+            ("comity.cli.folders", "frontier pages prove report seal why"),
         )
         for name in names.split()
     }

@@ -1,12 +1,15 @@
 """The commands that read what a crawl left in its folder, or leave it an order there."""
 
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from comity.cli.exits import Exit
-from comity.cli.options import JSON, PATH
+from comity.cli.options import ALLOW_ADDRESS, CONFIG, JSON, PATH, loaded, option_for
 from comity.cli.terminal import complain, say
+from comity.errors import InvalidSetting
 
 FOLDERS = click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=PATH)
 STORE = click.option(
@@ -131,8 +134,10 @@ def pages(folders: tuple[Path, ...], store: str | None, bodies: bool) -> Exit:
 @FOLDERS
 @STORE
 @click.option("--hash", "noted", metavar="HEX", help="The last hash of the ledger, if you stored it elsewhere.")
+@click.option("--sealed-by", metavar="KEYID", help="The key that must have sealed it, if you stored that elsewhere.")
+@click.option("--authority", metavar="FILE", type=PATH, help="Certificates of the authority that stamped it, as PEM.")
 @JSON
-def prove(folders: tuple[Path, ...], store: str | None, noted: str | None, as_json: bool) -> Exit:
+def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
     """Check a finished crawl against its ledger, offline, and name any record that breaks the rules.
 
     Of a crawl in PostgreSQL name the folders of all machines; of it the store is asked how far it was committed.
@@ -140,7 +145,37 @@ def prove(folders: tuple[Path, ...], store: str | None, noted: str | None, as_js
     """
     from comity.cli import prove as command
 
-    return command.show(folders, noted=noted, as_json=as_json, store=store)
+    return command.show(folders, as_json=as_json, **how)
+
+
+@click.command()
+@FOLDERS
+@STORE
+@option_for("identity", metavar="DIR", help="The identity that seals (comity identity new).")
+@click.option("--authority", metavar="URL", help="Time-stamp authority that stamps the signature (RFC 3161).")
+@CONFIG
+@ALLOW_ADDRESS
+def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **options: Any) -> Exit:
+    """Sign the last hash of a crawl's ledger, once it is proved: seal.json shows that nothing was changed since.
+
+    Exit code 1: it is not proved, so not sealed.
+    """
+    from comity.audit.prove import prove
+    from comity.audit.seal import FILE, seal
+    from comity.signatures.folder import signing_key
+
+    configuration, now = loaded(**options), time.time()
+    if configuration.client.identity is None:
+        raise InvalidSetting("identity: name the one that seals, by --identity DIR")
+    identity, key = signing_key(Path(configuration.client.identity), now)
+    proof = prove(folders, store=store, seals=False)
+    if not proof.holds:
+        complain(f"not sealed, for it is not proved: {proof.findings[0]}; comity prove says more")
+        return Exit.FATAL
+    how: Any = {"policy": configuration.policy, "settings": configuration.client}
+    seal(folders[0], proof.hash, identity, key, now, authority=authority, **how)
+    say(f"sealed {proof.hash} in {folders[0] / FILE}, by the key {key.public.thumbprint}")
+    return Exit.DONE
 
 
 @click.command()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,10 +14,10 @@ from comity.cli.terminal import complain, safe, say
 _MOST_RUNS = 8  # that are listed
 
 
-def show(folders: Sequence[Path], *, noted: str | None, as_json: bool, store: str | None = None) -> Exit:
-    """Prove the crawl in a folder, or in those of several machines, and print what came of it."""
+def show(folders: Sequence[Path], *, as_json: bool, **how: Any) -> Exit:
+    """Prove the crawl in a folder, or in those of several machines, and print what came of it; `how`: as of `prove`."""
     try:
-        proof = prove(folders, noted=noted, store=store)
+        proof = prove(folders, **how)
     except StillRunning as error:
         complain(str(error))
         return Exit.NOT_READY
@@ -46,6 +47,7 @@ def _print(proof: Proof) -> None:
         ),
         ("not read", ", ".join(proof.unchecked)),
         ("last hash", proof.hash),
+        ("sealed", proof.sealed),
     ):
         if value:
             click.secho(f"{name:10}{safe(value)}", dim=True)

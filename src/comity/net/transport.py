@@ -299,12 +299,19 @@ class Transport:
         self._session.detach()
 
     async def open(
-        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, streamed: bool = False
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        streamed: bool = False,
+        data: bytes | None = None,
     ) -> OpenAnswer:
         """Send one request; gives the answer as soon as its head is there.
 
         Args:
             streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
+            data: the body of the request.
 
         Raises:
             AddressBlocked, Timeout, FetchError
@@ -320,6 +327,7 @@ class Transport:
                 method,
                 exact(url),
                 headers=headers,
+                data=data,
                 allow_redirects=False,
                 timeout=self._streaming if streamed else self._session.timeout,
             )

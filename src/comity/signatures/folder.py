@@ -115,17 +115,14 @@ def make_key(folder: Path, *, signs_from: float) -> KeyEntry:
     Raises:
         OSError
     """
-    keys = folder / KEYS
-    keys.mkdir(mode=0o700, exist_ok=True)
-    new = keys / "new.json"
-    key = SigningKey.made(new)
-    os.link(new, _file(folder, key.public))  # unlike a rename it never replaces a file
-    new.unlink()
+    (folder / KEYS).mkdir(mode=0o700, exist_ok=True)
+    key = SigningKey.made()
+    key.write(_file(folder, key.public))
     return KeyEntry(x=encoded(key.public.x), signs_from=signs_from)
 
 
-def signer(folder: Path, now: float) -> Signer:
-    """What signs requests in the name of the identity in a folder.
+def signing_key(folder: Path, now: float) -> tuple[Identity, SigningKey]:
+    """The identity in a folder and the key that signs now.
 
     Raises:
         InvalidSetting: its files cannot be read, or others can read its key.
@@ -135,6 +132,12 @@ def signer(folder: Path, now: float) -> Signer:
     key = SigningKey.read(_file(folder, entry))
     if key.public.thumbprint != entry.thumbprint:
         raise InvalidSetting(f"{_file(folder, entry)} is not the key that {folder / SAID} names")
+    return identity, key
+
+
+def signer(folder: Path, now: float) -> Signer:
+    """What signs requests in the name of the identity in a folder; errors as of `signing_key`."""
+    identity, key = signing_key(folder, now)
     return Signer(key, identity.origin, identity.form)
 
 

@@ -118,21 +118,23 @@ class SigningKey:
         return signature
 
     @classmethod
-    def made(cls, path: Path) -> "SigningKey":
-        """Make a new key and write it to a file that only its owner can read.
+    def made(cls) -> "SigningKey":
+        """A new key."""
+        return cls(_ed25519().Ed25519PrivateKey.generate().private_bytes_raw())
+
+    def write(self, path: Path) -> None:
+        """Write it to a file that only its owner can read.
 
         Raises:
             FileExistsError: a file is there; a key is never overwritten.
             OSError
         """
-        private: bytes = _ed25519().Ed25519PrivateKey.generate().private_bytes_raw()
-        text = json.dumps({"kty": "OKP", "crv": "Ed25519", "d": encoded(private)})
+        text = json.dumps({"kty": "OKP", "crv": "Ed25519", "d": encoded(self._key.private_bytes_raw())})
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(f"{text}\n")
             file.flush()
             os.fsync(handle)
-        return cls(private)
 
     @classmethod
     def read(cls, path: Path) -> "SigningKey":
