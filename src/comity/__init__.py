@@ -8,7 +8,7 @@ from comity._late import late
 _compiled.obey_environment()
 
 if TYPE_CHECKING:
-    from comity.clients import AsyncClient, Client
+    from comity.client import AsyncClient, Client
     from comity.configuration import load as load_settings
     from comity.crawler import (
         CrawledPage,
@@ -104,7 +104,7 @@ _late = late(
         " RobotsUnreachable StorageError Timeout TooLarge TooManyRedirects UnwantedType",
         "comity.robots": "Dialect Match Robots parse",
         "comity.policy": "Decision Policy",
-        "comity.clients": "AsyncClient Client",
+        "comity.client": "AsyncClient Client",
         "comity.net": "ClientSettings Response",
         "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander PageCrawler Sink Source"
         " crawl_index_page crawl_page crawl_pages",

@@ -199,7 +199,7 @@ def _fetched(given: list[Path], column: str, configuration: Configuration) -> An
     """The robots.txt of every origin, asked for politely."""
     import pyarrow as pa
 
-    from comity.net import Client
+    from comity.client import Client
 
     origins: dict[str, None] = {}
     for batch in sources.batches(given, column, ROWS):

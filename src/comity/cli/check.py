@@ -135,7 +135,7 @@ def _results(
 
         yield from_file
         return
-    from comity.net import Client
+    from comity.client import Client
 
     with Client(policy, settings) as client:
 

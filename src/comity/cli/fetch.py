@@ -9,10 +9,11 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
+from comity.client import AsyncClient
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.frontier.durable import writing_to
 from comity.http_rules import may_pass
-from comity.net import AsyncClient, ClientSettings
+from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.retrieve import Content, Retrieved, retrieve
 from comity.signals.llms import Strategy

@@ -14,7 +14,8 @@ import click
 from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, say
-from comity.net import AsyncClient, ClientSettings
+from comity.client import AsyncClient
+from comity.net import ClientSettings
 from comity.policy import Decision, Policy
 from comity.policy.robots_result import RobotsResult
 from comity.retrieve import Manifest, llms_txt

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from comity import urls as addresses
+from comity.client import AsyncClient
 from comity.crawler import checkpoint
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
@@ -24,7 +25,7 @@ from comity.crawler.scope import Scope
 from comity.crawler.stats import Stats
 from comity.crawler.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
-from comity.net import AsyncClient, ClientSettings, Response
+from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult
 
 TIMEOUT: Final = 30.0  # seconds

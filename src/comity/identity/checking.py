@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
-from comity.clients import Client
+from comity.client import Client
 from comity.errors import ComityError
 from comity.identity.published import CARD, RANGES, beside, user_agent
 from comity.identity.verifier import keys_of

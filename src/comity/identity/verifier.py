@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from comity.clients import AsyncClient
+from comity.client import AsyncClient
 from comity.errors import ComityError, InvalidURL
 from comity.http_caching import freshness
 from comity.net import ClientSettings, Response

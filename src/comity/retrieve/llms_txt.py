@@ -12,9 +12,8 @@ from weakref import WeakKeyDictionary
 from comity.errors import ComityError
 from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, may_pass
-from comity.net import AsyncClient
 from comity.retrieve.evidence import Manifest, sha256
-from comity.retrieve.plugins import Fetched, Fetcher, fetched
+from comity.retrieve.plugins import Asker, Fetched, Fetcher, fetched
 from comity.signals import llms
 from comity.signals.llms import LlmsTxt
 
@@ -32,10 +31,10 @@ class _Kept:
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
 
-_KEPT: WeakKeyDictionary[AsyncClient, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Asker, _Kept] = WeakKeyDictionary()
 
 
-async def llms_txt(client: AsyncClient, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
+async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
     """The llms.txt of an origin, None if there is none, and the evidence.
 
     It is kept for the life of the client within HTTP freshness, at most a day; what a fetcher brings is not kept.
@@ -55,7 +54,7 @@ async def llms_txt(client: AsyncClient, origin: str, fetcher: Fetcher | None = N
     return known[1], known[2]
 
 
-async def _read(client: AsyncClient, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
+async def _read(client: Asker, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
     url = f"{origin}/llms.txt"
     try:
         answer = await fetched(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})

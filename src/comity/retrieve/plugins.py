@@ -15,10 +15,20 @@ from comity import urls
 from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge, TooManyRedirects
 from comity.gate.steps import refusal
 from comity.http_rules import REDIRECTS, next_hop
-from comity.net import AsyncClient
+from comity.net import ClientSettings, Response
 from comity.net.address import AddressGuard
-from comity.policy import Decision
+from comity.policy import Decision, Policy
 from comity.signals.llms import Candidate
+
+
+class Asker(Protocol):
+    """What a retrieval needs of `comity.AsyncClient`."""
+
+    policy: Policy
+    settings: ClientSettings
+
+    async def check(self, url: str) -> Decision: ...
+    async def get(self, url: str, *, headers: Mapping[str, str]) -> Response: ...
 
 
 class Answer(Protocol):
@@ -69,7 +79,7 @@ class Fetched:
         return self.header("content-type").partition(";")[0].strip().lower()
 
 
-async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
+async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
     """One URL and the redirects from it, each hop decided anew, whoever does the fetching.
 
     Raises:
@@ -99,7 +109,7 @@ async def fetched(client: AsyncClient, fetcher: Fetcher | None, url: str, header
         url = target
 
 
-async def _require(client: AsyncClient, url: str) -> None:
+async def _require(client: Asker, url: str) -> None:
     """What somebody else is to fetch: the policy lets it pass, and it names no address that is not public.
 
     Raises:
@@ -171,7 +181,7 @@ async def called(part: str, function: Callable[..., Any], *arguments: Any, about
         raise PartFailed(f"the {part} raised {type(error).__name__}: {error}", url=about) from error
 
 
-async def _by_client(client: AsyncClient, url: str, headers: Mapping[str, str]) -> Fetched:
+async def _by_client(client: Asker, url: str, headers: Mapping[str, str]) -> Fetched:
     response = await client.get(url, headers=headers)
     return Fetched(
         response.url,

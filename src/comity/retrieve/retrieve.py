@@ -24,7 +24,6 @@ from comity.errors import (
     RobotsUnreachable,
     UnsupportedContent,
 )
-from comity.net import AsyncClient
 from comity.policy import Decision
 from comity.retrieve import extraction, hidden, served
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
@@ -33,6 +32,7 @@ from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.page_warnings import about
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
+    Asker,
     Chooser,
     Extractor,
     Fetched,
@@ -63,7 +63,7 @@ _GUESSED: Final = ("markdown_variant", "index_markdown")
 
 
 async def retrieve(
-    client: AsyncClient,
+    client: Asker,
     url: str,
     *,
     strategy: Strategy = "prefer",
@@ -107,7 +107,7 @@ class _Retrieval:
 
     def __init__(
         self,
-        client: AsyncClient,
+        client: Asker,
         url: str,
         strategy: Strategy,
         content: Content,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlencode
 
 from comity import urls
@@ -19,6 +19,10 @@ from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
 from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
+
+if TYPE_CHECKING:
+    from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
+    from comity.signals.llms import Strategy
 
 Progress = Callable[[int, int], None]
 """Told how many URLs are done, and how many there are."""
@@ -188,6 +192,23 @@ class AsyncClient:
                 yield each
         finally:
             await results.aclose()
+
+    async def retrieve(
+        self,
+        url: str,
+        *,
+        strategy: "Strategy" = "prefer",
+        fetcher: "Fetcher | None" = None,
+        extractor: "Extractor | None" = None,
+        chooser: "Chooser | None" = None,
+    ) -> "Retrieved":
+        """The page for a reader that is a program: as Markdown, with evidence.
+
+        Arguments and errors are those of `comity.retrieve.retrieve`.
+        """
+        from comity.retrieve import retrieve
+
+        return await retrieve(self, url, strategy=strategy, fetcher=fetcher, extractor=extractor, chooser=chooser)
 
     async def _arriving(
         self, addresses: Sequence[str], headers: Mapping[str, str]

@@ -9,17 +9,21 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from comity import urls
+from comity.client.async_client import NO_HEADERS, Answered, AsyncClient, Progress
+from comity.client.background import Background
 from comity.errors import ComityError
-from comity.net.async_client import NO_HEADERS, Answered, AsyncClient, Progress
-from comity.net.background import Background
 from comity.net.client_settings import ClientSettings
 from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import ClientClosed
 from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
+
+if TYPE_CHECKING:
+    from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
+    from comity.signals.llms import Strategy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,6 +170,20 @@ class Client:
             background.release(partial(lent.__aexit__, type(error), error, error.__traceback__))
             raise
         background.release(partial(lent.__aexit__, None, None, None))
+
+    def retrieve(
+        self,
+        url: str,
+        *,
+        strategy: "Strategy" = "prefer",
+        fetcher: "Fetcher | None" = None,
+        extractor: "Extractor | None" = None,
+        chooser: "Chooser | None" = None,
+    ) -> "Retrieved":
+        """As `AsyncClient.retrieve`."""
+        return self._run(
+            self._client.retrieve, url, strategy=strategy, fetcher=fetcher, extractor=extractor, chooser=chooser
+        )
 
     def crawl_delay(self, url: str) -> float | None:
         """As `AsyncClient.crawl_delay`: no I/O."""

@@ -1,0 +1,13 @@
+"""The clients that programs use: AsyncClient, and Client for those without an event loop."""
+
+from typing import TYPE_CHECKING
+
+from comity._late import late
+
+if TYPE_CHECKING:
+    from comity.client.async_client import AsyncClient
+    from comity.client.blocking_client import Client
+
+__all__ = ["AsyncClient", "Client"]
+
+__getattr__ = late(__name__, {"comity.client.async_client": "AsyncClient", "comity.client.blocking_client": "Client"})
