@@ -22,6 +22,7 @@ from comity.policy import Policy
 LONG_AGO: Final = 600.0  # seconds
 CIRCUIT_LONG_AGO: Final = 3600.0  # seconds
 MOST_STREAMS: Final = 8  # of one host with an interval: who reads one stream may open what it names
+_NOTHING: Final[Mapping[str, float]] = {}
 SMOOTHING: Final = 0.3  # weight of the newest response time
 
 
@@ -115,7 +116,7 @@ class Throttle:
         self.reading = 0  # answers whose body is being read
         self.streams = 0  # the same, as their readers like
         self.interval = 0.0  # seconds asked for by policy and the origin that was asked about last
-        self.stated: dict[str, float] = {}  # origin -> seconds, where they are more than the policy's; "": earlier run
+        self.stated = _NOTHING  # origin -> seconds, where they are more than the policy's; "": of an earlier run
         self.backoff = 0.0  # seconds
         self.latency = 0.0  # seconds from a request to the head of its answer, smoothed
         self.circuit = Circuit(policy) if policy.breaker_failures else None
@@ -150,10 +151,10 @@ class Throttle:
     def learn(self, origin: str, interval: float) -> None:
         """The seconds that policy and an origin ask for are known."""
         self.interval = interval
-        self.stated.pop("", None)
-        self.stated.pop(origin, None)
+        others = {name: seconds for name, seconds in self.stated.items() if name not in ("", origin)}
         if interval > self._policy.min_interval:
-            self.stated[origin] = interval
+            others[origin] = interval
+        self.stated = others or _NOTHING
 
     def interval_of(self, origin: str) -> float:
         """Seconds between requests to an origin, as far as is known."""
