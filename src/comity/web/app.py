@@ -10,7 +10,7 @@ from typing import Any, Final, get_args, get_origin
 
 from comity._extras import need
 from comity._listening import LOOPBACK, App, AsgiMessage, Receive, Send, is_loopback
-from comity.clients import AsyncClient
+from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
