@@ -55,7 +55,7 @@ def _of_file(target: str, configuration: "Configuration") -> Source:
 
 def _of_site(target: str, configuration: "Configuration") -> Source:
     from comity import urls  # late: files need no network
-    from comity.net import Client
+    from comity.client import Client
 
     policy = configuration.policy.with_changes(mode="respect")
     url = f"{urls.origin(urls.normalise(target))}/"
