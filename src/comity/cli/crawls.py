@@ -38,8 +38,8 @@ from comity.cli.options import (
     "--format",
     "form",
     metavar="F",
-    type=click.Choice(("jsonl", "jsonl.gz", "jsonl.zst", "warc", "parquet", "sqlite", "files")),
-    help="How the results are written: jsonl, jsonl.gz, jsonl.zst, warc, parquet, sqlite or files.  [jsonl]",
+    type=click.Choice(("jsonl", "jsonl.gz", "jsonl.zst", "warc", "wacz", "parquet", "sqlite", "files")),
+    help="How the results are written: jsonl, jsonl.gz, jsonl.zst, warc, wacz, parquet, sqlite or files.  [jsonl]",
 )
 @click.option(
     "--compress",

@@ -162,6 +162,7 @@ def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **
     """
     from comity.audit.prove import prove
     from comity.audit.seal import FILE, seal
+    from comity.crawler.sinks import wacz
     from comity.signatures.folder import signing_key
 
     configuration, now = loaded(**options), time.time()
@@ -174,6 +175,8 @@ def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **
         return Exit.FATAL
     how: Any = {"policy": configuration.policy, "settings": configuration.client}
     seal(folders[0], proof.hash, identity, key, now, authority=authority, **how)
+    if (folders[0] / wacz.FILE).exists():
+        wacz.pack(folders[0])
     say(f"sealed {proof.hash} in {folders[0] / FILE}, by the key {key.public.thumbprint}")
     return Exit.DONE
 

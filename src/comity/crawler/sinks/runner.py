@@ -45,6 +45,9 @@ FORMATS = {
     "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip"),
     "jsonl.zst": Format("comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd"),
     "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
+    "wacz": Format(
+        "comity.crawler.sinks.wacz", "Wacz", "crawl.wacz", ("crawl-*.warc.gz", "crawl-*.cdxj*", "crawl.wacz*")
+    ),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
     "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),

@@ -137,7 +137,7 @@ class Warc:
         self._index = cdxj.Index(path, indexed)
         if not committed:
             fields = {
-                "software": f"comity/{_version()}",
+                "software": software(),
                 "format": "WARC File Format 1.1",
                 "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
                 "isPartOf": self._folder.resolve().name,
@@ -341,7 +341,8 @@ def _date(time: float | str | None) -> str:
     return time if isinstance(time, str) else times.written(now() if time is None else time) or ""
 
 
-def _version() -> str:
+def software() -> str:
+    """What made an archive."""
     import comity
 
-    return str(comity.__version__)
+    return f"comity/{comity.__version__}"
