@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
-from commands import comity, complaint
+from commands import ALLOW, comity, complaint
 from sites import Site
 
 import comity as package
@@ -395,3 +397,29 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
     later = Session(QUICK, ClientSettings(), clock=clock)
     with Waits(WaitJournalFile(tmp_path / "waits"), later, clock, lambda name, default: committed.get(name, default)):
         assert later.driver.ready_at("a.test") >= clock.now + 29
+
+
+_OPENS = """
+import runpy, sqlite3, sys
+real = sqlite3.connect
+def connect(path, *words, **more):
+    if "frontier." in str(path):
+        print("opened", path, file=sys.stderr)
+    return real(path, *words, **more)
+sqlite3.connect = connect
+runpy.run_module("comity", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(("words", "most"), [(("crawl", "--resume", "-q", "--max-pages", "none"), 4), (("why",), 2)])
+def test_what_lies_in_a_folder_is_opened_once(site: Site, tmp_path: Path, words: tuple[str, ...], most: int) -> None:
+    site.link("/", "/1", "/2", "/3")
+    asyncio.run(Crawler(site.url("/"), tmp_path, policy=QUICK, settings=CrawlSettings(max_pages=2)).run())
+    command, *options = words
+    where = ["-o", str(tmp_path), *ALLOW] if command == "crawl" else [str(tmp_path), site.url("/")]
+    done = subprocess.run(
+        [sys.executable, "-c", _OPENS, command, *options, *where], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    opened = [line for line in done.stderr.splitlines() if line.startswith("opened ")]
+    assert 0 < len(opened) <= most, opened

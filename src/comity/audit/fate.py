@@ -99,9 +99,9 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
         raise InputError(f"there is no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
-    policy, settings = crawl.begun()
     with view:
-        known = _Known(view, parts, written.parts, policy or Policy(), CrawlSettings(**settings))
+        begun = crawl.begun(view)
+        known = _Known(view, parts, written.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
         clean = Canonicalizer().clean(url) if known.settings.clean_urls else url
         found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]

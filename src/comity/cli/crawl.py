@@ -27,7 +27,8 @@ from comity.cli.resuming import as_begun, told_anew
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, is_read, say, tell, unwaited
 from comity.configuration import Configuration
-from comity.crawler import Crawler, CrawlSettings, Stats, checkpoint
+from comity.crawler import Crawler, CrawlSettings, Stats
+from comity.crawler.checkpoint import Begun
 from comity.crawler.plugins import look_in
 from comity.crawler.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
@@ -36,7 +37,6 @@ from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.supervisor import COMMAND
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
-from comity.frontier import has_begun
 from comity.frontier.durable import writing_to
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
@@ -112,20 +112,19 @@ def crawl(
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
         again = "--resume" if resume else "--refresh" if refresh else None
-        if not seeds and not again and not join and source is None and (store is not None or not _holds_crawl(folder)):
+        begun = Begun.at(folder) if store is None and folder is not None else Begun()
+        if not seeds and not again and not join and source is None and not begun.is_there:
             raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
         normal = [urls.normalise(seed) for seed in seeds]
         crawler: AnyCrawl
         goes_on = limits = ""
         command = (*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log))))
-        folder = _own_folder(folder, normal) if store is not None else _folder(folder, normal, again)
+        folder = _own_folder(folder, normal) if store is not None else _folder(folder, normal, again, begun)
         if resume or refresh:
-            if store is None:
-                begun_policy, begun_settings = checkpoint.begun_policy(folder), checkpoint.begun_settings(folder)
-            else:
-                begun_policy, begun_settings = begun_in(store)
-            policy, goes_on = as_begun(begun_policy, configuration)
-            settings, limits = told_anew(begun_settings, configuration)
+            if store is not None:
+                begun = begun_in(store)
+            policy, goes_on = as_begun(begun.policy, configuration)
+            settings, limits = told_anew(begun.settings, configuration)
         if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
             shards = shards_for(workers)  # one worker is placed as several are
         on_ray = None if engine == "local" else _on_ray(address, workers, verbose, log, anywhere=store is not None)
@@ -177,6 +176,7 @@ def crawl(
                 source=source,
                 expander=expander,
                 refresh=refresh,
+                begun=begun,
             )
         crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
@@ -242,9 +242,9 @@ def tune() -> None:
 
 def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
-    if folder is not None and stored_in(folder) is None and _holds_crawl(folder):
+    if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
-    return folder or _folder(None, seeds, None)
+    return folder or _folder(None, seeds, None, Begun())
 
 
 def prepare(folder: Path, verbose: int, log: Path | None) -> None:
@@ -260,27 +260,22 @@ def prepare(folder: Path, verbose: int, log: Path | None) -> None:
     FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level))
 
 
-def _folder(folder: Path | None, seeds: list[str], again: str | None) -> Path:
-    """Where the crawl lies; `again` is the option that goes on with one, if it was given."""
+def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Begun) -> Path:
+    """Where the crawl lies; `again` is the option that goes on with one, if it was given, `begun` what lies there."""
     if folder is None:
         if again:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
         host = urls.host(seeds[0]).strip("[]").replace(":", "-") + "-" if seeds else ""  # Windows allows no colon
         return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
-    held = _holds_crawl(folder)
-    if held and not again:
+    if begun.is_there and not again:
         raise StorageError(
             f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
         )
-    if again and not held:
+    if again and not begun.is_there:
         raise StorageError(
             f"there is no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
         )
     return folder
-
-
-def _holds_crawl(folder: Path | None) -> bool:
-    return folder is not None and (has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None)
 
 
 def _check_writable(file: Path, folder: Path) -> None:

@@ -49,7 +49,7 @@ def learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
     from comity.crawler.written_crawl import written_crawl
 
     crawl = written_crawl(folders)
-    policy = crawl_at(crawl.store or folders[0]).begun()[0] or Policy()
+    policy = crawl_at(crawl.store or folders[0]).begun().policy or Policy()
     found = [
         {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
         for result in robots_files(crawl.parts, policy)

@@ -13,16 +13,18 @@ import heapq
 import math
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.shards import manifest_of, run_in
+from comity.crawler.shards import CrawlManifest, manifest_of, run_in
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import Entry, EntryKind, Judged, Run, Superseded, View, has_begun
+from comity.frontier import Entry, EntryKind, Judged, Run, Superseded, View
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.tables import TablesView
 from comity.policy import Decision, Policy
 from comity.policy.policy import policy_to_dict
 
@@ -54,22 +56,6 @@ def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
     now = policy_to_dict(policy)
     then = {} if before is None else {name: _value(value) for name, value in before.items()}
     return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
-
-
-def begun_policy(folder: Path) -> Policy | None:
-    """The policy of the crawl in a folder, or None where there is none.
-
-    Raises:
-        StorageError: the folder's frontier cannot be read.
-    """
-    if (manifest := manifest_of(folder)) is not None:
-        return policy_from_dict(manifest.policy)
-    path = folder / "frontier.sqlite"
-    if not has_begun(path):
-        return None
-    with View(path) as view:
-        kept = view.load_state(POLICY)
-    return None if kept is None else policy_from_dict(kept)
 
 
 def _value(value: Any) -> Any:
@@ -118,32 +104,48 @@ def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_THE_RUN}
 
 
-def begun_settings(folder: Path) -> dict[str, Any]:
-    """What the crawl in a folder was begun with, as far as it says; empty where there is none.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """With what the crawl in a folder was begun.
 
-    Raises:
-        StorageError: the folder's frontier cannot be read.
+    Attributes:
+        is_there: whether there is one.
+        policy: None where there is none, or that of an output that was made by something else.
+        settings: as far as this version knows them.
+        refresh: the number of the last refresh that it has begun; 0 where it has begun none.
     """
-    path = folder / "frontier.sqlite"
-    if (manifest := manifest_of(folder)) is not None:
-        kept = manifest.settings
-    elif not has_begun(path):
-        return {}
-    else:
-        with View(path) as view:
-            kept = view.load_state(SETTINGS)
-            if kept is None and (scope := view.load_state("scope")):  # of a version that remembered no more
-                kept = {"scope": scope["by"], "include": scope["include"], "exclude": scope["exclude"]}
-    return known_settings(kept or {})
 
+    is_there: bool = False
+    policy: Policy | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    refresh: int = 0
 
-def begun_refresh(folder: Path) -> int:
-    """The number of the last refresh that the crawl in a folder has begun; 0 where it has begun none."""
-    path = folder / "frontier.sqlite"
-    if not has_begun(path):
-        return 0
-    with View(path) as view:
-        return int((view.load_state("refresh") or {"number": 0})["number"])
+    @classmethod
+    def at(cls, folder: Path) -> "Begun":
+        """That of a folder, which is opened once.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        if (manifest := manifest_of(folder)) is not None:
+            return cls.of(manifest)
+        view = View.begun(folder / "frontier.sqlite")
+        if view is None:
+            return cls()
+        with view:
+            return cls.seen_in(view)
+
+    @classmethod
+    def of(cls, manifest: CrawlManifest) -> "Begun":
+        """That of a crawl of several shards."""
+        return cls(True, policy_from_dict(manifest.policy), known_settings(manifest.settings), manifest.refresh)
+
+    @classmethod
+    def seen_in(cls, view: TablesView) -> "Begun":
+        """That of a crawl of one part, by its frontier."""
+        policy, refresh = view.load_state(POLICY), view.load_state("refresh") or {"number": 0}
+        settings = known_settings(view.load_state(SETTINGS) or {})
+        return cls(True, None if policy is None else policy_from_dict(policy), settings, int(refresh["number"]))
 
 
 def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:

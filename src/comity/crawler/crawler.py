@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler import checkpoint, orders
+from comity.crawler import orders
 from comity.crawler.admission import URLFilter
-from comity.crawler.checkpoint import RUN, UnreachableHosts, judge_again, run_of
+from comity.crawler.checkpoint import RUN, Begun, UnreachableHosts, judge_again, run_of, settings_in_force
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates
@@ -29,7 +29,7 @@ from comity.crawler.orders import Order, Orders
 from comity.crawler.page_processor import PageProcessor
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
-from comity.crawler.recrawl import ENDED, FINISHED, RefreshRun, check_begun, refresh_of
+from comity.crawler.recrawl import ENDED, FINISHED, RefreshRun, not_begun, refresh_of
 from comity.crawler.scheduler import SLOW, Alarm, Scheduler
 from comity.crawler.shards import ShardPlace
 from comity.crawler.sinks import Sink
@@ -61,6 +61,7 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         policy: None for what the crawl was begun with, the default policy if it is new.
+        begun: what was read of the folder already; None: it is read now.
         settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
             field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
@@ -86,6 +87,7 @@ class Crawler:
         source: Source | str | None = None,
         expander: Expander | str | None = None,
         refresh: bool = False,
+        begun: Begun | None = None,
     ) -> None:
         check_type("policy", policy, Policy)
         if not isinstance(settings, Mapping):
@@ -93,8 +95,9 @@ class Crawler:
         check_type("client_settings", client_settings, ClientSettings)
         self.seeds = [urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
         self.folder = Path(folder)
-        self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
-        self.settings = checkpoint.settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
+        self._begun_with = begun or Begun.at(self.folder)
+        self.policy = policy or self._begun_with.policy or Policy()
+        self.settings = settings_in_force(settings, self._begun_with.settings, refresh=refresh)
         self.trouble: str | None = None  # the first failure or unreachable robots.txt, in words
         self.passing = True  # whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt
         self.refusal: str | None = None  # the first URL refused in the last run: why, in words
@@ -202,8 +205,9 @@ class Crawler:
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         sink = None if self._given_sink is None else named(self._given_sink)
-        if self._begins_refresh or not (self.seeds or self._plugins.source is not None):
-            check_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
+        has_start = bool(self.seeds) or self._plugins.source is not None
+        if (self._begins_refresh or not has_start) and not self._begun_with.is_there:
+            raise not_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
         if self.settings.render:  # what lacks is said before a folder is there
             from comity.crawler.rendering.browser import Browser
 

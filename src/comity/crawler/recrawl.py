@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from comity import times
 from comity.errors import StorageError
-from comity.frontier import Entry, EntryKind, Visit, Visits, has_begun
+from comity.frontier import Entry, EntryKind, Visit, Visits
 from comity.frontier.rules import DurableFrontier
 from comity.net import Response
 
@@ -136,10 +136,8 @@ def refresh_of(
     return RefreshRun(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)
 
 
-def check_begun(folder: Path, wanted: str) -> None:
-    """Raises StorageError where there is no crawl to do with what is wanted."""
-    frontier = folder / "frontier.sqlite"
-    if not has_begun(frontier):
-        if frontier.exists():
-            raise StorageError(f"the crawl in {folder} was stopped before it started", hint="give its URLs to start it")
-        raise StorageError(f"there is no crawl in {folder} to {wanted}", hint="give the URLs to start one from")
+def not_begun(folder: Path, wanted: str) -> StorageError:
+    """What is wrong where there is no crawl to do with what is wanted."""
+    if (folder / "frontier.sqlite").exists():
+        return StorageError(f"the crawl in {folder} was stopped before it started", hint="give its URLs to start it")
+    return StorageError(f"there is no crawl in {folder} to {wanted}", hint="give the URLs to start one from")

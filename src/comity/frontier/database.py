@@ -223,5 +223,10 @@ def has_begun(path: Path) -> bool:
     if not path.exists():
         return False
     with explained(path), closing(open_for_reading(path)) as db:
-        made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
-        return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None
+        return begun(db)
+
+
+def begun(db: sqlite3.Connection) -> bool:
+    """Whether there is a crawl in an open frontier."""
+    made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
+    return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None

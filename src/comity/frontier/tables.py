@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from comity.errors import InputError
-from comity.frontier.database import LATER, entry_of, explained, open_for_reading, split
+from comity.frontier.database import LATER, begun, entry_of, explained, open_for_reading, split
 from comity.frontier.values import Entry, EntryKind, Found, State
 
 SCOPE, POLICY, USAGE = range(3)
@@ -237,5 +237,29 @@ class View(TablesView):
         if not path.exists():
             raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
         with explained(path):
+            self._begin(open_for_reading(path), path)
+
+    def _begin(self, db: sqlite3.Connection, path: Path) -> None:
+        super().__init__(db, FrontierTables(db, path), "BEGIN")
+
+    @classmethod
+    def begun(cls, path: Path) -> "View | None":
+        """The same; None where no crawl has begun in it.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        if not path.exists():
+            return None
+        with explained(path):
             db = open_for_reading(path)
-            super().__init__(db, FrontierTables(db, path), "BEGIN")
+            try:
+                if not begun(db):
+                    db.close()
+                    return None
+                view = cls.__new__(cls)
+                view._begin(db, path)
+            except BaseException:
+                db.close()
+                raise
+            return view

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from comity import urls
 from comity.crawler import recrawl
-from comity.crawler.checkpoint import known_settings, policy_from_dict, settings_in_force, settings_to_dict
+from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
@@ -116,9 +116,9 @@ class JoinedCrawl(Supervisor):
                 raise InvalidSetting(f"shards: the crawl was begun with {self._manifest.shards}, which stays so")
             if sink is not None and sink != self._manifest.sink:
                 raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
-            begun = known_settings(self._manifest.settings)
-            self.policy = policy_from_dict(self._manifest.policy) if join or policy is None else policy
-            self.settings = settings_in_force(None if join else settings, begun, refresh=refresh)
+            begun = Begun.of(self._manifest)
+            self.policy = (begun.policy or Policy()) if join or policy is None else policy
+            self.settings = settings_in_force(None if join else settings, begun.settings, refresh=refresh)
             self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
         if self.settings.render:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl without --store")
@@ -289,15 +289,14 @@ class JoinedCrawl(Supervisor):
             self._now[row.number] = as_said(row)
 
 
-def begun_in(store: str) -> tuple[Policy, dict[str, Any]]:
-    """The policy and the settings of the crawl in a store.
+def begun_in(store: str) -> Begun:
+    """With what the crawl in a store was begun.
 
     Raises:
         StorageError: it cannot be reached, or there is none.
     """
     with closing(CrawlStore(address(store))) as opened:
-        manifest = CrawlManifest(**opened.crawl().manifest)
-    return policy_from_dict(manifest.policy), known_settings(manifest.settings)
+        return Begun.of(CrawlManifest(**opened.crawl().manifest))
 
 
 AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from comity.crawler import checkpoint, orders
+from comity.crawler import orders
+from comity.crawler.checkpoint import Begun
 from comity.crawler.holds import Hold, holds
 from comity.crawler.orders import Order, OrderKind
 from comity.crawler.placement import shard_with
@@ -16,9 +17,8 @@ from comity.crawler.shards import CrawlManifest, is_running, manifest_of, part, 
 from comity.crawler.workers.status import ShardStatus, in_words, standing
 from comity.crawler.written_crawl import store_of
 from comity.errors import InputError
-from comity.frontier import View, has_begun
+from comity.frontier import View
 from comity.frontier.tables import TablesView
-from comity.policy import Policy
 
 STORE: Final = ("postgresql://", "postgres://")
 
@@ -33,7 +33,7 @@ class ReadCrawl(Protocol):
     def view_of(self, host: str) -> TablesView | None: ...
     def standing(self) -> list[ShardStatus]: ...
     def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
-    def begun(self) -> tuple[Policy | None, dict[str, Any]]: ...
+    def begun(self, view: TablesView | None = None) -> Begun: ...
     def last_order(self, host: str) -> Order | None: ...
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order: ...
     def is_running(self) -> bool: ...
@@ -65,13 +65,14 @@ class FolderReading:
         self._folder = folder
         self.name = str(folder)
         self._manifest = manifest_of(folder)
-        self._parts = [part for part in parts_of(folder) if has_begun(part / "frontier.sqlite")]
-        if not self._parts:
+        self._parts = parts_of(folder)
+        if not any((part / "frontier.sqlite").exists() for part in self._parts):
             raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
     def views(self) -> Iterator[TablesView]:
-        """Each part's, opened one at a time."""
-        return (View(part / "frontier.sqlite") for part in self._parts)
+        """Each part's, opened one at a time; of those that have not begun, none."""
+        opened = (View.begun(part / "frontier.sqlite") for part in self._parts)
+        return (view for view in opened if view is not None)
 
     def view_of(self, host: str) -> TablesView | None:
         """That of the part which a host belongs to, if it is there."""
@@ -96,9 +97,11 @@ class FolderReading:
                 found |= holds(view, names, given, time.time())
         return found
 
-    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
-        """Policy and settings that the crawl was begun with."""
-        return checkpoint.begun_policy(self._folder), checkpoint.begun_settings(self._folder)
+    def begun(self, view: TablesView | None = None) -> Begun:
+        """With what it was begun. `view`: of one of its parts, where it is open."""
+        if self._manifest is not None:
+            return Begun.of(self._manifest)
+        return Begun.at(self._folder) if view is None else Begun.seen_in(view)
 
     def last_order(self, host: str) -> Order | None:
         """The order that is in force about a host."""
@@ -114,8 +117,7 @@ class FolderReading:
 
     def _view(self, number: int) -> View | None:
         folder = self._folder if self._manifest is None else self._folder / part(number)
-        path = folder / "frontier.sqlite"
-        return View(path) if has_begun(path) else None
+        return View.begun(folder / "frontier.sqlite")
 
 
 class StoreReading:
@@ -172,10 +174,9 @@ class StoreReading:
                     found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
         return found
 
-    def begun(self) -> tuple[Policy | None, dict[str, Any]]:
-        """Policy and settings that the crawl was begun with."""
-        manifest = self._manifest
-        return checkpoint.policy_from_dict(manifest.policy), checkpoint.known_settings(manifest.settings)
+    def begun(self, view: TablesView | None = None) -> Begun:
+        """With what it was begun."""
+        return Begun.of(self._manifest)
 
     def last_order(self, host: str) -> Order | None:
         """The order that is in force about a host."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler.checkpoint import begun_refresh
+from comity.crawler.checkpoint import Begun
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import PLACE, Crawler
 from comity.crawler.orders import Order, Orders
@@ -79,6 +79,7 @@ class ShardCrawler(Crawler):
         own: Path | None = None,
     ) -> None:
         own = own or folder / part(place.number)
+        begun = Begun.at(own)
         super().__init__(
             seeds,
             own,
@@ -88,7 +89,8 @@ class ShardCrawler(Crawler):
             clock=clock,
             sink=sink,
             expander=expander,
-            refresh=refresh > begun_refresh(own),
+            refresh=refresh > begun.refresh,
+            begun=begun,
         )
         self._place = place
         self._rest = IDLE_REST

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
-from comity.crawler import checkpoint
-from comity.crawler.checkpoint import settings_in_force, settings_to_dict
+from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
@@ -85,8 +84,9 @@ class ShardedCrawl(Supervisor):
                 hint=f"go on with {before.sink}, or choose another folder",
             )
         checked("workers", workers)
-        self.policy = policy or checkpoint.begun_policy(self.folder) or Policy()
-        self.settings = settings_in_force(settings, checkpoint.begun_settings(self.folder), refresh=refresh)
+        begun = Begun() if before is None else Begun.of(before)
+        self.policy = policy or begun.policy or Policy()
+        self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
         if self.settings.render:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
         self._manifest.by = placed_by(self.policy.pace_by)
