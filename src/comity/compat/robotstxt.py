@@ -19,7 +19,7 @@ from comity import urls
 from comity.compat import allowed
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.net.robots_fetch import RobotsAnswer, asked_with, no_answer, read_answer
 from comity.policy import RobotsResult
 
 Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
@@ -162,24 +162,21 @@ def _sender(source: Any, timeout: float) -> Sender | None:
         source.request("GET", urls.path_and_query(url), headers=headers)
         answer = source.getresponse()
         received = dict(answer.headers.items())
-        body = RobotsBody(url, answer.status, received)
-        read = body.read(iter(partial(answer.read1, 65_536), b""), deadline)
-        if body.full:
+        found = read_answer(url, answer.status, received, iter(partial(answer.read1, 65_536), b""), deadline)
+        if found.cut:
             source.close()
         else:
             answer.read()  # nothing is left, but `read1` does not say so to the connection
-        return RobotsAnswer(answer.status, received, read)
+        return found
 
     def by_requests(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
         with source.get(url, headers=headers, allow_redirects=False, stream=True, timeout=timeout) as answer:
-            body = RobotsBody(url, answer.status_code, answer.headers)
-            read = body.read(answer.raw.stream(65_536, decode_content=False), deadline)
-            return RobotsAnswer(answer.status_code, answer.headers, read)
+            parts = answer.raw.stream(65_536, decode_content=False)
+            return read_answer(url, answer.status_code, answer.headers, parts, deadline)
 
     def by_httpx(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
         with source.stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout) as answer:
-            body = RobotsBody(url, answer.status_code, answer.headers)
-            return RobotsAnswer(answer.status_code, answer.headers, body.read(answer.iter_raw(), deadline))
+            return read_answer(url, answer.status_code, answer.headers, answer.iter_raw(), deadline)
 
     if isinstance(source, HTTPConnection):
         return by_connection

@@ -11,7 +11,7 @@ from comity.gate import FetchRobots
 from comity.net.client_settings import MAX_WAIT
 from comity.net.connections import LONGEST_LINE
 from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.net.robots_fetch import RobotsAnswer, asked_with, no_answer, read_answer_async
 from comity.net.transport import exact
 
 
@@ -57,11 +57,11 @@ class ComityMiddleware:
             asked = bare.get(exact(step.url), headers=headers, allow_redirects=False, ssl=request.ssl)
             with no_answer(step.url, aiohttp.ClientError, OSError):
                 async with bare, asked as answer:
-                    body = RobotsBody(step.url, answer.status, answer.headers)
-                    content = await body.read_async(answer.content.iter_any())
-                    if body.full:
+                    parts = answer.content.iter_any()
+                    found = await read_answer_async(step.url, answer.status, answer.headers, parts)
+                    if found.cut:
                         answer.close()
-                    return RobotsAnswer(answer.status, answer.headers, content)
+                    return found
 
         url = exact(urls.normalise(str(request.url)))
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:

@@ -22,7 +22,7 @@ from comity.middleware._wire import settled
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer, read_answer_async
 
 if TYPE_CHECKING:
     import httpx
@@ -75,10 +75,10 @@ class ComityTransport(_Transport):
             with no_answer(step.url, library.HTTPError):
                 response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
                 try:
+                    status, headers = response.status_code, response.headers
                     if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
-                        return _answer(response, response.content)
-                    body = RobotsBody(step.url, response.status_code, response.headers)
-                    return _answer(response, body.read(response.iter_raw(), deadline))
+                        return RobotsAnswer(status, headers, response.content)
+                    return read_answer(step.url, status, headers, response.iter_raw(), deadline)
                 finally:
                     response.close()
 
@@ -127,10 +127,10 @@ class AsyncComityTransport(_AsyncTransport):
                 asked = _robots_request(step.url, conditions, policy, request)
                 response = await self._wrapped.handle_async_request(asked)
                 try:
+                    status, headers = response.status_code, response.headers
                     if response.is_stream_consumed:
-                        return _answer(response, response.content)
-                    body = RobotsBody(step.url, response.status_code, response.headers)
-                    return _answer(response, await body.read_async(response.aiter_raw()))
+                        return RobotsAnswer(status, headers, response.content)
+                    return await read_answer_async(step.url, status, headers, response.aiter_raw())
                 finally:
                     await response.aclose()
 
@@ -190,7 +190,3 @@ def _robots_request(url: str, conditions: dict[str, str], policy: Policy, cause:
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
     headers = asked_with(policy, url, conditions, str(cause.url), cause.headers.get("Authorization"))
     return _library(cause).Request("GET", url, headers=headers, extensions={"timeout": timeouts})
-
-
-def _answer(response: Any, body: bytes) -> RobotsAnswer:
-    return RobotsAnswer(response.status_code, response.headers, body)

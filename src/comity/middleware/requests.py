@@ -22,7 +22,7 @@ from comity.gate import FetchRobots
 from comity.middleware._wire import settled
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer
 
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
@@ -81,8 +81,7 @@ class ComityAdapter(HTTPAdapter):
             with no_answer(step.url, requests.RequestException, urllib3.exceptions.HTTPError):
                 asking = requests.Request("GET", step.url, headers=headers).prepare()
                 with send(asking, stream=True, timeout=most, verify=verify, cert=cert, proxies=proxies) as answer:
-                    body = RobotsBody(step.url, answer.status_code, answer.headers).read(_parts(answer), deadline)
-                    return RobotsAnswer(answer.status_code, answer.headers, body)
+                    return read_answer(step.url, answer.status_code, answer.headers, _parts(answer), deadline)
 
         own = request.url or ""
         url = settled(own, _sent)

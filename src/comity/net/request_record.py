@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from comity.gate import FetchRobots, Go
 from comity.http_rules import BUSY, REDIRECTS, retry_after
 from comity.policy import Decision
 
 
+@dataclass(slots=True, eq=False)
 class RequestRecord:
     """One request on the wire, an attempt that failed included. Times are the client's monotonic clock.
 
@@ -26,33 +28,18 @@ class RequestRecord:
         retry_after: seconds that a 429 or 503 asked us to stay away.
     """
 
-    __slots__ = (
-        "_sha256",
-        "body",
-        "cause",
-        "end",
-        "error",
-        "head",
-        "location",
-        "method",
-        "retry_after",
-        "sent",
-        "status",
-        "url",
-    )
-
-    def __init__(self, cause: Go | FetchRobots, method: str, url: str, sent: float) -> None:
-        self.cause = cause
-        self.method = method
-        self.url = url
-        self.sent = self.end = sent
-        self.head: float | None = None
-        self.status: int | None = None
-        self.body: bytes | None = None
-        self._sha256: str | None = None
-        self.error: str | None = None
-        self.location: str | None = None
-        self.retry_after: float | None = None
+    cause: Go | FetchRobots
+    method: str
+    url: str
+    sent: float
+    end: float = 0.0
+    head: float | None = None
+    status: int | None = None
+    body: bytes | None = None
+    error: str | None = None
+    location: str | None = None
+    retry_after: float | None = None
+    _sha256: str | None = None
 
     @property
     def key(self) -> str:

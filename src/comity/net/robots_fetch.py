@@ -113,3 +113,21 @@ class RobotsBody:
             if self.full:
                 break
         return self.end()
+
+
+def read_answer(
+    url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float
+) -> RobotsAnswer:
+    """The answer of a wrapped library whose body comes in parts, undecoded; errors as for RobotsBody."""
+    body = RobotsBody(url, status, headers)
+    content = body.read(parts, deadline)
+    return RobotsAnswer(status, headers, content, cut=body.full)
+
+
+async def read_answer_async(
+    url: str, status: int, headers: Mapping[str, str], parts: AsyncIterable[bytes]
+) -> RobotsAnswer:
+    """The same; the deadline is kept further up."""
+    body = RobotsBody(url, status, headers)
+    content = await body.read_async(parts)
+    return RobotsAnswer(status, headers, content, cut=body.full)
