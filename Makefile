@@ -6,9 +6,8 @@ URL ?=
 ARGS ?=
 
 # What the installed package depends on: metadata, and the modules that are compiled.
-BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py $(wildcard src/comity/retrieve/*.pxd) \
-	src/comity/retrieve/tree.py \
-	$(shell grep -rl --include='*.py' --include='*.pxd' 'import cython' src)
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/tree.py \
+	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 

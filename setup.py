@@ -1,4 +1,4 @@
-"""Builds the compiled modules: ordinary `.py` files that Cython compiles where a C compiler is present.
+"""Builds the compiled modules: `.py` and `.pyx` files that Cython compiles where a C compiler is present.
 
 COMITY_NO_EXTENSIONS=1 installs the interpreted modules only. COMITY_REQUIRE_EXTENSIONS=1 makes a failed build an
 error; without it a failed build leaves a working, interpreted package behind, and says so; its wheel has the name of
@@ -30,6 +30,12 @@ def flags(name: str) -> list[str]:
     return ["-g0", "-O1" if name.startswith("retrieve.") else "-O3"]
 
 
+def source(name: str) -> str:
+    """The file of a module: `.pyx` where it is written for the compiler only."""
+    path = Path("src/comity", *name.split("."))
+    return str(next(each for each in (path.with_suffix(".pyx"), path.with_suffix(".py")) if each.exists()))
+
+
 extensions: list[Extension] = []
 if COMPILED and not forbidden:
     from Cython.Build import cythonize
@@ -38,7 +44,7 @@ if COMPILED and not forbidden:
         [
             Extension(
                 f"comity.{name}",
-                [f"src/comity/{name.replace('.', '/')}.py"],
+                [source(name)],
                 extra_compile_args=[] if os.name == "nt" else flags(name),
             )
             for name in COMPILED

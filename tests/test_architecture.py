@@ -86,12 +86,14 @@ def name_of(path: Path) -> str:
     return ".".join(("comity", *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
-MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"}
+FILES = sorted([*ROOT.rglob("*.py"), *ROOT.rglob("*.pyx")])
+MODULES = {name_of(path): path for path in FILES if path != ROOT / "__init__.py"}
 
 
 ALL = {"comity", *MODULES}
 _NAME = re.compile(r"comity(\.[\w*]+)+")
 _CIMPORT = re.compile(r"^\s*(?:from\s+(comity[\w.]*)\s+cimport|cimport\s+(comity[\w.]*))", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:from \S+ )?import .*$", re.MULTILINE)
 
 
 @cache
@@ -133,6 +135,12 @@ def in_text(text: str) -> Iterator[str]:
             yield name
 
 
+def python_of(path: Path) -> str:
+    """A module's source, and of one that is written in Cython its imports."""
+    text = path.read_text(encoding="utf-8")
+    return "\n".join(_IMPORT.findall(text)) if path.suffix == ".pyx" else text
+
+
 def imports(source: str) -> Iterator[str]:
     """Every module that a source names."""
     nodes = list(ast.walk(ast.parse(source)))
@@ -172,7 +180,7 @@ def graph() -> dict[str, set[str]]:
     """What each module imports of comity."""
     found: dict[str, set[str]] = {}
     for name, path in MODULES.items():
-        named = set(imports(path.read_text(encoding="utf-8")))
+        named = set(imports(python_of(path)))
         if (declared := path.with_suffix(".pxd")).exists():
             named.update(cimports(declared.read_text(encoding="utf-8")))
         if name == "comity._compiled":  # asks those that it lists which form of theirs runs
@@ -226,7 +234,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_the_floors_up_to_the_gate_do_no_io_and_read_no_clock() -> None:
     lower = {module: path for module, path in MODULES.items() if FLOORS[room(module)] <= FLOORS["gate"]}
-    found = {module: impurities(module, path.read_text(encoding="utf-8")) for module, path in lower.items()}
+    found = {module: impurities(module, python_of(path)) for module, path in lower.items()}
     assert not {module: names for module, names in found.items() if names}
 
 
@@ -258,11 +266,9 @@ def test_a_module_is_found_however_it_is_named(source: str, module: str) -> None
 
 
 def test_a_cimport_is_found() -> None:
-    source = (
-        "from libc.string cimport memchr\nfrom comity.urls cimport path_end\ncimport comity.robots._path as paths\n"
-    )
-    assert list(cimports(source)) == ["comity.urls", "comity.robots._path"]
-    assert "comity.urls" in graph()["comity.bulk._asking"]
+    source = "from libc.string cimport memchr\nfrom comity.urls cimport path_end\ncimport comity.robots.engine.paths\n"
+    assert list(cimports(source)) == ["comity.urls", "comity.robots.engine.paths"]
+    assert "comity.urls" in graph()["comity.bulk.engine.asking"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +312,7 @@ def test_programs_beside_the_package_import_what_is_there() -> None:
     assert beside
     lost = []
     for path in beside:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse(python_of(path))):
             module = node.module if isinstance(node, ast.ImportFrom) else None
             if module is None or module.partition(".")[0] != "comity":
                 continue

@@ -1,7 +1,8 @@
 """Which modules Cython compiles, and which of the two forms runs.
 
 The build reads MODULES; nothing else lists them. With COMITY_NO_EXTENSIONS=1 in the environment the compiled forms
-are left alone and the same `.py` files are interpreted.
+are left alone: `.py` files are interpreted, and of `.pyx` files, which exist for the compiler only, another module is
+the plain form (`robots.engine.reference`, `bulk.plain`).
 """
 
 import os
@@ -21,20 +22,15 @@ MODULES: tuple[str, ...] = (
     "urls",
     "signals._tags",
     "signals._reader",
-    "robots._scan",
-    "robots._path",
-    "robots._pattern",
-    "robots._match",
-    "robots._packing",
-    "robots._making",
-    "robots._first",
-    "bulk._origins",
-    "bulk._rules",
-    "bulk._delays",
-    "bulk._programs",
-    "bulk._citing",
-    "bulk._asking",
-    "bulk._writing",
+    "robots.engine.records",
+    "robots.engine.paths",
+    "robots.engine.matcher",
+    "bulk.engine.origins",
+    "bulk.engine.rules",
+    "bulk.engine.programs",
+    "bulk.engine.citing",
+    "bulk.engine.asking",
+    "bulk.engine.writing",
     "frontier._words",
     "retrieve._forest",
     "retrieve.blocks",
@@ -55,7 +51,10 @@ class _SourceFirst(MetaPathFinder):
             return None
         from importlib.util import spec_from_file_location
 
-        return spec_from_file_location(fullname, os.path.join(path[0], name.rpartition(".")[2] + ".py"))  # noqa: PTH118 (pathlib would cost import time)
+        source = os.path.join(path[0], name.rpartition(".")[2] + ".py")  # noqa: PTH118 (pathlib would cost import time)
+        if not os.path.exists(source):  # noqa: PTH110 (as above)
+            raise ModuleNotFoundError(f"{fullname} is for the compiler only", name=fullname)
+        return spec_from_file_location(fullname, source)
 
 
 def obey_environment() -> None:
@@ -68,9 +67,14 @@ def engine() -> str:
     """`compiled` when every hot module runs compiled, `interpreted` when none does, else `partly compiled`."""
     from importlib import import_module
 
-    files = [import_module(f"comity.{name}").__file__ or "" for name in MODULES]
-    interpreted = sum(file.endswith(".py") for file in files)
-    if interpreted == len(files):
+    def is_interpreted(name: str) -> bool:
+        try:
+            return (import_module(f"comity.{name}").__file__ or "").endswith(".py")
+        except ImportError:
+            return True
+
+    interpreted = sum(map(is_interpreted, MODULES))
+    if interpreted == len(MODULES):
         return "interpreted"
     return "partly compiled" if interpreted else "compiled"
 

@@ -24,7 +24,7 @@ from comity.compat.protego import Protego
 from comity.compat.reppy import AllowAll, AllowNone
 from comity.compat.reppy import Robots as Reppy
 from comity.compat.robotparser import RequestRate, RobotFileParser
-from comity.robots._path import path_of
+from comity.robots.engine import path_of
 from comity.robots.rates import RequestRate as Rate
 from comity.robots.rates import VisitTime, request_rate, visit_time
 

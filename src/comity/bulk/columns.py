@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from comity._extras import need
-from comity.bulk._writing import COMPILED, write
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
 from comity.usage.statements import PURPOSES, USE, USES
@@ -120,11 +119,15 @@ def table(codes: Any, cited: Any, located: Any, judged: JudgedRows, agent: int, 
 def _write(
     codes: Any, cited: Any, located: Any, words: Any, judged: JudgedRows, delays: Any, into: dict[str, Any]
 ) -> None:
-    """Fill the buffers of columns (see Columns in _writing.pxd)."""
+    """Fill the buffers of columns (see Columns in engine/writing.pxd)."""
     import numpy as np
 
     numbers = judged.numbers
-    if COMPILED:
+    try:
+        from comity.bulk.engine.writing import write
+    except ImportError:
+        pass
+    else:
         out = np.array([each.ctypes.data for name, each in into.items() if name != "rule"], np.int64)
         write(
             len(codes),

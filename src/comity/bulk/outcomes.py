@@ -67,7 +67,9 @@ def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str
     decision = origin_policy.decide(url)
     if policy.mode == "ignore":
         return outcome(decision, None, _SKIPPED), None
-    if policy.max_crawl_delay is None:  # what a delay means for fetching is left to who reads the column crawl_delay
+    if (
+        policy.max_crawl_delay is None and policy.use is None
+    ):  # what a delay means for fetching is left to who reads the column crawl_delay
         decision = replace(decision, recommendation=RECOMMENDATION[decision.verdict])
     _, rule, _ = robots.brief(url, policy.asked_as)
     if rule is not None:

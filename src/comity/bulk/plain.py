@@ -34,8 +34,11 @@ def judge(
     delays = np.full((len(meanings.entries), len(policies)), np.nan)
     has_usage = np.zeros(len(meanings.entries), bool)
     captures = located[rows]
-    for capture in np.unique(captures).tolist():
-        places = np.flatnonzero(captures == capture).tolist()
+    order = np.argsort(captures, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(captures[order])) + 1):
+        if not len(group):
+            continue  # there are no rows
+        capture, places = int(captures[group[0]]), group.tolist()
         own = [(int(rows[place]), texts[place]) for place in places]
         if capture < 0:
             codes[:, rows[places]] = states[-capture]

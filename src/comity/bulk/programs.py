@@ -5,28 +5,25 @@ Arrays are numpy's; the compiled modules get their addresses. Several threads ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final
 
 from comity.bulk import outcomes
-from comity.bulk._asking import Asking
-from comity.bulk._citing import cite
-from comity.bulk._origins import Origins
-from comity.bulk._programs import HAS_USAGE, UNREADABLE_DELAY, Maker
 from comity.bulk.captures import NULL, Captures, offsets_of
 from comity.bulk.columns import JudgedRows, rule_texts
+from comity.bulk.engine.asking import Asking
+from comity.bulk.engine.citing import cite
+from comity.bulk.engine.origins import Origins
+from comity.bulk.engine.programs import HAS_USAGE, UNREADABLE_DELAY, Maker
 from comity.bulk.meanings import Meanings
+from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
 from comity.policy import Policy
 from comity.robots import parse
+from comity.robots.agents import called_as
 from comity.robots.dialects import Dialect
-from comity.robots.parsed import _called
 
-A_THREAD: Final = 50_000  # rows a thread should have at least
 A_FILE: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1
-MapFunction = Callable[..., Any]  # `map`, or that of a pool
-Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
 
 
 class Programs:
@@ -44,8 +41,8 @@ class Programs:
         import numpy as np
 
         self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
-        named = [_called(policy.asked_as, dialect) for policy in policies]
-        self._names, self._letters = [name for name, _ in named], named[0][1]
+        self._names = [called_as(policy.asked_as, dialect) for policy in policies]
+        self._letters = dialect.agent_match == "letters"
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))
         self._asking = Asking(len(policies), dialect, tuple(of_rules), tuple(states))
@@ -199,13 +196,3 @@ class Programs:
             for number, policy in enumerate(self._policies):
                 delay = robots.crawl_delay(policy.asked_as)
                 self.delays[capture, number] = np.nan if delay is None else delay
-
-
-def pieces_of(chunks: list[Any], parts: int) -> Pieces:
-    """A column in pieces for so many threads."""
-    size = max(A_THREAD, -(-sum(map(len, chunks)) // parts))
-    found, start = [], 0
-    for chunk in chunks:
-        found += [(start + first, chunk.slice(first, size)) for first in range(0, len(chunk), size)]
-        start += len(chunk)
-    return found

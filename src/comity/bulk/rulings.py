@@ -10,19 +10,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.bulk import columns, outcomes, plain
-from comity.bulk._writing import COMPILED
 from comity.bulk.captures import BAD, NULL, ODD, TOO_EARLY, UNKNOWN, Captures, microseconds, times_of
 from comity.bulk.meanings import Meanings
-from comity.bulk.programs import A_THREAD, MapFunction, Programs, pieces_of
+from comity.bulk.pieces import A_THREAD, MapFunction, pieces_of
 from comity.bulk.stated import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
-from comity.robots._first import chooses
 from comity.robots.dialects import dialect as dialect_of
+from comity.robots.engine.reference import is_merged
 from comity.urls import normalise, origin
+
+if TYPE_CHECKING:
+    from comity.bulk.programs import Programs
+else:
+    try:
+        from comity.bulk.programs import Programs
+    except ImportError:  # there was no compiler: rows are judged one by one
+        Programs = None
 
 
 def verdicts(
@@ -82,12 +89,12 @@ class Rulings:
         self._programs: Programs | None = None
         dialect = dialect_of(base.dialect)
         if (
-            COMPILED
+            Programs is not None
             and base.mode != "ignore"
             and base.max_crawl_delay is None
             and base.use is None
             and base.robots_charset == "utf-8"
-            and chooses(dialect)
+            and is_merged(dialect)
             and all(name.isascii() for name in names)
         ):
             self._programs = Programs(

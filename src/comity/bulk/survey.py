@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from comity.bulk.captures import Captures
-from comity.robots import Robots, parse
+from comity.robots import Robots, directives, parse
+from comity.robots.engine.reference import directive_of, value_of
 
 AGENTS: Final = (
     *(
@@ -67,6 +68,13 @@ class Survey:
         return rows
 
 
+_SHOWN = {
+    "Content-usage": "Content-Usage (AIPREF)",
+    "Content-signal": "Content-Signal",
+    "License": "License (RSL)",
+}
+
+
 def refused(robots: Robots, agent: str) -> Refused:
     """Whether a file refuses an agent: wholly where the root is disallowed and no rule allows anything, partly where
     any rule disallows."""
@@ -74,9 +82,9 @@ def refused(robots: Robots, agent: str) -> Refused:
     allow = disallow = False
     for number in numbers:
         entry = robots._index[number]
-        if entry >> 8 & 0xFFFFFF:
-            allow |= entry & 0xFF == 2
-            disallow |= entry & 0xFF == 3
+        if value_of(robots.body, entry):
+            allow |= directive_of(entry) == directives.ALLOW
+            disallow |= directive_of(entry) == directives.DISALLOW
     if not disallow:
         return "not at all"
     return "wholly" if not allow and not robots.allowed("/", agent) else "partly"
@@ -99,21 +107,12 @@ def _count(found: Survey, origin: str, robots: Robots, *, lint: bool) -> None:
     found.sizes.append(len(robots.body))
     for agent, counts in found.refused.items():
         counts[refused(robots, agent)] += 1
-    kinds = {entry & 0xFF for entry in robots._index}
-    for kind, name in (
-        (4, "Sitemap"),
-        (5, "Crawl-delay"),
-        (6, "Request-rate"),
-        (7, "Visit-time"),
-        (8, "Clean-param"),
-        (9, "Host"),
-        (10, "Noindex"),
-        (11, "Content-Usage (AIPREF)"),
-        (12, "Content-Signal"),
-        (13, "License (RSL)"),
-    ):
-        found.says[name] += kind in kinds
-    delay = robots.crawl_delay("*") if 5 in kinds else None
+    there = {directive_of(entry) for entry in robots._index}
+    for each in directives.DIRECTIVES:
+        if each.number > directives.DISALLOW:
+            name = each.label.decode().capitalize()
+            found.says[_SHOWN.get(name, name)] += each.number in there
+    delay = robots.crawl_delay("*") if directives.CRAWL_DELAY in there else None
     if delay is not None:
         found.delays.append(delay)
     if robots.states_usage:

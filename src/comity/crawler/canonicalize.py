@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from comity import urls
-from comity.robots._path import FORMS, normalised, path_of
-from comity.robots._pattern import matches
+from comity.robots.engine import matches, normalised, path_of
+from comity.robots.engine.reference import FORMS
 
 MOST_RULES: Final = 64
 """Different paths of Clean-param that are obeyed; a robots.txt can hold thousands."""

@@ -11,9 +11,8 @@ from typing import Any, Literal, Self
 from comity import urls
 from comity.domains import registrable
 from comity.errors import InvalidSetting
-from comity.robots._making import matcher
-from comity.robots._match import Matcher
-from comity.robots._path import FORMS, normalised, path_of
+from comity.robots.engine import Matcher, matcher, normalised, path_of
+from comity.robots.engine.reference import FORMS
 
 Breadth = Literal["host", "domain", "prefix", "any"]
 BREADTHS: tuple[Breadth, ...] = ("host", "domain", "prefix", "any")

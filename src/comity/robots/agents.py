@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from comity.robots.dialects import Dialect
@@ -148,6 +149,13 @@ def called(agent: str, dialect: Dialect) -> tuple[str, str]:
     """
     name, product = names(agent)
     return (name if dialect.agent_match in ("product_token", "substring") else product), product
+
+
+@lru_cache(maxsize=1024)
+def called_as(agent: str, dialect: Dialect) -> tuple[bytes, bytes]:
+    """`called` for an agent string as it is sent, in lower case."""
+    one, other = called(folded(identified(agent)), dialect)
+    return one.encode(), other.encode()
 
 
 def names(agent: str) -> tuple[str, str]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from comity.errors import InvalidSetting
-from comity.robots import kinds
+from comity.robots import directives
 from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
+from comity.robots.engine.reference import directive_of, value_of
 from comity.robots.lines import Line
 from comity.robots.octets import octets
 from comity.robots.robots import Robots, parse
@@ -221,9 +222,8 @@ def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequenc
 def _copied(robots: Robots, entry: int) -> str:
     """A rule of the file as a line, its pattern octet for octet: white space that is not ASCII belongs to it, and what
     is no UTF-8."""
-    start, size = entry >> 32, entry >> 8 & 0xFFFFFF
-    pattern = robots.body[start : start + size].decode("utf-8", "surrogateescape")
-    label = kinds.NAMES[entry & 0xFF].capitalize()
+    pattern = value_of(robots.body, entry).decode("utf-8", "surrogateescape")
+    label = directives.NAMES[directive_of(entry)].capitalize()
     return f"{label}: {pattern}" if pattern else f"{label}:"
 
 

@@ -13,24 +13,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from comity.robots import kinds
-from comity.robots._making import matcher_of
-from comity.robots._match import Matcher
+from comity.robots import directives
 from comity.robots.agents import KEYS, Chooser, folded, token
 from comity.robots.dialects import DIALECTS
+from comity.robots.engine import Matcher, matcher_of
+from comity.robots.engine.reference import allows, directive_of, is_exempt, position_of, ranked
 from comity.robots.explain import Match
 from comity.robots.octets import LineNumbers
 from comity.robots.rates import RequestRate, VisitTime
 from comity.robots.robots import Robots, parse
-from comity.robots.rules import position_of, ranked
 from comity.robots.values import Rule
 
 MANY = 64  # rules of a group that several agents share, above which they are not copied for each
 MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
-_PACE = (kinds.CRAWL_DELAY, kinds.REQUEST_RATE, kinds.VISIT_TIME)
-_USAGE = (kinds.CONTENT_USAGE, kinds.CONTENT_SIGNAL)
+_PACE = (directives.CRAWL_DELAY, directives.REQUEST_RATE, directives.VISIT_TIME)
+_USAGE = (directives.CONTENT_USAGE, directives.CONTENT_SIGNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +183,15 @@ class _Meaning:
     def __init__(self, robots: Robots) -> None:
         self.robots = robots
         name = KEYS.get(robots.dialect.agent_match, token)
-        values = (robots._value(entry) for entry in robots._index if entry & 0xFF == kinds.USER_AGENT)
+        values = (robots._value(entry) for entry in robots._index if directive_of(entry) == directives.USER_AGENT)
         self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
-        spans, self._groups = _groups(robots, kinds.RULES)
+        spans, self._groups = _groups(robots, directives.RULES)
         self._numbers = [[number for number, _ in robots._rule_entries([span])] for span in spans]
-        runs, self._runs = _groups(robots, kinds.RECORDS)
+        runs, self._runs = _groups(robots, directives.RECORDS)
         self._paces = [list(_said(robots, span, _PACE)) for span in runs]
-        stated, self._preferences = _groups(robots, kinds.PREFERENCES)
+        stated, self._preferences = _groups(robots, directives.PREFERENCES)
         self._stated = [_stated(robots, span) for span in stated]
         self._shared: set[int] = set()
         self.part = lru_cache(maxsize=1024)(self._part_of)
@@ -230,14 +229,13 @@ class _Meaning:
 
     def _best(self, parts: list["_Part"], path: bytes) -> int:
         """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
-        if path == b"/robots.txt" and self.robots.dialect.robots_txt_allowed:
+        if is_exempt(path, self.robots.dialect):
             return 0
         return max((part.matcher.best(path) for part in parts), default=0)
 
     def allows(self, parts: list["_Part"], path: bytes) -> bool:
         """The verdict about a path; the lowest bit of a rank says it."""
-        rank = self._best(parts, path)
-        return rank == 0 or bool(rank & 1)
+        return allows(self._best(parts, path))
 
     def decider(self, parts: list["_Part"], path: bytes) -> Rule | None:
         """The rule that decides about a path."""
@@ -252,7 +250,7 @@ class _Meaning:
     def pace(self, agent: str) -> Pace:
         """Crawl-delay, Request-rate and Visit-time."""
         said = (each for number in self._runs.choose(agent) for each in self._paces[number])
-        return self._pace_of(tuple(f"{kinds.NAMES[kind]}: {value}" for kind, value in said))
+        return self._pace_of(tuple(f"{directives.NAMES[kind]}: {value}" for kind, value in said))
 
     def usage(self, agent: str) -> tuple[frozenset[object], tuple[str, ...]]:
         """What the preferences mean, and their lines as written."""
@@ -276,7 +274,7 @@ class _Part:
         for number in self._numbers:
             entry = robots._index[number]
             for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
-                found[pattern, entry & 0xFF == kinds.ALLOW] = robots._value(entry)
+                found[pattern, directive_of(entry) == directives.ALLOW] = robots._value(entry)
         return found
 
     @cached_property
@@ -302,8 +300,8 @@ def _groups(robots: Robots, ends: int) -> tuple[list[tuple[int, int]], Chooser]:
 def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Kind and value of the records of some kinds in a group."""
     for entry in robots._index[slice(*span)]:
-        if entry & 0xFF in wanted:
-            yield entry & 0xFF, robots._value(entry)
+        if directive_of(entry) in wanted:
+            yield directive_of(entry), robots._value(entry)
 
 
 def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[object]]:
@@ -315,7 +313,9 @@ def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[objec
     meanings: set[object] = set()
     for kind, value in _said(robots, span, _USAGE):
         name, read = (
-            ("Content-Usage", aipref.read) if kind == kinds.CONTENT_USAGE else ("Content-Signal", content_signal.read)
+            ("Content-Usage", aipref.read)
+            if kind == directives.CONTENT_USAGE
+            else ("Content-Signal", content_signal.read)
         )
         path, text = paths.split(value)
         where = None if path is None else paths.pattern(path, robots.dialect).octets

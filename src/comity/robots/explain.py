@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from comity.robots._pattern import matches
 from comity.robots.dialects import Dialect
+from comity.robots.engine import matches, reference
+from comity.robots.engine.reference import comparable, ranked
 from comity.robots.octets import LineNumbers
 from comity.robots.reasons import why
-from comity.robots.rules import comparable, ranked
 from comity.robots.values import Group, Rule
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     if spans:
         home = next((span for span in spans if order and span[0] <= order[0][0] < span[1]), spans[0])
         group = robots._group(home, lines)
-    always = path == b"/robots.txt" and dialect.robots_txt_allowed
-    allowed = always or not order or bool(order[0][1] & 1)
+    always = reference.is_exempt(path, dialect)
+    allowed = always or not order or reference.allows(order[0][1])
     shown = path.decode("utf-8", "replace")
     return Match(
         url=url,

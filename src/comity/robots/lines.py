@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from comity.robots import kinds
+from comity.robots import directives
+from comity.robots.engine.reference import directive_of, start_of
 from comity.robots.octets import LineNumbers
 
 
@@ -35,13 +36,13 @@ def read(body: bytes, stop: int, index: Iterable[int], value_of: Callable[[int],
         value_of: the value of one of them.
     """
     lines = LineNumbers(body)
-    known = {lines.of(entry >> 32): entry for entry in index}
+    known = {lines.of(start_of(entry)): entry for entry in index}
     for number, raw in enumerate(body[:stop].splitlines(keepends=True), 1):
         text = raw.decode("utf-8", "surrogateescape")
         content, mark, comment = text.rstrip("\r\n").partition("#")
         entry = known.get(number)
         if entry is not None:
-            kind, value = kinds.NAMES[entry & 0xFF], value_of(entry)
+            kind, value = directives.NAMES[directive_of(entry)], value_of(entry)
         elif content.strip().removeprefix("\ufeff"):
             kind, value = "unknown", content.strip()
         else:

@@ -4,20 +4,14 @@ when somebody asks. Immutable for its users and safe to read from several thread
 
 from array import array
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from comity.robots import kinds
-from comity.robots._first import chooses, chosen, first, suits
-from comity.robots._making import matcher_of
-from comity.robots._match import Asked, Matcher
-from comity.robots._path import FORMS, path_of, unanswerable
-from comity.robots._scan import scan
-from comity.robots.agents import called, choose, folded, identified
+from comity.robots import directives
+from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
+from comity.robots.engine import Asked, Matcher, applying, first_answer, matcher_of, path_of, reference, scan
+from comity.robots.engine.reference import FORMS, agents_of, directive_of, is_rule, spans, start_of, unanswerable
 from comity.robots.octets import LineNumbers, byte_order_mark, line_start
-from comity.robots.rules import comparable, position_of
 from comity.robots.values import Group, Record, Rule
 
 if TYPE_CHECKING:
@@ -66,7 +60,7 @@ class Parsed(Asked):
         path = self._path_of(url, agent)
         matcher = self._matchers.get(agent) or self._matcher_for(agent)
         rank = matcher.best(path)
-        return LineNumbers(self.body).of(self._index[position_of(rank)] >> 32) if rank else 0
+        return LineNumbers(self.body).of(start_of(self._index[reference.position_of(rank)])) if rank else 0
 
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read.
@@ -76,7 +70,7 @@ class Parsed(Asked):
         """
         from comity.robots.rates import crawl_delay
 
-        return crawl_delay(self._values_for(agent, kinds.CRAWL_DELAY))
+        return crawl_delay(self._values_for(agent, directives.CRAWL_DELAY))
 
     def request_rate(self, agent: str) -> "RequestRate | None":
         """The slowest of `request_rates`, whatever hours it is meant for; None where there is none."""
@@ -86,23 +80,27 @@ class Parsed(Asked):
         """How many requests in how long the file asks of an agent, line by line, each for the day or for its hours."""
         from comity.robots.rates import request_rates
 
-        return request_rates(self._values_for(agent, kinds.REQUEST_RATE))
+        return request_rates(self._values_for(agent, directives.REQUEST_RATE))
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
         from comity.robots.rates import visit_time
 
-        return visit_time(self._values_for(agent, kinds.VISIT_TIME))
+        return visit_time(self._values_for(agent, directives.VISIT_TIME))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        return tuple(value for entry in self._index if entry & 0xFF == kinds.SITEMAP and (value := self._value(entry)))
+        return tuple(
+            value
+            for entry in self._index
+            if directive_of(entry) == directives.SITEMAP and (value := self._value(entry))
+        )
 
     @property
     def states_usage(self) -> bool:
         """Whether any line speaks of how content may be used; `usage` says what."""
-        return any(entry & 0xFF in kinds.USAGE for entry in self._index)
+        return any(directive_of(entry) in directives.USAGE for entry in self._index)
 
     # What the file says
 
@@ -135,8 +133,8 @@ class Parsed(Asked):
 
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
         """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
-        number = kinds.LABELS.get(kind.encode(), 0)
-        ours = set(self._numbers_for(agent, kinds.RECORDS, 1 << number))
+        number = directives.LABELS.get(kind.encode(), 0)
+        ours = set(self._numbers_for(agent, directives.RECORDS, 1 << number))
         return tuple(record for place, record in self._read_records() if place in ours)
 
     def __str__(self) -> str:
@@ -173,26 +171,16 @@ class Parsed(Asked):
         return path
 
     def _first_asked(self, url: str, agent: str) -> bool:
-        """The first question about an agent is answered in one pass, where the dialect allows it; the second one is
-        worth a matcher."""
-        dialect = self.dialect
+        """The first question about an agent is answered in one pass, where that can be; the second one is worth a
+        matcher."""
         path = self._path_of(url, agent)
-        if agent in self._matchers or not agent.isascii() or not suits(dialect):
-            return self._matcher_for(agent).allows(path)
-        self._make_room()
-        self._matchers[agent] = None
-        if path == b"/robots.txt" and dialect.robots_txt_allowed:
-            return True
-        ours, by_letters = _called(agent, dialect)
-        return first(
-            self.body,
-            self._index,
-            path,
-            ours,
-            by_letters,
-            dialect.index_html,
-            partial(comparable, dialect=dialect),
-        )
+        if agent not in self._matchers:
+            answer = first_answer(self.body, self._index, path, agent, self.dialect)
+            if answer is not None:
+                self._make_room()
+                self._matchers[agent] = None
+                return answer
+        return self._matcher_for(agent).allows(path)
 
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
@@ -207,29 +195,16 @@ class Parsed(Asked):
 
     def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
         """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
-        return self._applying(agent, kinds.RULES, kinds.RULES)
+        return self._applying(agent, directives.RULES, directives.RULES)
 
     def _numbers_for(self, agent: str, ends: int, wanted: int) -> "array[int]":
         """The numbers of records that stand under `User-agent` lines which apply to an agent; see `_applying`."""
         return self._applying(agent, ends, wanted)[1]
 
     def _applying(self, agent: str, ends: int, wanted: int) -> "tuple[tuple[int, ...], array[int]]":
-        """Where the groups that apply to an agent begin in the index, and the numbers of records in them.
-
-        A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it.
-
-        Args:
-            ends: kinds of record that end a run of `User-agent` lines, as bits.
-            wanted: kinds of record that are asked for, as bits.
-        """
-        if agent.isascii() and chooses(self.dialect):
-            return chosen(self.body, self._index, *_called(agent, self.dialect), ends, wanted)
-        spans = self._chosen(agent, ends)
-        numbers = (number for span in spans for number in range(*span))
-        return (
-            tuple(start for start, _ in spans),
-            array("I", [number for number in numbers if wanted >> (self._index[number] & 0xFF) & 1]),
-        )
+        """Where the groups that apply to an agent begin in the index, and the numbers of records in them; the rest as
+        for `applying`."""
+        return applying(self.body, self._index, agent, self.dialect, ends, wanted)
 
     def _make_room(self) -> None:
         if len(self._matchers) >= 2 * MOST_MATCHERS:
@@ -237,7 +212,7 @@ class Parsed(Asked):
         if len(self._named) >= MOST_MATCHERS:
             self._named.clear()
 
-    def _chosen(self, agent: str, ends: int = kinds.RULES) -> list[tuple[int, int]]:
+    def _chosen(self, agent: str, ends: int = directives.RULES) -> list[tuple[int, int]]:
         spans = self._spans(ends)
         return [spans[number] for number in choose([self._agents(span) for span in spans], agent, self.dialect)]
 
@@ -250,73 +225,54 @@ class Parsed(Asked):
             return len(self.body)
         return max(self.body.rfind(b"\n", 0, self._limit), self.body.rfind(b"\r", 0, self._limit)) + 1
 
-    def _spans(self, ends: int = kinds.RULES) -> list[tuple[int, int]]:
-        """Where groups begin and end in the index.
-
-        Args:
-            ends: kinds of record that end a run of `User-agent` lines, as bits.
-        """
-        starts = []
-        ended = True
-        for number, entry in enumerate(self._index):
-            kind = entry & 0xFF
-            if kind == kinds.USER_AGENT:
-                if ended:
-                    starts.append(number)
-                    ended = False
-            elif ends >> kind & 1:
-                ended = True
-        return list(pairwise([*starts, len(self._index)]))
+    def _spans(self, ends: int = directives.RULES) -> list[tuple[int, int]]:
+        """Where groups begin and end in the index; see `spans`."""
+        return spans(self._index, ends)
 
     def _agents(self, span: tuple[int, int]) -> tuple[str, ...]:
         """The `User-agent` values of a group, as written."""
-        return tuple(self._value(entry) for entry in self._index[slice(*span)] if entry & 0xFF == kinds.USER_AGENT)
+        return agents_of(self.body, self._index, span)
 
     def _rule_entries(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         for start, stop in spans:
             for number in range(start, stop):
                 entry = self._index[number]
-                if kinds.RULES >> (entry & 0xFF) & 1:
+                if is_rule(entry):
                     yield number, entry
 
     def _values_for(self, agent: str, kind: int) -> list[str]:
         """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
-        return [self._value(self._index[number]) for number in self._numbers_for(agent, kinds.RECORDS, 1 << kind)]
+        return [self._value(self._index[number]) for number in self._numbers_for(agent, directives.RECORDS, 1 << kind)]
 
     def _read_records(self) -> Iterator[tuple[int, Record]]:
         lines = LineNumbers(self.body)
-        spans = self._spans(kinds.RECORDS)
+        spans = self._spans(directives.RECORDS)
         above = (0, spans[0][0] if spans else len(self._index))  # records above any `User-agent` line
         for span in (above, *spans):
             agents = self._agents(span)
             for number in range(*span):
                 entry = self._index[number]
-                kind = entry & 0xFF
-                if kind != kinds.USER_AGENT and not kinds.RULES >> kind & 1:
-                    yield number, Record(lines.of(entry >> 32), kinds.NAMES[kind], self._value(entry), agents)
+                kind = directive_of(entry)
+                if kind != directives.USER_AGENT and not is_rule(entry):
+                    yield number, Record(lines.of(start_of(entry)), directives.NAMES[kind], self._value(entry), agents)
 
     def _value(self, entry: int) -> str:
-        start = entry >> 32
-        return self.body[start : start + (entry >> 8 & 0xFFFFFF)].decode("utf-8", "replace")
+        return reference.value_of(self.body, entry).decode("utf-8", "replace")
 
     def _rule(self, number: int, lines: LineNumbers) -> Rule:
         entry = self._index[number]
-        start, size = entry >> 32, entry >> 8 & 0xFFFFFF
-        text = (
-            self.body[line_start(self.body, start) : start + size]
-            .decode("utf-8", "replace")
-            .strip()
-            .removeprefix("\ufeff")
-        )
-        return Rule(lines.of(start), entry & 0xFF == kinds.ALLOW, self._value(entry), text)
+        start = start_of(entry)
+        line = self.body[line_start(self.body, start) : start + len(reference.value_of(self.body, entry))]
+        text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+        return Rule(lines.of(start), directive_of(entry) == directives.ALLOW, self._value(entry), text)
 
     def _group(self, span: tuple[int, int], lines: LineNumbers) -> Group:
         start, stop = span
         members = self._index[start:stop]
         return Group(
             agents=self._agents(span),
-            line=lines.of(members[0] >> 32),
-            last_line=lines.of(members[-1] >> 32),
+            line=lines.of(start_of(members[0])),
+            last_line=lines.of(start_of(members[-1])),
             rules=tuple(self._rule(number, lines) for number, _ in self._rule_entries([span])),
         )
 
@@ -324,10 +280,3 @@ class Parsed(Asked):
         from comity.robots.lines import read  # late: a verdict needs no lines
 
         return read(self.body, self._stop(), self._index, self._value)
-
-
-@lru_cache(maxsize=1024)
-def _called(agent: str, dialect: Dialect) -> tuple[tuple[bytes, bytes], bool]:
-    """What an agent is called in a file, and how it is compared, as `first` and `chosen` take it."""
-    one, other = called(folded(identified(agent)), dialect)
-    return (one.encode(), other.encode()), dialect.agent_match == "letters"

@@ -7,10 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from comity.robots._path import FORMS, path_of
-from comity.robots._pattern import matches
 from comity.robots.dialects import DIALECTS, Dialect
-from comity.robots.rules import comparable
+from comity.robots.engine import matches, path_of
+from comity.robots.engine.reference import FORMS, comparable
 
 RFC9309: Final = DIALECTS["rfc9309"]
 _BLANK: Final = re.compile(r"[ \t]+")

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from comity.robots.engine.reference import allows, is_exempt, position_of
 from comity.robots.octets import LineNumbers
 from comity.robots.parsed import MOST_CITED
-from comity.robots.rules import position_of
 from comity.robots.values import Rule
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, st
     dialect = robots.dialect
     path = robots._path_of(url, agent)
     shown = path.decode("utf-8", "replace")
-    if path == b"/robots.txt" and dialect.robots_txt_allowed:
+    if is_exempt(path, dialect):
         return True, None, why(None, True, shown, agent, True)
     matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
     rank = matcher.best(path)
@@ -34,7 +34,7 @@ def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, st
         if len(robots._cited) >= MOST_CITED:
             robots._cited.clear()
         rule = robots._cited[rank] = robots._rule(position_of(rank), LineNumbers(robots.body))
-    return bool(rank & 1), rule, why(rule, True, shown, agent, False)
+    return allows(rank), rule, why(rule, True, shown, agent, False)
 
 
 def why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from comity.robots import kinds, paths
+from comity.robots import directives, paths
 from comity.robots.dialects import Dialect
+from comity.robots.engine.reference import directive_of, start_of
 from comity.robots.octets import LineNumbers
 from comity.usage import aipref, content_signal
 from comity.usage.aipref import Stated
@@ -102,24 +103,28 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """
     index, lines = robots._index, LineNumbers(robots.body)
-    chosen = set(robots._chosen(agent, kinds.PREFERENCES))
-    spans = robots._spans(kinds.PREFERENCES)
+    chosen = set(robots._chosen(agent, directives.PREFERENCES))
+    spans = robots._spans(directives.PREFERENCES)
     above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
-    found: dict[int, list[UsageLine]] = {kind: [] for kind in kinds.USAGE}
+    found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
     groupless: list[Statement] = []
     for span in (above, *spans):
         agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span in chosen else None
         for number in range(*span):
-            kind = index[number] & 0xFF
-            if kind not in kinds.USAGE:
+            kind = directive_of(index[number])
+            if kind not in directives.USAGE:
                 continue
-            line, value = lines.of(index[number] >> 32), robots._value(index[number])
-            if kind == kinds.LICENSE or agents is not None:
+            line, value = lines.of(start_of(index[number])), robots._value(index[number])
+            if kind == directives.LICENSE or agents is not None:
                 found[kind].append((line, value, agents))
             elif span is above:
                 groupless.append(_groupless(kind, line, value))
     return _prepare(
-        found[kinds.CONTENT_USAGE], found[kinds.CONTENT_SIGNAL], found[kinds.LICENSE], groupless, robots.dialect
+        found[directives.CONTENT_USAGE],
+        found[directives.CONTENT_SIGNAL],
+        found[directives.LICENSE],
+        groupless,
+        robots.dialect,
     )
 
 
@@ -183,7 +188,7 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
 
 
 def _groupless(kind: int, line: int, value: str) -> Statement:
-    vocabulary: Vocabulary = "aipref" if kind == kinds.CONTENT_USAGE else "content-signal"
+    vocabulary: Vocabulary = "aipref" if kind == directives.CONTENT_USAGE else "content-signal"
     name, _ = _LABELS[vocabulary]
     note = "stands under no User-agent line, so it addresses nobody"
     return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)

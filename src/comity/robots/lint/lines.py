@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from comity.robots.dialects import KIB
-from comity.robots.kinds import LABELS, PREFIXES
+from comity.robots.directives import LABELS, PREFIXES
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.names import about_name, one_slip

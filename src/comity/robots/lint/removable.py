@@ -13,13 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from comity.robots import kinds
-from comity.robots._making import matcher
-from comity.robots._match import Matcher
-from comity.robots._pattern import matches
+from comity.robots import directives
 from comity.robots.agents import folded, letters, token
+from comity.robots.engine import Matcher, matcher, matches
+from comity.robots.engine.reference import entry_of, ranked
 from comity.robots.parsed import Parsed
-from comity.robots.rules import ranked
 from comity.robots.values import Group, Rule
 
 MOST_COMPARED: Final = 400_000  # pairs of patterns compared for one file; rules for which that is not enough stay
@@ -97,8 +95,8 @@ class Rules:
             return False  # it belongs to no group
         rule = self.rules[place]
         octets = path.encode("utf-8", "surrogateescape")
-        kind = kinds.ALLOW if rule.allow else kinds.DISALLOW
-        new = ranked(octets, [(self.numbers[place], len(octets) << 8 | kind)], self.dialect)
+        kind = directives.ALLOW if rule.allow else directives.DISALLOW
+        new = ranked(octets, [(self.numbers[place], entry_of(0, len(octets), kind))], self.dialect)
         old = {claim.pattern: claim.rank for claim in self.claims[place]}
         if new == old:
             return False

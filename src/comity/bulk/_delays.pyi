@@ -1,1 +1,0 @@
-# All of it is C: see the .pxd file.

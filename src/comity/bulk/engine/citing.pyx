@@ -1,0 +1,99 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""From the rules that decided to the lines that say them: text and number, read from the files. Compiled only."""
+
+def cite(rules, programs, count, captures):
+    """What rules say: their lines' octets one after the other, and pairs of 64 bits of where each ends, and which line
+    of its file it is.
+
+    Args:
+        rules, programs: addresses of 64 bits each, of `count` rules' numbers, ascending, and their programs' addresses.
+        captures: address of an array of Capture.
+    """
+    cdef Cited told
+    told.text = NULL
+    told.ends = NULL
+    told.size = told.room = told.count = told.most = 0
+    cdef Py_ssize_t many = count
+    cdef Numbers numbers = <Numbers><size_t>rules
+    cdef Programs owners = <Programs><size_t>programs
+    cdef CaptureAt files = <CaptureAt><size_t>captures
+    try:
+        with nogil:
+            _cite(numbers, owners, many, files, &told)
+        if told.count == 0:
+            return b"", b""
+        return told.text[: told.size], (<char*>told.ends)[: 16 * told.count]
+    finally:
+        free(told.text)
+        free(told.ends)
+
+
+cdef int _cite(Numbers numbers, Programs owners, Py_ssize_t count, CaptureAt files, CitedAt told) except -1 nogil:
+    cdef Py_ssize_t i, begin, end
+    cdef u64 entry
+    cdef const char* body
+    cdef Py_ssize_t line = 1, last = 0
+    for i in range(count):
+        if i + 8 < count:
+            prefetch(owners[i + 8])
+        if i == 0 or owners[i] != owners[i - 1]:
+            line = 1
+            last = 0
+        body = files[owners[i].capture].body
+        entry = owners[i].records[numbers[i] - owners[i].number]
+        begin = start_of(entry)
+        end = begin + size_of(entry)
+        line += _line_ends(body, last, begin)
+        last = begin
+        while begin > 0 and body[begin - 1] != 10 and body[begin - 1] != 13:
+            begin -= 1
+        while begin < end and _is_blank(body[begin]):
+            begin += 1
+        while end > begin and _is_blank(body[end - 1]):
+            end -= 1
+        _keep(told, body + begin, end - begin, line)
+    return 0
+
+
+cdef inline bint _is_blank(char char) noexcept nogil:
+    """Whether `str.strip` takes it off."""
+    return char == 32 or 9 <= char <= 13 or 28 <= char <= 31
+
+
+cdef Py_ssize_t _line_ends(const char* body, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """How many lines end in part of a file: CR, LF and CRLF each end one (as LineNumbers counts)."""
+    cdef Py_ssize_t i
+    cdef Py_ssize_t count = 0
+    for i in range(begin, end):
+        count += body[i] == 10
+    if memchr(body + begin, 13, end - begin) != NULL:
+        for i in range(begin, end):
+            count += (body[i] == 13) & (body[i + 1] != 10)
+    return count
+
+
+cdef int _keep(CitedAt told, const char* text, Py_ssize_t size, Py_ssize_t line) except -1 nogil:
+    cdef void* more
+    if size > 4000:  # 300 characters will be shown
+        size = 4000
+    if told.size + size > told.room:
+        more = realloc(told.text, 2 * (told.size + size))
+        if more == NULL:
+            with gil:
+                raise MemoryError
+        told.text = <char*>more
+        told.room = 2 * (told.size + size)
+    if told.count == told.most:
+        more = realloc(told.ends, 16 * (2 * told.most + 64))
+        if more == NULL:
+            with gil:
+                raise MemoryError
+        told.ends = <Numbers>more
+        told.most = 2 * told.most + 64
+    if size:  # an empty text may have no place
+        memcpy(told.text + told.size, text, size)
+    told.size += size
+    told.ends[2 * told.count] = told.size
+    told.ends[2 * told.count + 1] = line
+    told.count += 1
+    return 0

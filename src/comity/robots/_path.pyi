@@ -1,9 +1,0 @@
-from typing import Any
-
-FORMS: dict[str, int]
-LOOKS: bytes
-PLAIN: bytes
-
-def normalised(octets: bytes, form: int, pattern: bool) -> bytes: ...
-def path_of(url: str, form: int, semicolon: bool) -> bytes: ...
-def unanswerable(url: Any, agent: Any) -> Exception: ...

@@ -1,3 +1,0 @@
-from array import array
-
-def scan(body: bytes, start: int, stop: int, typos: bool, nul_ends_line: bool, longest_line: int) -> array[int]: ...

@@ -1,0 +1,59 @@
+"""The engine: from the octets of a robots.txt to a verdict, in two forms with the same answers.
+
+`reference` says what is right, in plain Python; `records`, `paths` and `matcher` are the same, written for a compiler,
+and run where they were built.
+"""
+
+from typing import TYPE_CHECKING
+
+from comity.robots.engine import reference
+
+COMPILED = False
+if TYPE_CHECKING:
+    from comity.robots.engine.reference import (
+        Asked,
+        Matcher,
+        applying,
+        first_answer,
+        matcher,
+        matcher_of,
+        matches,
+        normalised,
+        path_of,
+        scan,
+    )
+else:
+    try:
+        from comity.robots.engine.matcher import Asked, Matcher, first_answer, matcher, matcher_of
+        from comity.robots.engine.paths import matches, normalised, path_of
+        from comity.robots.engine.records import applying, scan
+
+        COMPILED = True
+    except ImportError:
+        from comity.robots.engine.reference import (
+            Asked,
+            Matcher,
+            applying,
+            first_answer,
+            matcher,
+            matcher_of,
+            matches,
+            normalised,
+            path_of,
+            scan,
+        )
+
+__all__ = [
+    "COMPILED",
+    "Asked",
+    "Matcher",
+    "applying",
+    "first_answer",
+    "matcher",
+    "matcher_of",
+    "matches",
+    "normalised",
+    "path_of",
+    "reference",
+    "scan",
+]
