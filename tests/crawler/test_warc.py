@@ -7,11 +7,13 @@ import json
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from commands import ALLOW, comity
 from conftest import missing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,6 +197,31 @@ def test_the_keys_of_an_index_are_those_of_the_internet_archives_library(
     except InvalidURL:
         return
     assert cdxj.surt(url) == library.surt(url)
+
+
+def test_raw_bodies_are_the_octets_that_came_and_are_proved(site: Site, tmp_path: Path) -> None:
+    """Of what came without a content coding they are the same in any case."""
+    coded = {"/zip": gzip.compress(b"<a href=/deep>z</a>", 9), "/deflated": zlib.compress(b"<p>d</p>")}
+    site.link("/", *coded)
+    site.set("/zip", coded["/zip"], headers={"Content-Encoding": "gzip"})
+    site.set("/deflated", coded["/deflated"], headers={"Content-Encoding": "deflate"})
+    site.set("/deep", "deep")
+    for again in ((), ("--refresh",)):
+        words = ("crawl", *([] if again else [site.url("/")]), *again, "-o", "out", "--delay", "0", *ALLOW)
+        done = comity(*words, "--raw", *([] if again else ["--format", "warc"]), cwd=tmp_path)
+        assert done.returncode in (0, 2), done.stderr
+    records = []
+    with (tmp_path / "out" / "crawl-00001.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file, check_digests="raise"):
+            if record.rec_type == "response":
+                path = record.rec_headers["WARC-Target-URI"].removeprefix(site.url(""))
+                records.append((path, record.http_headers["Content-Encoding"], record.raw_stream.read()))
+    for path, coding in (("/zip", "gzip"), ("/deflated", "deflate")):
+        assert records.count((path, coding, coded[path])) == 2  # packed anew it might be other octets
+    assert records.count(("/deep", None, b"deep")) == 1
+    proved = comity("prove", "out", cwd=tmp_path)
+    assert proved.returncode == 0, proved.stdout
+    assert "bodies" not in proved.stdout
 
 
 def test_headers_are_kept_as_received_and_none_belies_the_body(archive: Path, site: Site) -> None:

@@ -70,6 +70,7 @@ from comity.cli.options import (
 )
 @option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
 @option_for("identity", metavar="DIR", help="Sign requests in the name of the identity in DIR (comity identity new).")
+@option_for("raw", is_flag=True, help="Write bodies to WARC and WACZ as they came over the wire.")
 @ALLOW_ADDRESS
 @click.option(
     "--report",

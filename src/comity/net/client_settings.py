@@ -195,6 +195,8 @@ class ClientSettings:
         cache: file in which robots.txt files are kept for other processes and later runs, a new one or a cache made
             earlier; None: none is.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
+        raw: whether a body that came with a content coding is kept as it came too (`Response.received`), as a crawl
+            writes it to WARC and WACZ then.
         identity: folder of an identity (`comity identity new`), in whose name requests are signed; None: none is.
         sign: `always`, `when_asked` (a 403 or 429 with Accept-Signature is answered by a signed request, and so are
             later requests to that origin) or `never`.
@@ -228,6 +230,7 @@ class ClientSettings:
     nameservers: tuple[str, ...] = setting((), normal=_nameservers)
     cache: str | None = setting(None, path=True, normal=_cache)
     cache_pages: bool = False
+    raw: bool = False
     identity: str | None = setting(None, normal=_path)
     sign: Literal["always", "when_asked", "never"] = "always"
 

@@ -118,11 +118,13 @@ class Response(Head):
     Attributes:
         elapsed: seconds from sending to the last byte.
         from_cache: whether the body is a copy that the server confirmed, or that was still fresh.
+        received: with the setting `raw`, the octets of a body that came with a content coding, as they came; else None.
     """
 
     body: bytes
     elapsed: float
     from_cache: bool = False
+    received: bytes | None = field(default=None, init=False, repr=False)
     _sha256: str | None = field(default=None, init=False, repr=False)
 
     @property

@@ -230,6 +230,7 @@ class Session:
             elapsed = self.clock.monotonic() - sent
             response = Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
             response._sha256 = sha256
+            response.received = None if answer.received is None else bytes(answer.received)
             return response if cache is None else cache.keep(response, cached)
 
     @asynccontextmanager

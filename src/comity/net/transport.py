@@ -71,6 +71,7 @@ class OpenAnswer:
         address: the IP address of the server; None where a proxy stands between.
         sent: the request's headers.
         cut: whether the body went on past the limit and was left there.
+        received: with the setting `raw`, the octets of a body that came with a content coding, as they came.
     """
 
     __slots__ = (
@@ -84,6 +85,7 @@ class OpenAnswer:
         "headers",
         "http_version",
         "reason",
+        "received",
         "sent",
         "status",
         "url",
@@ -106,6 +108,7 @@ class OpenAnswer:
         self.http_version = f"{major}.{minor}"
         self.sent: CIMultiDictProxy[str] = response.request_info.headers
         self.cut = False
+        self.received: bytearray | None = None
         self._taken = self._closed = False
         self._response = response
         self._settings = settings
@@ -199,6 +202,8 @@ class OpenAnswer:
         decoder = None
         if self.status not in (204, 304):
             decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
+        if decoder is not None and self._settings.raw:
+            self.received = bytearray()
         room = limit
         whole = False
         try:
@@ -208,6 +213,8 @@ class OpenAnswer:
                     await self._turns.take(len(data))
                 self._check_open()
                 last = self._response.content.at_eof()
+                if self.received is not None:
+                    self.received += data
                 for part in (data,) if decoder is None else decoder.feed(data, room, last=last):
                     room -= len(part)
                     if room < 0:

@@ -3,7 +3,8 @@
 For every page, redirect and failure that was answered: a response, the request, and a metadata record with the
 decision and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. A page that a refresh
 found unchanged is a revisit record, which refers to the response kept before. Bodies are stored
-decoded from their content coding; the headers that this would belie are kept with the prefix `X-Crawler-`.
+decoded from their content coding, unless the crawl keeps them as they came (`raw`); headers that the stored body would
+belie are kept with the prefix `X-Crawler-`.
 Beside each file lies its index (see cdxj.py).
 Metadata are `application/warc-fields`, which replay tools never take for the page; their field `comity-record` is JSON.
 """
@@ -146,9 +147,12 @@ class Warc:
             self._write("warcinfo", None, payload, headers={"WARC-Filename": path.name})
 
     def _add_exchange(self, url: str, answer: Received, *, revisited: Mapping[str, Any] | None = None) -> None:
-        head, headers = _head_of_answer(answer)
-        kind, body = "response", answer.body
-        if revisited is not None:  # 6.7: the head only; the content is in the record referred to
+        raw = None if isinstance(answer, RobotsResult) else answer.received
+        kind, body = "response", answer.body if raw is None else raw
+        head, headers = _head_of_answer(answer, body, coded=raw is not None)
+        # What is packed anew may be other octets of the same content, so of it each answer is kept.
+        if revisited is not None and (raw is None or answer.status == 304):
+            # 6.7: the head only; the content is in the record referred to
             kind, body = "revisit", b""
             by = "server-not-modified" if answer.status == 304 else "identical-payload-digest"
             date = revisited["previous_fetched_at"]
@@ -282,8 +286,9 @@ class _Head:
         """Nothing to compute."""
 
 
-def _head_of_answer(answer: Received) -> tuple[bytes, dict[str, str]]:
+def _head_of_answer(answer: Received, body: bytes, *, coded: bool) -> tuple[bytes, dict[str, str]]:
     """Status line and headers for the body as stored, and what the record's own headers say of it."""
+    belied = _BELIED - {"content-encoding"} if coded else _BELIED
     status = answer.status or 0
     if not isinstance(answer, RobotsResult):
         version, reason, pairs = answer.http_version, answer.reason, list(answer.all_headers)
@@ -292,8 +297,8 @@ def _head_of_answer(answer: Received) -> tuple[bytes, dict[str, str]]:
     about: dict[str, str] = {}
     if isinstance(answer, RobotsResult) and answer.left_out:
         about["WARC-Truncated"] = "length" if answer.body else "unspecified"
-    kept = [(f"X-Crawler-{name}" if name.lower() in _BELIED else name, value) for name, value in pairs]
-    kept.append(("Content-Length", str(len(answer.body))))
+    kept = [(f"X-Crawler-{name}" if name.lower() in belied else name, value) for name, value in pairs]
+    kept.append(("Content-Length", str(len(body))))
     return _head(f"HTTP/{version} {status} {reason}", kept), about
 
 
