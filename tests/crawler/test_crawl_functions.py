@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import ALLOW
+from commands import comity as comity_command
 from sites import HANGS, Site
 
 import comity
@@ -98,17 +100,35 @@ def test_a_client_that_is_shared_has_its_own_policy_and_time_outs() -> None:
 
 
 def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) -> None:
-    site.link("/", "/dear")
+    site.link("/", "/dear", "/licensed", "/members")
     site.set("/dear", "pay", status=402, headers={"crawler-price": "USD 0.01"})
+    site.set("/licensed", "no", status=401, headers={"WWW-Authenticate": 'License error="invalid_request"'})
+    site.set("/members", "no", status=401, headers={"WWW-Authenticate": "Basic"})
 
     async def crawled() -> comity.crawler.simple.Crawl:
         crawl = comity.crawl(site.url("/"), policy=QUICK)
         assert [page.url async for page in crawl] == [site.url("/")]
         return crawl
 
-    failures = asyncio.run(crawled()).failures
-    assert [(each["why"], each["status"]) for each in failures] == [("asks for payment: HTTP status 402", 402)]
+    crawl = asyncio.run(crawled())
+    assert [(each["why"], each["status"]) for each in crawl.failures] == [
+        ("asks for payment: HTTP status 402", 402),
+        ("asks for a licence: HTTP status 401", 401),
+        ("HTTP status 401", 401),
+    ]
     assert site.paths().count("/dear") == 1
+    assert crawl.summary is not None
+    assert (crawl.summary.failed, crawl.summary.unpaid) == (3, 2)
+
+
+def test_what_asks_for_payment_is_counted_in_summary_and_report(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/dear")
+    site.set("/dear", "pay", status=402)
+    told = comity_command(
+        "crawl", site.url("/"), "-o", "out", "--report", "r.html", "--delay", "0", *ALLOW, cwd=tmp_path
+    )
+    assert "ask for payment                1  of those that failed; nothing is ever paid" in told.stdout
+    assert "of them ask for payment" in (tmp_path / "r.html").read_text()
 
 
 # covers: F23

@@ -342,6 +342,30 @@ def test_credentials_and_cookies_stay_with_their_origin(site: Site) -> None:
         assert not any("session" in seen.headers.get("Cookie", "") for seen in site.seen)
 
 
+def test_a_licence_is_shown_to_the_origin_it_was_issued_for_and_to_no_other(site: Site, tmp_path: Path) -> None:
+    async def licensed(request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Authorization") == "License tok-1":
+            return web.Response(status=302, headers={"Location": other.url("/there")})
+        return web.Response(status=401, headers={"WWW-Authenticate": "License"})
+
+    with Site("127.0.0.2") as other:
+        site.set("/a", licensed)
+        other.set("/there", "free")
+        settings = ClientSettings(licences={site.url("/"): "tok-1"}, cache=str(tmp_path / "c"), cache_pages=True)
+        with Client(QUICK, settings) as client:
+            assert client.get(site.url("/a")).text == "free"
+        assert {seen.headers["Authorization"] for seen in site.seen} == {"License tok-1"}
+        assert not any("Authorization" in seen.headers for seen in other.seen)
+        with Client(QUICK) as client, pytest.raises(comity.PaymentRequired, match="asks for a licence"):
+            client.get(site.url("/a")).raise_for_status()
+        assert b"tok-1" not in (tmp_path / "c").read_bytes()
+    for wrong in ({"licences": {"https://a.example": "two words"}}, {"licences": {"no": "t"}}):
+        with pytest.raises(InvalidSetting, match="licences"):
+            ClientSettings(**wrong)
+    with pytest.raises(InvalidSetting, match="not both"):
+        ClientSettings(licences={"https://a.example": "t"}, auth={"https://a.example/": ("n", "p")})
+
+
 def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(site: Site, tmp_path: Path) -> None:
     async def guarded(request: web.Request) -> web.StreamResponse:
         if "Authorization" not in request.headers:

@@ -51,6 +51,10 @@ def sum_up(
             ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
+            *(
+                (("ask for payment", f"{stats.unpaid:,}", "of those that failed; nothing is ever paid"),)
+                * bool(stats.unpaid)
+            ),
             *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
             *((("still waiting", f"{crawler.left:,}", "URLs, sitemaps too"),) * bool(crawler.left)),
             *(

@@ -243,9 +243,10 @@ class CommitBuffer:
         *,
         passing: bool = False,
         by_policy: bool = False,
+        unpaid: bool = False,
     ) -> None:
         """A URL is given up; where the failure may pass, a refresh asks for it again. `by_policy`: it is our own policy
-        that has nothing sent."""
+        that has nothing sent. `unpaid`: the site asks for payment or a licence."""
         if passing and entry.kind is EntryKind.PAGE:
             self._batch.owed.append((entry.url, entry.depth, entry.found_on))
         attempts = entry.attempts + 1
@@ -256,6 +257,7 @@ class CommitBuffer:
         self._write("failures", record, response)
         self._collector.failed(entry.url, why)
         self.stats.failed += 1
+        self.stats.unpaid += unpaid
         self.trouble = self.trouble or why
         self.lasting = self.lasting or not passing
         self._settle(entry, State.FAILED)

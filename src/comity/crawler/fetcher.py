@@ -28,6 +28,7 @@ from comity.errors import (
     CircuitOpen,
     FetchError,
     OutOfHours,
+    PaymentRequired,
     PluginError,
     Postponed,
     RenderingFailed,
@@ -40,6 +41,7 @@ from comity.frontier import Entry, EntryKind, Visit
 from comity.http_rules import GONE, PAYMENT_REQUIRED, may_pass
 from comity.net import Response, Session
 from comity.policy import Decision
+from comity.signals.payment import bad_status
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered, Renderer
@@ -260,8 +262,9 @@ class Fetcher:
         elif may_pass(response.status):
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
-            asks = "asks for payment: " if response.status == PAYMENT_REQUIRED else ""
-            self._buffer.failed(entry, f"{asks}HTTP status {response.status}", response)
+            unpaid = isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired)
+            asks = f"asks for {'payment' if response.status == PAYMENT_REQUIRED else 'a licence'}: " if unpaid else ""
+            self._buffer.failed(entry, f"{asks}HTTP status {response.status}", response, unpaid=unpaid)
         return None
 
     def _refused(self, host: Host, entry: Entry, decision: Decision) -> None:

@@ -39,6 +39,7 @@ class Stats:
         unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
         failed: URLs given up.
+        unpaid: of those the ones whose site asks for payment or a licence; nothing is ever paid.
         postponed: URLs that wait until their site's robots.txt can be reached.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         body_bytes: bytes of the pages' bodies.
@@ -55,6 +56,7 @@ class Stats:
     unwanted: int = 0
     duplicates: int = 0
     failed: int = 0
+    unpaid: int = 0
     postponed: int = 0
     redirects: int = 0
     sitemaps: int = 0

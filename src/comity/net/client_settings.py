@@ -35,7 +35,7 @@ def concealed(name: str, value: Any) -> Any:
     match name:
         case "auth":
             return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
-        case "headers" | "params":
+        case "headers" | "licences" | "params":
             return dict.fromkeys(value, CONCEALED)
         case "proxy" if isinstance(value, str):
             return re.sub(_USERINFO, f"{CONCEALED}@", value)
@@ -72,6 +72,13 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         if ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
     return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+
+
+def _licences(values: Mapping[str, str]) -> dict[str, str]:
+    for origin, token in values.items():
+        if not re.fullmatch(r"[!-~]+", token):
+            raise InvalidSetting(f"licences: for {origin} there must be a token, without spaces")
+    return {urls.origin(_web_address("licences", origin)): token for origin, token in values.items()}
 
 
 def _addresses(values: Mapping[str, str]) -> dict[str, str]:
@@ -190,6 +197,7 @@ class ClientSettings:
         params: query parameters added to every URL that a call names.
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
             robots.txt is not kept in `cache`.
+        licences: origin -> licence token (RSL), sent to that origin as `auth` is, and to no other.
         resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
         nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs, a new one or a cache made
@@ -226,6 +234,9 @@ class ClientSettings:
     auth: Mapping[str, tuple[str, str]] = setting(
         factory=dict, secret=True, normal=_auth, example='{"https://example.com": ["name", "password"]}'
     )
+    licences: Mapping[str, str] = setting(
+        factory=dict, secret=True, normal=_licences, example='{"https://example.com": "token"}'
+    )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = setting((), normal=_nameservers)
     cache: str | None = setting(None, path=True, normal=_cache)
@@ -241,10 +252,15 @@ class ClientSettings:
             raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
         if self.cache_pages and self.cache is None:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
+        if both := self.auth.keys() & self.licences.keys():
+            raise InvalidSetting(f"licences: to {min(both)} goes either a licence or what `auth` has, not both")
 
     def credentials(self, origin: str) -> dict[str, str]:
-        """The headers that name and password for an origin are sent in (RFC 7617); empty where `auth` has none."""
-        pair = self.auth.get(origin) if self.auth else None
+        """The header in which an origin is told name and password (RFC 7617) or licence (RSL, Crawler Authorization
+        Protocol); empty where `auth` and `licences` have nothing for it."""
+        if origin in self.licences:
+            return {"Authorization": f"License {self.licences[origin]}"}
+        pair = self.auth.get(origin)
         if pair is None:
             return {}
         return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}

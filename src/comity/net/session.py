@@ -178,7 +178,7 @@ class Session:
         self.open()
         settings, cache, cached = self.settings, self._cache, None
         if cache is not None:
-            personal = headers or urls.origin(url) in settings.auth  # what is meant for one caller
+            personal = headers or settings.credentials(urls.origin(url))  # what is meant for one caller
             if not settings.cache_pages or method != "GET" or personal:
                 cache = None
             elif (cached := cache.page(url)) is not None:
@@ -290,7 +290,7 @@ class Session:
     ) -> tuple[OpenAnswer, float]:
         """Send a request that was permitted; tells the gate when the head of its answer is there. With Unix time."""
         settings, clock = self.settings, self.clock
-        if credentials and settings.auth:
+        if credentials and (settings.auth or settings.licences):
             headers = {**settings.credentials(urls.origin(url)), **(headers or {})}
         transport, streamed = self.open(), body == "streamed"
         if settings.head_timeout is None:
@@ -331,7 +331,7 @@ class Session:
 
     def _robots_at_hand(self, step: FetchRobots) -> FetchRobots | None:
         """What is left of a step when the cache was looked into; None: what is kept there is in force."""
-        if self._cache is None or step.origin in self.settings.auth:  # what credentials open is for us alone
+        if self._cache is None or self.settings.credentials(step.origin):  # what credentials open is for us alone
             return step
         kept = self._cache.robots(step.origin, self.policy)
         if kept is None:
@@ -361,7 +361,7 @@ class Session:
         return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
 
     def _robots_in_force(self, result: RobotsResult) -> None:
-        if self._cache is not None and result.origin not in self.settings.auth:
+        if self._cache is not None and not self.settings.credentials(result.origin):
             self._cache.keep_robots(result)
         if self.on_robots is not None:
             self.on_robots(result)
