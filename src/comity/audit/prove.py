@@ -4,7 +4,8 @@ crawl in a store how far its files are committed.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,10 +18,17 @@ from comity.crawler.shards import ShardPlace, combined
 from comity.crawler.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.crawler.stored import JsonLine, JsonObject
-from comity.crawler.written_crawl import FRONTIER, NotKept, Part, WrittenCrawl, written_crawl
+from comity.crawler.written_crawl import (
+    FRONTIER,
+    NotKept,
+    Part,
+    WrittenCrawl,
+    displaced,
+    number_in,
+    written_crawl,
+)
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
-from comity.frontier.messages import Mail, astray
 from comity.policy import Policy
 
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
@@ -86,29 +94,14 @@ def prove(
 
 def _across(crawl: WrittenCrawl) -> Iterator[str]:
     """What does not hold between the shards of a crawl, and between what their parts and their counters say."""
-    mail: dict[int, Mail] = {}
+    yield from displaced(crawl)
     for number, parts in enumerate(crawl.shards):
-        try:
+        with suppress(NotKept):  # which is said of the part
             facts = parts[-1].state() if parts else {}
-            wrote = sum(_count(part.state(), "ledger", "written", "pages") for part in parts)
-            mail[number] = Mail.of(facts, parts[-1].parcels() if parts else ())
-        except NotKept:  # which is said of the part
-            continue
-        except (TypeError, ValueError, AttributeError):
-            yield f"what {name_of_part(number)} has sent and taken cannot be read"
-            continue
-        kept = _count(facts, "stats", "pages")
-        if not facts.get("refresh") and kept != wrote:
-            yield f"{name_of_part(number)} counts {kept:,} pages that it kept, and its parts hold {wrote:,}"
-    for sender, receiver in astray(mail):
-        yield f"{name_of_part(receiver)} has not taken what {name_of_part(sender)} sent to it: one is not what it was"
-
-
-def _count(facts: Any, *names: str) -> int:
-    """A number inside what a frontier remembers; 0 where there is none."""
-    for name in names:
-        facts = facts.get(name) if isinstance(facts, Mapping) else None
-    return facts if type(facts) is int else 0
+            wrote = sum(number_in(part.state(), "ledger", "written", "pages") for part in parts)
+            kept = number_in(facts, "stats", "pages")
+            if not facts.get("refresh") and kept != wrote:
+                yield f"{name_of_part(number)} counts {kept:,} pages that it kept, and its parts hold {wrote:,}"
 
 
 class _Runs:

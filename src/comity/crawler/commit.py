@@ -39,6 +39,7 @@ class CommitBuffer:
         lasting: whether there was a failure in this run that will not pass: the site was reached.
         refusal: the first refusal of a URL in this run, in words.
         pending: bytes, about, that wait for the next commit.
+        records: of the ledger, that are committed.
 
     Args:
         memory: is told of the bodies that wait for a commit.
@@ -52,6 +53,7 @@ class CommitBuffer:
         self.lasting = False
         self.refusal: str | None = None
         self.pending = 0
+        self.records = 0
         self._collector = collector
         self._ledger = ledger
         self._memory = memory
@@ -302,6 +304,7 @@ class CommitBuffer:
     def committed(self, commit: "Commit") -> None:
         """A commit is durable: what it found out counts from now on."""
         self._memory.written(commit.octets)
+        self.records = commit.records
         self._on_their_way = {}
         self._unread_on_their_way = set()
         self.stats.found += commit.new
@@ -340,6 +343,7 @@ class Commit:
         refusals: the records of those that a rule refused.
         seconds: that it took to carry it out.
         octets: of what it writes, about.
+        records: of the ledger, with it.
     """
 
     def __init__(
@@ -362,7 +366,7 @@ class Commit:
         self.refusals: list[dict[str, Any]] = []
         self.told = [(channel, record) for channel, record, _ in records if channel in ("failures", "refusals")]
         self.seconds = 0.0
-        self.octets = 0
+        self.octets = self.records = 0
         self._records = records
         self._collected = collected
         self._stats = stats
@@ -396,6 +400,7 @@ class Commit:
             for name, more in (("found", new), ("refused", len(by_rule)), ("trapped", self.trapped)):
                 stats[name] += more
             marker = ledger.commit(self._collected, by_rule, counts)
+            self.records = marker["count"]
             return {"sink": sink.flush(final=final), "ledger": marker, "stats": stats, "tally": tally, **self._unsaved}
 
         self.queued = frontier.commit(self.batch, write)

@@ -23,6 +23,7 @@ from comity.frontier.durable import explained_files, sync_folder
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
+STATUS: Final = "status.json"
 STORE: Final = "store.json"
 """In a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl."""
 LOST: Final = "lost-"
@@ -95,6 +96,7 @@ class CrawlManifest:
         seconds: that earlier runs took.
         crawl: by which it is told from every other.
         run: the number of the last run.
+        records: of each shard's ledger, when a run began or ended last: a folder that has fewer is an older copy.
     """
 
     shards: int
@@ -109,6 +111,7 @@ class CrawlManifest:
     seconds: float = 0.0
     crawl: str = ""
     run: int = 0
+    records: list[int] = field(default_factory=list)
 
     @property
     def parts(self) -> list[str]:
@@ -185,6 +188,21 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise _damaged(path) from error
     return kept
+
+
+def told_of_shards(folder: Path) -> list[dict[str, Any]]:
+    """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
+    try:
+        rows = json.loads((folder / STATUS).read_text(encoding="ascii"))["shards"]
+        return sorted(
+            (
+                {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])}
+                for row in rows
+            ),
+            key=lambda row: row["number"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _damaged(path: Path) -> StorageError:

@@ -84,6 +84,7 @@ class ShardNow:
         sent, taken: the last parcel for each other shard, and of each, as committed.
         kept, bytes, seconds: taken of the limits, over all runs.
         stats: its counts over all runs.
+        records: of its ledger, as committed.
     """
 
     number: int
@@ -100,6 +101,7 @@ class ShardNow:
     bytes: int = 0
     seconds: float = 0.0
     stats: Stats = field(default_factory=Stats)
+    records: int = 0
 
     @property
     def rests(self) -> bool:

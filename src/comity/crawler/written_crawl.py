@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +26,14 @@ from comity.crawler.shards import (
     manifest_of,
     parts_of,
     stored_in,
+    told_of_shards,
 )
+from comity.crawler.shards import part as part_name
 from comity.crawler.sinks.runner import LEDGER
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier import Run
 from comity.frontier.database import open_finished
-from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Parcel
+from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
 
 FRONTIER: Final = "frontier.sqlite"
 FINISHED: Final = "finished"  # see recrawl.FINISHED
@@ -137,6 +140,7 @@ class WrittenCrawl:
             one part.
         over: whether all shards came to their end in that run.
         lost: parts that a failure of the database has undone; nothing in them counts.
+        records: by shard, how many its ledger has had at least.
     """
 
     name: str
@@ -148,6 +152,7 @@ class WrittenCrawl:
     policy: Mapping[str, Any] | None = None
     over: bool = False
     lost: Sequence[Path] = ()
+    records: Sequence[int] = ()
 
     @property
     def parts(self) -> list[Part]:
@@ -162,6 +167,37 @@ class WrittenCrawl:
     def absent(self) -> list[str]:
         """The parts that cannot, in words."""
         return [f"{part.name}: {part.absent}" for part in self.parts if part.absent is not None]
+
+
+def displaced(crawl: WrittenCrawl) -> Iterator[str]:
+    """What says of a shard that it is not what was written last: it is lost, or an older copy is in its place."""
+    mail: dict[int, Mail] = {}
+    for number, parts in enumerate(crawl.shards):
+        name = part_name(number)
+        facts: Mapping[str, Any] = {}
+        try:
+            facts = parts[-1].state() if parts else {}
+            mail[number] = Mail.of(facts, parts[-1].parcels() if parts else ())
+        except NotKept as error:
+            mail[number] = Mail({}, {}, ())
+            if any(crawl.records[number : number + 1]):
+                yield f"{name} is lost: {error}"
+                continue
+        except (TypeError, ValueError, AttributeError):
+            yield f"what {name} has sent and taken cannot be read"
+        count = number_in(facts, "ledger", "count")
+        for least in crawl.records[number : number + 1]:
+            if count < least:
+                yield f"{name} is an older copy: its ledger has {count:,} records, and {least:,} were written"
+    for sender, receiver in astray(mail):
+        yield f"{part_name(receiver)} has not taken what {part_name(sender)} sent to it: one is not what it was"
+
+
+def number_in(facts: Any, *names: str) -> int:
+    """A number inside what a frontier remembers; 0 where there is none."""
+    for name in names:
+        facts = facts.get(name) if isinstance(facts, Mapping) else None
+    return facts if type(facts) is int else 0
 
 
 def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
@@ -201,8 +237,17 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
         ]
         for number, name in enumerate(manifest.parts)
     ]
-    run, over = Run(manifest.crawl, manifest.run), manifest.ended == FINISHED
-    return WrittenCrawl(str(folder), shards, MANIFEST, running, run=run, policy=manifest.policy, over=over)
+    told = [row["records"] for row in told_of_shards(folder)]
+    return WrittenCrawl(
+        str(folder),
+        shards,
+        MANIFEST,
+        running,
+        run=Run(manifest.crawl, manifest.run),
+        policy=manifest.policy,
+        over=manifest.ended == FINISHED,
+        records=[max(known) for known in zip_longest(manifest.records, told, fillvalue=0)],
+    )
 
 
 def store_of(held: StoreMark, store: str | None = None) -> str:

@@ -31,7 +31,7 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
         dead: names of processes that are known to be dead, whether or not their leases are over.
 
     Raises:
-        StorageError: a file cannot be changed, or is shorter than what was committed.
+        StorageError: a part is missing, or a file cannot be changed, or is shorter than what was committed.
     """
     where = str(folder.absolute())
     there = [
@@ -49,8 +49,15 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
     for part in parts:
         holder = held.get((part.shard, part.token))
         written = holder is not None and not any(same_process(holder, name) for name in dead)
-        if not written and part.folder == where and (path := folder / part.name).is_dir():
+        if written or part.folder != where:
+            continue
+        if (path := folder / part.name).is_dir():
             _cut_back(store, part, path, form)
+        elif part.ledger is not None:
+            raise StorageError(
+                f"{path} is missing, and {part.ledger['count']:,} records of its ledger are committed",
+                hint="put it back; comity prove names all that is missing",
+            )
 
 
 def same_process(one: str, other: str) -> bool:
@@ -125,7 +132,7 @@ def _alone(folder: Path) -> Iterator[bool]:
 
 
 def _cut_back(store: CrawlStore, part: PartRow, path: Path, form: str) -> None:
-    if (path / LEDGER).exists():
+    if part.ledger or (path / LEDGER).exists():
         AppendedFile(path / LEDGER, part.ledger["length"] if part.ledger else 0).close()
     sink = make(form)
     sink.open(path, (part.sink or {}).get("committed"))

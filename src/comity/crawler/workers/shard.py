@@ -335,11 +335,13 @@ class ShardCrawler(Crawler):
             spent.bytes,
             spent.seconds_at(now),
             self.stats,
+            self._buffer.records,
         )
 
     def result(self, worker: int) -> ShardEnd:
         """What came of it, once `run` has ended."""
-        stands = ShardNow(self.place.number, worker, "stopped" if self.stopped else "resting", stats=self.stats)
+        state: ShardState = "stopped" if self.stopped else "resting"
+        stands = ShardNow(self.place.number, worker, state, stats=self.stats, records=self._buffer.records)
         return ShardEnd(
             stands,
             self.format,

@@ -26,6 +26,7 @@ from comity.crawler.workers.processes import LentTurns, Start, WorkerProcess, ch
 from comity.crawler.workers.status import all_at_rest, remove_status, write_status
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
+from comity.crawler.written_crawl import displaced, written_crawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Run, View
 from comity.frontier.database import explained, lock
@@ -145,6 +146,11 @@ class ShardedCrawl(Supervisor):
         manifest = self._manifest
         if (run_in(self.folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
             raise StorageError(f"{self.folder} was crawled by another command meanwhile", hint="run it again")
+        if manifest.run:
+            written = written_crawl(self.folder)
+            for what in displaced(written):
+                raise StorageError(f"{self.folder}: {what}", hint="put back what was written last, then run it again")
+            manifest.records = list(written.records)
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
         if self._begins_refresh:
             for number in range(manifest.shards):
@@ -172,6 +178,7 @@ class ShardedCrawl(Supervisor):
         self.left = sum(end.left for end in self._ends) + sum(untaken.values())
         self.unasked = sum(end.unasked for end in self._ends)
         self._manifest.ended = "stopped" if self._stopping else FINISHED
+        self._manifest.records = [self._now[number].records for number in range(self._manifest.shards)]
         self._manifest.write(self.folder)
         remove_status(self.folder, map(self._database, self._now))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from comity.crawler.shards import LOCK, manifest_of
+from comity.crawler.shards import LOCK, STATUS, manifest_of, told_of_shards
 from comity.crawler.stats import WAITS
 from comity.errors import StorageError
 from comity.frontier import State, View, database, has_begun
@@ -22,7 +22,6 @@ from comity.frontier.messages import pending
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.snapshot import ShardNow
 
-STATUS: Final = "status.json"
 _ENDED: Final = "ended"  # see recrawl.ENDED
 
 
@@ -47,7 +46,9 @@ def all_at_rest(shards: "Mapping[int, ShardNow]", granted: Mapping[int, int] | N
 
 def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
     """Write down how the shards of a crawl that runs stand; where it cannot be written, nobody is told."""
-    rows = [{"number": now.number, "worker": now.worker, "words": in_words(now)} for now in shards]
+    rows = [
+        {"number": now.number, "worker": now.worker, "words": in_words(now), "records": now.records} for now in shards
+    ]
     path = folder / STATUS
     with suppress(OSError):
         new = path.with_suffix(".new")
@@ -91,7 +92,7 @@ def standing(folder: Path) -> list[ShardStatus]:
     manifest = manifest_of(folder)
     if manifest is None:
         return []
-    now = _told(folder) if database.is_running(folder, LOCK) else {}
+    now = {row["number"]: row["words"] for row in told_of_shards(folder)} if database.is_running(folder, LOCK) else {}
     found = []
     paths = {number: folder / name / "frontier.sqlite" for number, name in enumerate(manifest.parts)}
     to_others = pending({number: path for number, path in paths.items() if has_begun(path)})
@@ -125,12 +126,3 @@ def in_words(now: "ShardNow") -> str:
             return "nothing is left; waits for what others find"
         case "stopped" | "ended":
             return now.state
-
-
-def _told(folder: Path) -> dict[int, str]:
-    """What the process that runs a crawl left word of."""
-    try:
-        kept = json.loads((folder / STATUS).read_text(encoding="ascii"))
-        return {int(row["number"]): str(row["words"]) for row in kept["shards"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
