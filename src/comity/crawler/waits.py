@@ -119,7 +119,7 @@ class Waits:
         known = max(self._written_down.get(pace, 0.0), committed, self._least)
         if interval > known or seconds > max(known, interval):
             unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
-            until, *others = self._in(seconds)
+            until, *others = [wall + seconds for wall in self._clock.walls()]
             line = json.dumps([pace, until, seconds, interval, unordered, *others]) + "\n"
             self._journal.add(line.encode("ascii"))
             self._written += 1
@@ -137,13 +137,14 @@ class Waits:
             StorageError: what was heard could not be written.
         """
         self._journal.check()
-        wall, now, throttles = self._clock.wall(), self._clock.monotonic(), self._client.driver.gate.throttles
+        (wall, *walls), now = self._clock.walls(), self._clock.monotonic()  # once: a wait and its reason end together
+        throttles = self._client.driver.gate.throttles
         least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
-        waits = {}
-        for key, seconds in throttles.delays(now).items():
-            if seconds > least:
-                until, *others = self._in(seconds)
-                waits[key] = (until, seconds, *others)
+        waits = {
+            key: (wall + seconds, seconds, *(other + seconds for other in walls))
+            for key, seconds in throttles.delays(now).items()
+            if seconds > least
+        }
         self._taken = self._written
         self._on_their_way = throttles.intervals()
         return {
@@ -163,10 +164,6 @@ class Waits:
             self._journal.clear()
             self._written = self._taken = 0
             self._written_down = {}
-
-    def _in(self, seconds: float) -> list[float]:
-        """So many seconds from now, by each clock."""
-        return [wall + seconds for wall in self._clock.walls()]
 
     def _keep(self, load_state: Callable[[str, Any], Any], lines: list[bytes]) -> None:
         """Have the client wait as the run before says."""
