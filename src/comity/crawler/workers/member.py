@@ -19,17 +19,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.limits import Spent
 from comity.crawler.placement import place_in
-from comity.crawler.recrawl import FINISHED
 from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow
+from comity.crawler.workers.board import gives_back, is_needy, over, settings_of_shard, taken
 from comity.crawler.workers.leased import LeasedShard, StoreClock, as_said, as_text, part_of
 from comity.crawler.workers.lending import Lending
-from comity.crawler.workers.rounds import LARGEST_GRANT, RoundAnswer, RoundRequest, Rounds
+from comity.crawler.workers.rounds import RoundAnswer, RoundRequest, Rounds
 from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.status import all_at_rest
-from comity.crawler.workers.worker import LEAST_MEMORY, TICK, Word
+from comity.crawler.workers.worker import TICK, Word
 from comity.errors import ComityError, StorageError
 from comity.frontier.postgresql.crawl import CrawlStore, StoredCrawl
 from comity.frontier.postgresql.database import Unreachable, address
@@ -127,7 +125,6 @@ class Member:
         self._error: ComityError | None = None
         self._trouble: str | None = None
         self._most: int | None = job.settings.max_pages
-        self._few = min(job.settings.concurrency, LARGEST_GRANT // 4)  # spare pages below which more are asked for
         self._clock = StoreClock(time.time())
         self._leases: Leases
         self._lending: Lending
@@ -273,9 +270,7 @@ class Member:
             if key != said or now - at > SAID_EVERY:
                 self._said[number] = key, now
                 asked.stands[number] = crawler.token, stands.state, text
-            if self._most is not None and (
-                stands.state == "pages" or (stands.state == "working" and stands.spare < self._few)
-            ):
+            if self._most is not None and is_needy(stands, self._job.settings.concurrency):
                 asked.needy.append((number, crawler.token))
             if crawler.has_room:
                 asked.after |= {(sender, number): crawler.taken(sender) for sender in range(crawler.place.count)}
@@ -338,38 +333,19 @@ class Member:
         if not any(now.state == "pages" for now in stands.values()):
             return
         for number, crawler in self._crawlers.items():
-            if not crawler.has_begun or (now := self._now(crawler)).spare <= 0:
-                continue
-            # One that has work is about to use them: were it to give them back, nobody would ever keep a page.
-            if now.state in ("resting", "robots") or now.spare > 2 * self._few:
+            if crawler.has_begun and gives_back(self._now(crawler), self._job.settings.concurrency):
                 self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
 
     def _over(self, stands: Mapping[int, ShardNow], look: RoundAnswer) -> str | None:
-        """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
-        spent = Spent()
-        spent.pages = sum(now.kept for now in stands.values())
-        spent.bytes = sum(now.bytes for now in stands.values())
-        spent.seconds = max(now.seconds for now in stands.values())
-        over = self._job.settings.budget.used_up(spent, 0.0)
-        if over is not None:
-            return over
-        granted = None
-        if self._most is not None:
-            granted = {row.number: row.granted or 0 for row in look.rows}
-        if not all_at_rest(stands, granted):
-            return None
-        if any(now.state == "pages" for now in stands.values()) and (
-            look.crawl.pool or any(now.spare for now in stands.values())
-        ):
-            return None
-        return FINISHED
+        """Why all shards are to end."""
+        granted = {} if self._most is None else {row.number: row.granted or 0 for row in look.rows}
+        spent = taken(stands, max(now.seconds for now in stands.values()))
+        return over(stands, self._job.settings, spent, granted, free=bool(look.crawl.pool))
 
     # Shards
 
     def _begin(self, number: int, token: int, granted: int | None) -> None:
         job, manifest = self._job, self._job.manifest
-        memory = max(job.settings.body_memory // manifest.shards, LEAST_MEMORY)
-        settings = replace(job.settings, body_memory=min(memory, job.settings.body_memory))
         crawler = LeasedShard(
             manifest.seeds,
             job.folder,
@@ -379,7 +355,7 @@ class Member:
             leases=self._leases,
             journal_writer=self._journal_writer,
             policy=job.policy,
-            settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
+            settings=settings_of_shard(job.settings, manifest.shards),
             client_settings=job.client_settings,
             clock=self._clock,
             sink=manifest.sink,

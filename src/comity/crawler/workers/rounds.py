@@ -3,15 +3,13 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
+from comity.crawler.workers.board import LARGEST
 from comity.crawler.workers.worker import AT_ONCE
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql.crawl import CrawlStore, Row, StoredCrawl
 from comity.frontier.postgresql.leases import Leases
 from comity.frontier.values import Run
-
-LARGEST_GRANT: Final = 500  # pages
 
 
 @dataclass(slots=True)
@@ -82,7 +80,7 @@ class Rounds:
         for shard, token, granted in asked.given_back:
             store.give_back(shard, token, granted)
         for shard, token in asked.needy:
-            store.grant(shard, token, LARGEST_GRANT)
+            store.grant(shard, token, LARGEST)
         with store.one_instant():  # pages of the limit are on their way between the two
             look = RoundAnswer(store.crawl(), store.rows(), members)
         look.orders = store.orders(order)

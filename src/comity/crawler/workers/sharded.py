@@ -21,9 +21,9 @@ from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, part, placed_by, run_in, shards_for
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
-from comity.crawler.workers.grants import Grants, spent_by
+from comity.crawler.workers.board import Grants, over, spent_by, taken
 from comity.crawler.workers.processes import LentTurns, Start, WorkerProcess, check_files, children
-from comity.crawler.workers.status import all_at_rest, remove_status, write_status
+from comity.crawler.workers.status import remove_status, write_status
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
 from comity.crawler.workers.worker import Job, Word
 from comity.crawler.written_crawl import displaced, written_crawl
@@ -241,32 +241,25 @@ class ShardedCrawl(Supervisor):
         if self._ending:
             return
         if self._grants is not None:
-            for number, word in self._grants.share_out(self._now, few=self.settings.concurrency):
+            for number, word in self._grants.share_out(self._now, self.settings.concurrency):
                 self._turns.tell(number, word)
         self._end_if_over()
 
     def _end_if_over(self) -> None:
         """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
-        over = self.settings.budget.used_up(self._taken(), 0.0)
-        if over is None and not all_at_rest(self._now, None if self._grants is None else self._grants.granted):
+        grants = self._grants
+        granted = {} if grants is None else grants.granted
+        free = grants is not None and (grants.pool > 0 or bool(grants.asked_back))
+        if (why := over(self._now, self.settings, self._taken(), granted, free=free)) is None:
             return
-        if over is None and any(now.state == "pages" for now in self._now.values()):
-            assert self._grants is not None
-            if self._grants.pool > 0 or self._grants.asked_back or any(now.spare for now in self._now.values()):
-                return  # they are on their way
-        self.limit_reached = over
+        self.limit_reached = None if why == FINISHED else why
         self._ending = True
         self._tell_begun(("end",))
 
     def _taken(self) -> Spent:
         """What was taken of the limits by all shards."""
-        spent = Spent()
-        spent.pages = sum(now.kept for now in self._now.values())
-        spent.bytes = sum(now.bytes for now in self._now.values())
-        spent.seconds = self._manifest.seconds + max(
-            max(now.seconds - self._seconds[number], 0.0) for number, now in self._now.items()
-        )
-        return spent
+        ran = max(max(now.seconds - self._seconds[number], 0.0) for number, now in self._now.items())
+        return taken(self._now, self._manifest.seconds + ran)
 
     def _look(self) -> None:
         """Leave word of how the shards stand, for `comity frontier`."""

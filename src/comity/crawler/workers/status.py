@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,25 +23,6 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.snapshot import ShardNow
 
 _ENDED: Final = "ended"  # see recrawl.ENDED
-
-
-def all_at_rest(shards: "Mapping[int, ShardNow]", granted: Mapping[int, int] | None) -> bool:
-    """Whether no shard does anything, and none has sent what another has not taken.
-
-    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
-    somebody had sent before it said how it stood; and then these numbers would not agree.
-
-    Args:
-        granted: by shard the pages that it may keep, over all runs, where they are limited: what one says that does not
-            know them yet does not count.
-    """
-    if not all(now.rests and (granted is None or now.granted == granted[number]) for number, now in shards.items()):
-        return False
-    return all(
-        shards[receiver].taken.get(sender, 0) == number
-        for sender, now in shards.items()
-        for receiver, number in now.sent.items()
-    )
 
 
 def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:

@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.placement import place_in
 from comity.crawler.shards import CrawlManifest, part
+from comity.crawler.workers.board import settings_of_shard
 from comity.crawler.workers.shard import ShardCrawler
 from comity.errors import ComityError
 from comity.frontier import has_begun
@@ -30,7 +31,6 @@ from comity.policy import Policy
 TICK: Final = 0.2  # seconds between two reports
 LOOK_EVERY: Final = 2.0  # seconds between two looks at all shards: one whose worker dies may have sent and not said so
 AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
-LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
 _HEAD: Final = struct.Struct("!I")
 
 Word = tuple[Any, ...]
@@ -240,15 +240,13 @@ class Worker:
         self._say = say
         self._job = job
         manifest = job.manifest
-        memory = max(job.settings.body_memory // manifest.shards, LEAST_MEMORY)
-        settings = replace(job.settings, body_memory=min(memory, job.settings.body_memory))
         self._crawlers = {
             number: ShardCrawler(
                 manifest.seeds,
                 job.folder,
                 place_in(manifest, number),
                 policy=job.policy,
-                settings={name: getattr(settings, name) for name in CrawlSettings.__dataclass_fields__},
+                settings=settings_of_shard(job.settings, manifest.shards),
                 client_settings=job.client_settings,
                 sink=manifest.sink,
                 expander=manifest.expander,
