@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
 
-.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize lint format bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format docs docs-serve league bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -79,9 +79,24 @@ lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+dist: $(BIN)/python ## sdist and wheels of what is committed, each installed where nothing else is; ARGS=--quick: no compiled one
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dist
+	$(BIN)/python .ci/dist.py $(ARGS)
+
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+docs: $(VENV)/installed ## the documentation as a site in build/docs/site, each link followed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(BIN)/python docs/site.py
+
+docs-serve: $(VENV)/installed ## the same, served on PORT=8000
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(BIN)/python docs/site.py --serve $(or $(PORT),8000)
+
+league: $(VENV)/benched ## docs/engines.md: robots.txt parsers of several languages on the same questions
+	$(BIN)/python benchmarks/league.py $(ARGS)
 
 bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Protego, URLS=10000000 for ten million
 	$(BIN)/python benchmarks/bulk.py $(URLS)

@@ -5,8 +5,10 @@ error; without it a failed build leaves a working, interpreted package behind, a
 one for every platform (`py3-none-any`), not of a compiled one.
 """
 
+import json
 import os
 import runpy
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -51,7 +53,8 @@ if COMPILED and not forbidden:
         ],
         build_dir="build/cython",
         nthreads=os.cpu_count() or 1,
-        compiler_directives={"language_level": "3"},
+        # Nothing here needs the interpreter's lock: without this, Python 3.14t would turn it on again at import.
+        compiler_directives={"language_level": "3", "freethreading_compatible": True},
     )
     # the largest first, so that no processor is left alone with one at the end
     extensions.sort(key=lambda extension: Path(extension.sources[0]).stat().st_size, reverse=True)
@@ -72,8 +75,52 @@ class BuildModules(build_ext):
             print(f"comity: {what} could not be compiled, and are installed in their interpreted form, which is slower")
 
 
+def materials(compiled: bool) -> dict[str, object]:
+    """What a wheel is made of, in CycloneDX: comity itself, and Cython's runtime where modules are compiled with it.
+
+    The libraries that it needs are not in it: its metadata names them.
+    """
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+
+    def component(name: str, version: str, licence: str, kind: str) -> dict[str, object]:
+        purl = f"pkg:pypi/{name}@{version}"
+        licences = [{"license": {"id": licence}}]
+        return {
+            "bom-ref": purl,
+            "type": kind,
+            "name": name,
+            "version": version,
+            "licenses": licences,
+            "purl": purl,
+        }
+
+    own = component(project["name"], project["version"], project["license"], "library")
+    parts = []
+    if compiled:
+        from Cython import __version__ as cython
+
+        parts.append(component("cython", cython, "Apache-2.0", "library"))
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": own},
+        "components": parts,
+        "dependencies": [
+            {"ref": own["bom-ref"], "dependsOn": [part["bom-ref"] for part in parts]},
+            *({"ref": part["bom-ref"]} for part in parts),
+        ],
+    }
+
+
 class Wheel(bdist_wheel):
-    """One without compiled modules is named for what it is."""
+    """One without compiled modules is named for what it is; each says what it is made of (PEP 770)."""
+
+    def write_wheelfile(self, wheelfile_base: str, *given: str, **named: str) -> None:
+        super().write_wheelfile(wheelfile_base, *given, **named)
+        folder = Path(wheelfile_base) / "sboms"
+        folder.mkdir(exist_ok=True)
+        (folder / "comity.cdx.json").write_text(json.dumps(materials(not self.root_is_pure), indent=1) + "\n", "utf-8")
 
     def run_command(self, command: str) -> None:
         super().run_command(command)

@@ -3,13 +3,19 @@
 import doctest
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from commands import comity
 
+import comity as comity_package
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MADE = {"reference.md", "decisions/index.md"}
+"""Pages that are made when the site is built."""
 ROBOTS = b"""# Silence, please
 User-agent: *
 Crawl-delay: 2
@@ -46,7 +52,45 @@ def test_every_command_with_output_gives_what_it_shows(tmp_path: Path, name: str
     assert shown == count
 
 
+def anchors(page: Path) -> set[str]:
+    """What headings of a page can be linked by, as GitHub and the site have it."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", each)).strip().lower().replace(" ", "-") for each in headings
+    }
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]+))?\)", text):
+        if target in MADE:
+            continue
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{target}#{anchor}"
+
+
+def test_the_reference_has_every_public_name_with_its_types() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "from reference import reference; print(reference())"],
+        cwd=ROOT / "docs", capture_output=True, text=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    entries = dict(re.findall(r"(?ms)^### (\w+) \{.*?\}\n(.*?)(?=^### |^## |\Z)", ran.stdout))
+    assert set(entries) == set(comity_package.__all__)
+    assert all(entry.strip() for entry in entries.values())
+    for name in ("parse", "crawl_page"):
+        assert "->" in entries[name], entries[name]
+    described = [name for name, entry in entries.items() if not re.search(r"(?m)^[A-Z`|]", entry)]
+    assert described == [], "these have no words of their own"
+
+
+def test_the_site_is_whole() -> None:
+    """Each page is built, and each link and anchor in the site leads somewhere; the build says which does not."""
+    pytest.importorskip("zensical", reason="make docs installs it: the group docs")
+    ran = subprocess.run(
+        [sys.executable, "docs/site.py"], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr
+    assert " 0 broken" in ran.stdout

@@ -122,7 +122,7 @@ _SHAPES: Final = {
 # Fields that earlier versions did not write.
 _LATER: Final = {
     "run": shape("sink:text clock_within:number"),
-    "request": shape("location:text signed:text"),
+    "request": shape("location:text"),
     "copy": shape("location:text"),
     "seal": shape("written:object"),
 }
