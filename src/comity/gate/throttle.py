@@ -235,7 +235,7 @@ class Throttle:
             asked_for = min(retry_after, self._policy.max_retry_after)
             wait = max(wait, asked_for)
             self._asked_until = now + asked_for
-        self.not_before(now + wait)
+        self._free_at = max(self._free_at, now + wait)
 
     def withdrawn(self) -> None:
         """The request was not sent."""

@@ -63,7 +63,7 @@ class AsyncDriver(Turns):
 
     async def permission(self, url: str, get: Get) -> Go:
         """A Go for a normalised URL when its turn has come. Errors as for `permission_for`."""
-        step = self.first_step(url)
+        step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
         return step if isinstance(step, Go) else await self._run(self.permission_for(url, step), get)
 
     def give_up_waiting(self) -> None:

@@ -204,13 +204,14 @@ class Turns:
 
     def report(self, key: str) -> None:
         """Something became known about a host: who waits for that asks again."""
-        self.tell(key)
+        if self._told:
+            self.tell(key)
         if self.on_report is not None:
             self.on_report(key)
 
     def tell(self, token: Hashable) -> None:
         """Wake who waits for the token."""
-        event = self._told.pop(token, None) if self._told else None
+        event = self._told.pop(token, None)
         if event is not None:
             event.set()
 
