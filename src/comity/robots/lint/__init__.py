@@ -24,10 +24,10 @@ _SHOWN: Final[dict[Severity, int]] = {"error": 5, "warning": 3, "info": 1}
 
 def lint(robots: Parsed) -> tuple[Finding, ...]:
     """All findings: errors, then warnings, then info, each in the order of lines."""
-    rules = Rules(robots)
+    rules, lines = Rules(robots), robots.lines
     return tuple(
         sorted(
-            (*about_lines(robots, rules), *about_rules(robots, rules)),
+            (*about_lines(robots, rules, lines), *about_rules(robots, rules, lines)),
             key=lambda finding: (SEVERITIES.index(finding.severity), finding.line, finding.code),
         )
     )

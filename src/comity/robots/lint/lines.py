@@ -35,10 +35,9 @@ _UNITS = {"ms": 0.001, "m": 60, "s": 1}
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters that nobody sees
 
 
-def about_lines(robots: Parsed, rules: Rules) -> Iterator[Finding]:
+def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterator[Finding]:
     """Findings about the file as a whole and about each line."""
     yield from _about_file(robots)
-    lines = robots.lines
     if _HTML.match(robots.body[:1024]) and not any(line.kind == "user-agent" for line in lines):
         hint = "serve text/plain, or answer 404 for no rules"
         yield Finding(1, "html-instead-of-text", "this is an HTML page", hint, changes=True)

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from comity.errors import InvalidURL
-from comity.robots.agents import choose, folded, token
+from comity.robots.agents import folded, token
 from comity.robots.dialects import DIALECTS
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
@@ -31,10 +31,9 @@ MOST_ASKED: Final = 200_000
 _NOBODY: Final = "\x01nobody"
 
 
-def about_rules(robots: Parsed, rules: Rules) -> Iterator[Finding]:
+def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterator[Finding]:
     """Findings about groups, and about rules that meet others."""
     seen: dict[str, int] = {}
-    lines = robots.lines
     for group in rules.groups:
         yield from _about_group(robots, group, seen)
         yield from _about_run(group, lines)
@@ -46,6 +45,9 @@ def about_rules(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for code, rule, because, needed in rules.removable():
         if needed and code == "allow-without-disallow":
             continue  # `Allow: /` under a name says as well as `Disallow:` that all is allowed
+        if code == "conflicting-rules":  # which of the two is meant a person decides
+            yield Finding(rule.line, code, _reason(code, because), "remove the one that is not meant")
+            continue
         yield Finding(
             rule.line,
             code,
@@ -230,7 +232,7 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
         if dialect == robots.dialect.name:
             continue
         other = Parsed(robots.body, DIALECTS[dialect], robots._limit)
-        patterns = dict.fromkeys(rule.pattern for each in (robots, other) for rule in _rules_for(each, agent))
+        patterns = dict.fromkeys(pattern for each in (robots, other) for pattern in _patterns_for(each, agent))
         if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
             continue
         paths = [path for path in dict.fromkeys(map(_path_of, patterns)) if path != "/robots.txt"]
@@ -250,7 +252,5 @@ def _path_of(pattern: str) -> str:
     return "/" + path.lstrip("/")
 
 
-def _rules_for(robots: Parsed, agent: str) -> list[Rule]:
-    groups = robots.groups
-    chosen = choose([group.agents for group in groups], agent, robots.dialect)
-    return [rule for number in chosen for rule in groups[number].rules]
+def _patterns_for(robots: Parsed, agent: str) -> Iterator[str]:
+    return (robots._value(entry) for _, entry in robots._rule_entries(robots._chosen(agent)))
