@@ -257,10 +257,10 @@ def test_runs_hold_what_was_written_and_merge_to_their_union(
         folder = memory_folder()
         stack.callback(shutil.rmtree, folder)
 
-        def run(number: int, pieces: Iterable[array[int]]) -> seen.Run:
+        def run(number: int, pieces: Iterable[array[int]]) -> seen.SortedRun:
             path = folder / f"{number}.run"
             *_, size = seen.write_run(path, pieces)
-            opened = seen.Run(path, number, size)
+            opened = seen.SortedRun(path, number, size)
             stack.callback(opened.close)
             return opened
 

@@ -78,7 +78,6 @@ def prove(
         proof.unchecked += [
             f"{path.name}: its pages do not count, since the store does not know it" for path in crawl.lost
         ]
-    if crawl.keeper:
         proof.hash = combined(each.hash for each in proofs.values())
     if noted is not None and noted.strip().lower() != proof.hash:
         if crawl.keeper:

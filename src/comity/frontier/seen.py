@@ -28,7 +28,7 @@ SLICE = 64  # blocks of the largest run merged at once
 SYNC_EVERY = 1 << 20  # fingerprints
 
 
-class Run:
+class SortedRun:
     """A sorted run on disk.
 
     Raises:
@@ -117,7 +117,7 @@ def write_run(path: Path, pieces: Iterable[array[int]]) -> Generator[int, None, 
         raise
 
 
-def merge_runs(runs: Sequence[Run]) -> Iterator[array[int]]:
+def merge_runs(runs: Sequence[SortedRun]) -> Iterator[array[int]]:
     """The fingerprints of several runs in ascending order, slice by slice."""
     runs = sorted(runs, key=len)
     starts = [0] * len(runs)
@@ -139,7 +139,7 @@ MOST_NEWEST = 1 << 12  # of them, in a set: each takes ten times as much there, 
 LIKE = 4  # runs are merged with the next larger one when that is at most so many times as large as all of them
 PACE = 24  # fingerprints merged for each that is new: more than merging needs, so that few runs wait for it
 
-Merge = tuple[list[Run], Generator[None, None, None]]
+Merge = tuple[list[SortedRun], Generator[None, None, None]]
 
 
 class Seen:
@@ -158,7 +158,7 @@ class Seen:
         self._key = key
         self._newest: set[int] = set()
         self._fresh: array[int] = array("Q")  # in ascending order, without the newest
-        self._runs: list[Run] = []  # the largest first
+        self._runs: list[SortedRun] = []  # the largest first
         self._merges: list[Merge] = []  # the smallest, begun last, goes on first
         self._owed = 0  # fingerprints that should have been merged by now
         self._next_id = 1
@@ -187,7 +187,7 @@ class Seen:
         try:
             with explained_files(self._folder):
                 for id_, size in self._db.execute("SELECT id, size FROM sorted_run"):
-                    self._runs.append(Run(self._path(id_), id_, size))
+                    self._runs.append(SortedRun(self._path(id_), id_, size))
                     self._next_id = max(self._next_id, id_ + 1)
                 kept = {run.path for run in self._runs}
                 for path in self._folder.glob("*.run"):
@@ -265,7 +265,7 @@ class Seen:
     def _begin_merge(self) -> bool:
         """Have the smallest runs that are free become one, up to the first that is much larger than all of them."""
         busy = [run for runs, _ in self._merges for run in runs]
-        alike: list[Run] = []
+        alike: list[SortedRun] = []
         for run in reversed(self._runs):
             if run not in busy:
                 if alike and len(run) > LIKE * sum(map(len, alike)):
@@ -276,7 +276,7 @@ class Seen:
         self._merges.append((alike, self._merge(alike)))
         return True
 
-    def _merge(self, old: list[Run]) -> Generator[None, None, None]:
+    def _merge(self, old: list[SortedRun]) -> Generator[None, None, None]:
         id_, size = self._new_id(), 0
         with closing(write_run(self._path(id_), merge_runs(old))) as writing:
             for so_far in writing:
@@ -285,9 +285,9 @@ class Seen:
                 yield
         self._replace(old, id_, size)
 
-    def _replace(self, old: list[Run], id_: int, size: int, *, spilled: bool = False) -> None:
+    def _replace(self, old: list[SortedRun], id_: int, size: int, *, spilled: bool = False) -> None:
         """Have a run that is durable stand for others, or for the fresh fingerprints."""
-        run = Run(self._path(id_), id_, size)
+        run = SortedRun(self._path(id_), id_, size)
         self._runs.append(run)
         self._db.execute("BEGIN IMMEDIATE")
         try:
