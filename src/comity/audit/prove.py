@@ -109,6 +109,7 @@ class _Runs:
     def __init__(self, crawl: WrittenCrawl) -> None:
         self._crawl = crawl
         self._id = None if crawl.run is None else crawl.run.crawl
+        self.hosts: set[str] = set()  # that any shard asked: one may be asked by another in a turn that is lent
         self._policies: dict[int, Any] = {}
         if crawl.run is not None:
             self._policies[crawl.run.number] = crawl.policy
@@ -170,7 +171,7 @@ class _Walk:
         self.run = 0  # the number of the one at hand
         self._evidence = evidence.DecisionProof()
         self._paces = Paces()
-        self._hosts: set[str] = set()
+        self._hosts = runs.hosts
         self._policy: Policy | None = None
         self._within: float | None = None  # seconds by which the clock of the part before may have been wrong
         self._time = -math.inf

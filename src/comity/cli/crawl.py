@@ -23,7 +23,7 @@ from comity._ray import joined
 from comity.cli.exits import Exit
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
-from comity.cli.resuming import as_begun, told_anew
+from comity.cli.resuming import as_begun, settled_before, told_anew
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, is_read, say, tell, unwaited
 from comity.configuration import Configuration
@@ -111,6 +111,8 @@ def crawl(
             if configuration.settings["min_interval"].origin == "default":
                 policy = policy.with_changes(min_interval=DEMO_DELAY)
             client_settings = replace(client_settings, resolve=site.resolve)
+        if join and (settled := settled_before(configuration, lease)):
+            raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
         again = "--resume" if resume else "--refresh" if refresh else None
         begun = Begun.at(folder) if store is None and folder is not None else Begun()
         if not seeds and not again and not join and source is None and not begun.is_there:

@@ -36,3 +36,12 @@ def told_anew(before: Mapping[str, Any], configuration: Configuration) -> tuple[
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
     anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
     return anew, f"keeping the earlier options: {shown(words)}" if kept else ""
+
+
+def settled_before(configuration: Configuration, lease: str | None) -> list[str]:
+    """The options given that who joins a crawl cannot change, since they were settled when it began."""
+    typed = {name: setting.value for name, setting in configuration.settings.items() if setting.origin == "argument"}
+    fields = {field.name for kind in (Policy, CrawlSettings) for field in dataclasses.fields(kind)}
+    settled = fields - checkpoint.OF_THE_RUN
+    options = [as_typed(name, value)[0] for name, value in typed.items() if name in settled]
+    return options + ["--lease"] * (lease is not None)

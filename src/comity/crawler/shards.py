@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -112,6 +112,20 @@ class CrawlManifest:
     crawl: str = ""
     run: int = 0
     records: list[int] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], where: object) -> "CrawlManifest":
+        """As a store keeps it.
+
+        Raises:
+            StorageError: another version wrote it.
+        """
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise StorageError(
+                f"the crawl in {where} was created by another version of comity", hint="go on with that one"
+            ) from error
 
     @property
     def parts(self) -> list[str]:

@@ -279,7 +279,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
                 f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
                 hint="name folders of one crawl, and by --store URL its store",
             )
-    manifest = CrawlManifest(**crawl.manifest)
+    manifest = CrawlManifest.read(crawl.manifest, opened.where)
     shards: list[list[Part]] = [[] for _ in range(manifest.shards)]
     written = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
     last = {row.shard: row.token for row in written}

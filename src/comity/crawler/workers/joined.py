@@ -96,6 +96,13 @@ class JoinedCrawl(Supervisor):
         self._begins = not join and not resume and not refresh
         self._begins_refresh = refresh
         checked("workers", workers)
+        try:
+            str(self.folder.absolute()).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSetting(
+                "folder: its name, or that of one above it, is not UTF-8, and the store is to say where it lies",
+                hint="name another with -o",
+            ) from error
         if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
         self._lease = lease
@@ -109,7 +116,7 @@ class JoinedCrawl(Supervisor):
         else:
             with closing(self._store):
                 stored = self._store.crawl()
-            self._run, self._manifest = stored.run, CrawlManifest(**stored.manifest)
+            self._run, self._manifest = stored.run, CrawlManifest.read(stored.manifest, self.where)
             if join and (given or sink is not None or expander is not None):
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             if shards is not None and shards != self._manifest.shards:
@@ -296,7 +303,7 @@ def begun_in(store: str) -> Begun:
         StorageError: it cannot be reached, or there is none.
     """
     with closing(CrawlStore(address(store))) as opened:
-        return Begun.of(CrawlManifest(**opened.crawl().manifest))
+        return Begun.of(CrawlManifest.read(opened.crawl().manifest, opened.where))
 
 
 AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl

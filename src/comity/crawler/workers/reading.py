@@ -131,7 +131,7 @@ class StoreReading:
         self._store = CrawlStore(self._where)
         self.name = str(self._where)
         with closing(self._store):
-            self._manifest = CrawlManifest(**self._store.crawl().manifest)
+            self._manifest = CrawlManifest.read(self._store.crawl().manifest, self._where)
 
     def views(self) -> Iterator[TablesView]:
         """Each shard's, opened one at a time."""

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 
+_RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
 FORMAT: Final = 3
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
@@ -41,7 +42,7 @@ _REACH: Final = {
 # A plan made while a table was small is used when it is large: never one that reads all of it.
 _SESSION: Final = (
     "SET client_min_messages = error; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; "
-    "SET search_path = {schema}"
+    "SET search_path = {schema}; SELECT pg_backend_pid()"
 )
 
 # Each shard's rows are in partitions of their own, and so are their indexes, which need no column for the shard. Rows
@@ -211,7 +212,7 @@ def explained(where: Address) -> Iterator[None]:
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise StorageError(f"{where} has no room left: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
-        raise StorageError(f"{where}: {_said(error)}", hint="the user needs CREATE on the database") from error
+        raise StorageError(f"{where}: {_said(error)}", hint=_RIGHTS) from error
     except errors.ReadOnlySqlTransaction as error:
         raise Unreachable(f"{where} cannot be written now: {_said(error)}", hint="see that it is no standby") from error
     except psycopg.Error as error:
@@ -252,11 +253,34 @@ def connect(where: Address, **options: Any) -> Any:
         db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)
         try:
             with cutting_off(_REACH["connect_timeout"], db):
-                db.execute(_SESSION.format(schema=where.schema))
+                cursor = db.execute(_SESSION.format(schema=where.schema))
+                while cursor.nextset():
+                    pass
+                (process,) = cursor.fetchone()
+                if process != db.info.backend_pid:  # one that pools connections stands between
+                    _see_that_sessions_stay(where, process)
         except BaseException:
             db.close()
             raise
     return db
+
+
+def _see_that_sessions_stay(where: Address, process: int) -> None:
+    """See that no other client is given the server's process that one has.
+
+    Raises:
+        StorageError: a pool gives each transaction whichever is free: what is set for a session would be lost.
+    """
+    psycopg = need("psycopg", "postgresql", USE)
+    with psycopg.connect(where.conninfo, client_encoding="utf8", **_REACH) as other:
+        with cutting_off(_REACH["connect_timeout"], other):
+            (its,) = other.execute("SELECT pg_backend_pid()").fetchone()
+        other.rollback()
+    if its == process:
+        raise StorageError(
+            f"{where}: a pool of connections gives each transaction another one, and a crawl needs one that stays",
+            hint="have it pool sessions (pgbouncer: pool_mode = session), or name the server itself",
+        )
 
 
 def cut_off(db: Any) -> None:

@@ -1,0 +1,123 @@
+"""Who takes part in a crawl in a store is told in words what is not possible, and nothing is ignored in silence."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from commands import ALLOW, comity
+from conftest import missing
+from postgres import Server, free_port
+from sites import HANGS, Site
+
+from comity.frontier.postgresql import database
+
+
+@pytest.fixture
+def url(postgres: Server, site: Site, tmp_path: Path) -> Iterator[str]:
+    """A crawl that has ended."""
+    site.link("/")
+    url = postgres.url(f"joined_{os.getpid()}_{time.monotonic_ns()}")
+    done = comity("crawl", site.url("/"), *ALLOW, "--delay", "0", "-q", "--store", url, "-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done
+    yield url
+    with closing(database.connect(database.address(url))) as db:
+        database.drop(db, database.address(url))
+
+
+@pytest.mark.parametrize("words", [("--delay", "3"), ("--max-pages", "5"), ("--lease", "9s"), ALLOW, ("--no-robots",)])
+def test_an_option_that_was_settled_when_the_crawl_began_is_refused(
+    url: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    refused = comity("crawl", "--store", url, "--join", "-q", *words, "-o", str(tmp_path / "other"))
+    assert refused.returncode == 64, refused
+    assert f"leave out {words[0]}" in refused.stderr
+    assert (
+        comity("crawl", "--store", url, "--join", "-q", "--concurrency", "9", "-o", str(tmp_path / "x")).returncode == 0
+    )
+
+
+def test_a_manifest_of_another_version_is_told_in_words(url: str, tmp_path: Path) -> None:
+    where = database.address(url)
+    with closing(database.connect(where)) as db:
+        (manifest,) = db.execute("SELECT manifest FROM crawl").fetchone()
+        newer = json.dumps({**json.loads(manifest), "of_a_later_version": 1})
+        db.execute("UPDATE crawl SET manifest = %s", (newer,))
+        for words in (("crawl", "--join", "-o", str(tmp_path / "x")), ("crawl", "--resume"), ("frontier",)):
+            refused = comity(*words, "--store", url)
+            assert "was created by another version of comity" in refused.stderr, refused
+            assert "Traceback" not in refused.stderr
+
+
+def test_who_has_no_rights_is_told_so(url: str, tmp_path: Path) -> None:
+    with closing(database.connect(database.address(url))) as db:
+        db.execute("DROP ROLE IF EXISTS nobody_here")
+        db.execute("CREATE ROLE nobody_here LOGIN")
+    refused = comity("crawl", "--store", url.replace("comity@", "nobody_here@"), "--join", "-o", str(tmp_path / "x"))
+    assert "permission denied" in refused.stderr, refused
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are octets there")
+def test_a_folder_whose_name_is_no_utf_8_is_refused_where_a_store_is_to_know_it(
+    url: str, site: Site, tmp_path: Path
+) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
+    refused = comity("crawl", "--store", url, "--join", "-o", folder)
+    assert refused.returncode == 64, refused
+    assert "is not UTF-8" in refused.stderr
+    for more in ((), ("--workers", "2")):
+        done = comity("crawl", site.url("/"), *ALLOW, "--delay", "0", *more, "-o", f"{folder}{len(more)}")
+        assert done.returncode == 0, done
+        assert comity("prove", f"{folder}{len(more)}").returncode == 0
+
+
+@pytest.mark.parametrize(("mode", "code"), [("transaction", 73), ("session", 0)])
+def test_a_pool_that_keeps_no_session_is_refused(
+    postgres: Server, site: Site, tmp_path: Path, mode: str, code: int
+) -> None:
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        missing("pgbouncer", "apt-get install pgbouncer")
+    assert program is not None
+    port = free_port()
+    (tmp_path / "users").write_text('"comity" ""\n')
+    (tmp_path / "bouncer.ini").write_text(
+        f"[databases]\npostgres = host={postgres.socket} port={postgres.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\nauth_file = {tmp_path}/users\n"
+        f"pool_mode = {mode}\nlogfile = {tmp_path}/log\n"
+    )
+    (tmp_path / "bouncer.ini").write_text(
+        (tmp_path / "bouncer.ini").read_text().replace(f"port={postgres.port}\n", f"port={postgres.port} user=comity\n")
+    )
+    as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+    for path in (tmp_path, *tmp_path.parents):
+        if as_user and path != Path("/") and path.stat().st_uid == 0:
+            path.chmod(path.stat().st_mode | 0o055)
+    if as_user:
+        shutil.chown(tmp_path, "postgres")
+    site.link("/")
+    pool = subprocess.Popen([*as_user, program, "-q", str(tmp_path / "bouncer.ini")])
+    try:
+        url = postgres.url(f"pooled_{os.getpid()}_{mode}", port=port)
+        deadline = time.monotonic() + HANGS
+        while time.monotonic() < deadline:
+            try:
+                psycopg.connect(database.address(url).conninfo).close()
+                break
+            except psycopg.OperationalError:
+                assert pool.poll() is None
+                time.sleep(0.05)
+        words = [*ALLOW, "--delay", "0", "-q", "--store", url, "-o", str(tmp_path / "out")]
+        done = comity("crawl", site.url("/"), *words)
+        assert done.returncode == code, done
+        assert ("pool_mode = session" in done.stderr) is bool(code)
+    finally:
+        pool.terminate()
+        pool.wait()
