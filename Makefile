@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
 
-.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format docs docs-serve league bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format docs docs-serve league bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -167,6 +167,9 @@ conformance: $(VENV)/tested ## the protocol's own suite on comity mcp; installs 
 
 soak: $(VENV)/installed ## many hosts, slow and failing ones among them: memory, descriptors, journal; SECONDS=3600
 	$(BIN)/python benchmarks/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+compare: $(VENV)/installed ## the engine's two forms, and columns, asked the same: QUESTIONS=10000000 of them
+	$(BIN)/python fuzz/compare_forms.py --questions $(or $(QUESTIONS),1000000)
 
 fuzz: SECONDS ?= 60
 fuzz: $(VENV)/fuzzed ## look for inputs that break the engine, SECONDS=3600 for an hour

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from comity import bulk
+from comity import bulk, urls
 from comity.bulk import outcomes
 from comity.policy import OriginPolicy, Policy
 from comity.robots import DIALECTS, Dialect, directives, engine, parse
@@ -146,7 +146,7 @@ def compare_columns(count: int, seconds: float, chance: random.Random) -> tuple[
                         found[f"{agent}.verdict"].to_pylist(), found[f"{agent}.may_fetch"].to_pylist(), strict=True
                     )
                     for address, row in zip(addresses, said, strict=True):
-                        decision = judge.decide(address)
+                        decision = judge.decide(urls.normalise(address))
                         if (decision.verdict, decision.may_fetch) != row:
                             wrong += 1
                             print("DIFFERS", name, status, body, agent, address, decision.verdict, row)

@@ -41,7 +41,7 @@ class Programs:
         import numpy as np
 
         self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
-        self._names = [called_as(policy.asked_as, dialect) for policy in policies]
+        self._names = [called_as(policy.asked_as, dialect.agent_match) for policy in policies]
         self._letters = dialect.agent_match == "letters"
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from comity.robots.dialects import Dialect
+from comity.robots.dialects import AgentMatch, Dialect
 
 PLACEHOLDER: Final = "mozilla"
 """What every browser calls itself, and most large crawlers after them: the name of nobody (RFC 9110, 10.1.5)."""
@@ -53,7 +53,9 @@ class Chooser:
         if not self._indexed:
             return _choose(self._values, folded(agent), self._dialect)
         weights: _Weights = {}
-        for each in set(called(folded(agent), self._dialect)) - {""}:  # who has no name is called by no group
+        for each in set(called(folded(agent), self._dialect.agent_match)) - {
+            ""
+        }:  # who has no name is called by no group
             for number, weight in self._named.get(each, {}).items():
                 weights[number] = max(weight, weights.get(number, -1))
         return _chosen(weights or self._everybodys, self._dialect)
@@ -94,7 +96,7 @@ def _is_star(value: str, dialect: Dialect) -> bool:
 def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
     """The comparisons to try one after the other; the first that any group passes decides."""
     own = identified(agent)
-    name, product = called(own, dialect)
+    name, product = called(own, dialect.agent_match)
     others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
     match dialect.agent_match:
         case "product_token":
@@ -142,19 +144,19 @@ def product_token(agent: str) -> str:
     return "" if folded(product) == PLACEHOLDER else product
 
 
-def called(agent: str, dialect: Dialect) -> tuple[str, str]:
+def called(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
     """What our agent string is called in a file, by how a dialect compares names.
 
     Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked: `MJ12bot` is nobody there.
     """
     name, product = names(agent)
-    return (name if dialect.agent_match in ("product_token", "substring") else product), product
+    return (name if agent_match in ("product_token", "substring") else product), product
 
 
 @lru_cache(maxsize=1024)
-def called_as(agent: str, dialect: Dialect) -> tuple[bytes, bytes]:
+def called_as(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes]:
     """`called` for an agent string as it is sent, in lower case."""
-    one, other = called(folded(identified(agent)), dialect)
+    one, other = called(folded(identified(agent)), agent_match)
     return one.encode(), other.encode()
 
 

@@ -189,10 +189,7 @@ cdef int _ask(Asking self, AskedAt asked) except -1 nogil:
                 if program == NULL:
                     itself = is_robots_txt(raw, raw_size)
                     asked.codes[at] = <unsigned short>(entry >> (33 if itself else 1))
-                elif (
-                    self._robots_txt_allowed
-                    and is_robots_txt(path, size)
-                ):
+                elif (self._robots_txt_allowed and is_robots_txt(path, size)):
                     asked.codes[at] = self._meanings[5]
                 else:
                     rank = strongest(program, path, size, marks, &empty)

@@ -70,15 +70,8 @@ cdef class Origins:
             while start < rows:
                 block = min(_BLOCK, rows - start)
                 _look_up(self, text, places + start, block, out + start)
-                _in_force(
-                    captures,
-                    clocks,
-                    moments + start * step if moments != NULL else NULL,
-                    step,
-                    block,
-                    out + start,
-                    counts,
-                )
+                _in_force(captures, clocks, moments + start * step if moments != NULL else NULL, step, block,
+                          out + start, counts)
                 start += block
 
 

@@ -148,9 +148,7 @@ cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
     if stop > self._max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, &start, &stop)
     self._records.count = 0
-    if scan_into(
-        text, start, stop, self._typos, self._nul_ends_line, self._longest_line, &self._records
-    ):
+    if scan_into(text, start, stop, self._typos, self._nul_ends_line, self._longest_line, &self._records):
         return _no_room()
     total = self._records.count
     records = self._records.records
@@ -174,30 +172,11 @@ cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
     for agent in range(self._agents):
         own = self._called + agent
         found = self._room + agent * line
-        own.rules = choose_into(
-            capture.body,
-            records,
-            total,
-            &own.names,
-            _RULES,
-            _RULES,
-            found,
-            found + total,
-            &own.groups,
-        )
+        own.rules = choose_into(capture.body, records, total, &own.names, _RULES, _RULES, found, found + total,
+                                &own.groups)
         if seen & _DELAY:
             most = self._room + self._agents * line
-            count = choose_into(
-                capture.body,
-                records,
-                total,
-                &own.names,
-                _RECORDS,
-                _DELAY,
-                most,
-                most + total,
-                &groups,
-            )
+            count = choose_into(capture.body, records, total, &own.names, _RECORDS, _DELAY, most, most + total, &groups)
             if _longest_delay(capture.body, records, most, count, work.delays + number * self._agents + agent):
                 work.flags[number] |= 2
         other = 0
@@ -239,25 +218,9 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         self._entries = <u64*>(self._rules + self._found_size)
     try:
         if own.rules:
-            count = rank_records(
-                <unsigned char*>capture.body,
-                self._records.records,
-                records,
-                own.rules,
-                &self._reading,
-                self._dialect,
-                self._found,
-                &spare,
-            )
-        ruled(
-            self._found,
-            count,
-            self._records.records,
-            self._reading.wildcards,
-            self._rules,
-            self._entries,
-            &plan,
-        )
+            count = rank_records(<unsigned char*>capture.body, self._records.records, records, own.rules,
+                                 &self._reading, self._dialect, self._found, &spare)
+        ruled(self._found, count, self._records.records, self._reading.wildcards, self._rules, self._entries, &plan)
         asked = work.asked[number]
         heavy = plan.tried > _MANY and asked * plan.tried >= _PACKING * plan.count
         if heavy or plan.octets > _LONGEST:
@@ -337,10 +300,7 @@ cdef bint _longest_delay(const char* body, const u64* records, const unsigned in
     cdef double value
     cdef bint unreadable = False
     for i in range(count):
-        value = _seconds_of(
-            body + start_of(records[numbers[i]]),
-            size_of(records[numbers[i]]),
-        )
+        value = _seconds_of(body + start_of(records[numbers[i]]), size_of(records[numbers[i]]))
         if value < 0:
             unreadable = True
         elif not longest[0] >= value:

@@ -266,16 +266,8 @@ cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 m
     head = head_of(path, length)
     if program.bits:
         bucket = bucket_of(program, head)
-        best = _best_among(
-            program,
-            program.rules + program.buckets[bucket],
-            program.rules + program.buckets[bucket + 1],
-            head,
-            path,
-            length,
-            marks,
-            best,
-        )
+        best = _best_among(program, program.rules + program.buckets[bucket],
+                           program.rules + program.buckets[bucket + 1], head, path, length, marks, best)
     best = _best_among(program, program.rules, program.rules + program.common, head, path, length, marks, best)
     if best == NULL:
         return 0

@@ -170,7 +170,7 @@ def first_answer(bytes body, index, bytes path, agent, dialect):
     cdef Py_ssize_t total = len(index), groups = 0, i, weight, most = -1
     cdef Entry entry
     cdef bint index_html = dialect.index_html
-    cdef tuple called = called_as(agent, dialect)
+    cdef tuple called = called_as(agent, dialect.agent_match)
     cdef Names names = names_of(called, dialect)
     cdef unsigned int* found = <unsigned int*>malloc(8 * total + 8)
     if found == NULL:
@@ -707,9 +707,7 @@ cdef u64 _best_filed(Matcher self, const char* path, Py_ssize_t length, u64 best
     cdef Py_ssize_t i
     cdef unsigned char* octets = <unsigned char*>path
     for i in range(length - 2):
-        key = (
-            <unsigned int>octets[i] << 16 | <unsigned int>octets[i + 1] << 8 | octets[i + 2]
-        ) + 1
+        key = (<unsigned int>octets[i] << 16 | <unsigned int>octets[i + 1] << 8 | octets[i + 2]) + 1
         slot = spread(key)
         if not self._seen[(slot >> 16 & (_SEEN - 1)) >> 3] >> (slot >> 16 & 7) & 1:
             continue

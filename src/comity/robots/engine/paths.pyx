@@ -44,11 +44,7 @@ cdef Py_ssize_t normalise(const unsigned char* octets, Py_ssize_t size, int form
             char = code
         else:
             i += 1
-            if not (
-                encoded[char]
-                or (char == 42 and not pattern)
-                or (char == 36 and not (pattern and i == size))
-            ):
+            if not (encoded[char] or (char == 42 and not pattern) or (char == 36 and not (pattern and i == size))):
                 out[n] = char
                 n += 1
                 continue

@@ -130,10 +130,7 @@ cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, bint 
                 value += 1
             if value == end:
                 continue
-            if (
-                memchr(text + value, 32, end - value) != NULL
-                or memchr(text + value, 9, end - value) != NULL
-            ):
+            if (memchr(text + value, 32, end - value) != NULL or memchr(text + value, 9, end - value) != NULL):
                 continue
         else:
             continue
@@ -161,7 +158,7 @@ def applying(bytes body, index, agent, dialect, unsigned int ends, unsigned int 
     cdef const Entry[:] entries = index
     cdef Py_ssize_t total = len(index), groups = 0, count
     cdef unsigned int* found = <unsigned int*>malloc(8 * total + 8)
-    cdef tuple called = called_as(agent, dialect)
+    cdef tuple called = called_as(agent, dialect.agent_match)
     cdef Names names = names_of(called, dialect)
     numbers = array("I")
     if found == NULL:
@@ -236,11 +233,14 @@ cdef inline bint _is_star(const char* value, Py_ssize_t size, bint letters) noex
 
 cdef bint _is_called(const char* value, Py_ssize_t size, const Names* names) noexcept nogil:
     """Whether a `User-agent` value is one of an agent's two names, which are in lower case."""
+    cdef char first = _lower(value[0]) if size else 0
+    if not ((names.one_size and first == names.one[0]) or (names.other_size and first == names.other[0])):
+        return False
     size = _letters(value, size) if names.letters else _token(value, size)
     return _equals(value, size, names.one, names.one_size) or _equals(value, size, names.other, names.other_size)
 
 
-cdef char _lower(char char) noexcept nogil:
+cdef inline char _lower(char char) noexcept nogil:
     return char + 32 if 65 <= char <= 90 else char
 
 
