@@ -20,6 +20,7 @@ import comity
 ROOT = Path(comity.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 FLOORS = {
+    "as_json": 0,
     "errors": 0,
     "fields": 0,
     "urls": 0,

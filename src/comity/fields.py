@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass
 from functools import cache
 from inspect import cleandoc, getsource
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from comity.errors import InvalidSetting
 
@@ -58,6 +58,8 @@ def typed(value: Any, hint: Any) -> Any:
     if type(value) is hint:  # most are plain
         return value
     shape, parts = _parts(hint)
+    if shape is Annotated:  # what is added is for the schema
+        return typed(value, parts[0])
     if shape in (Union, UnionType):
         others = [part for part in parts if part is not NoneType]
         return None if value is None and NoneType in parts else typed(value, others[0])

@@ -1,17 +1,17 @@
 """Decision: the one answer to "may I fetch this URL, and who said so, in which line?", with its evidence.
 
 The strings of verdict and recommendation are part of the public contract and are never renamed. A decision can be
-kept as JSON and read back; `decision.schema.json` beside this module describes that form.
+kept as JSON and read back; `json_schema` describes that form.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
 
 from comity import times
+from comity.as_json import Sha256, document_of, plain
 from comity.errors import InvalidRecord
 from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
@@ -70,9 +70,9 @@ class Source:
     url: str
     status: int | None
     error: str | None
-    sha256: str | None
+    sha256: Sha256 | None
     fetched_at: float
-    expires_at: float
+    expires_at: Annotated[float, ("type", ("number", "null"))]
     redirects: tuple[str, ...] = ()
     unreachable_since: float | None = None
 
@@ -120,24 +120,8 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `json_schema`."""
-        source = None if self.source is None else asdict(self.source)
-        if source is not None:
-            source["redirects"] = list(source["redirects"])
-            source["expires_at"] = None if math.isinf(source["expires_at"]) else source["expires_at"]
-        return {
-            "url": self.url,
-            "agent": self.agent,
-            "verdict": self.verdict,
-            "recommendation": self.recommendation,
-            "may_fetch": self.may_fetch,
-            "mode": self.mode,
-            "why": self.why,
-            "rule": None if self.rule is None else asdict(self.rule),
-            "delay": self.delay,
-            "source": source,
-            "purposes": list(self.purposes),
-            "usage": self.usage.to_dict(),
-        }
+        found: dict[str, Any] = plain(self)
+        return found
 
     def brief(self) -> dict[str, Any]:
         """The decision as it stands in a crawl's records and in `comity check --json`: the robots.txt is named by its
@@ -199,7 +183,4 @@ def _plain(values: Any) -> Any:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
-    from importlib.resources import files  # late: the module is heavy
-
-    schema: dict[str, Any] = json.loads(files(__package__).joinpath("decision.schema.json").read_text("utf-8"))
-    return schema
+    return document_of(Decision, "comity decision")

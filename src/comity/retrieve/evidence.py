@@ -1,11 +1,11 @@
-"""What was retrieved, and the proof of how: values only, and their form as JSON (`retrieved.schema.json`)."""
+"""What was retrieved, and the proof of how: values only, and their form as JSON."""
 
 import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
+from comity.as_json import Sha256, document_of, plain
 from comity.policy import Decision
 from comity.retrieve.content import LeftOut
 from comity.retrieve.hidden import HiddenText
@@ -48,7 +48,7 @@ class Manifest:
     origin: str
     url: str
     status: int | None
-    sha256: str | None
+    sha256: Sha256 | None
     fetched_at: float | None
     redirects: tuple[str, ...] = ()
     problem: str | None = None
@@ -102,9 +102,9 @@ class Evidence:
     redirects: tuple[str, ...]
     request_headers: Mapping[str, str]
     refused_headers: tuple[str, ...]
-    source_sha256: str
+    source_sha256: Sha256
     source_bytes: int
-    markdown_sha256: str
+    markdown_sha256: Sha256
     conversion: Conversion
     started_at: float
     fetched_at: float
@@ -134,6 +134,13 @@ class Retrieved:
         left_out: what was taken for no content, by place.
     """
 
+    ANSWERS: ClassVar = {
+        "usage_of_purposes": (
+            Mapping[str, str],
+            lambda page: {purpose: page.usage.explain(purpose) for purpose in PURPOSES},
+        )
+    }
+
     url: str
     requested_url: str
     title: str | None
@@ -152,29 +159,8 @@ class Retrieved:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""
-        evidence = {name: getattr(self.evidence, name) for name in Evidence.__slots__}
-        evidence["decision"] = self.evidence.decision.to_dict()
-        evidence["manifests"] = [_plain(asdict(each)) for each in self.evidence.manifests]
-        evidence["considered"] = [asdict(each) for each in self.evidence.considered]
-        evidence["request_headers"] = dict(self.evidence.request_headers)
-        return {
-            "url": self.url,
-            "requested_url": self.requested_url,
-            "title": self.title,
-            "markdown": self.markdown,
-            "media_type": self.media_type,
-            "decision": self.decision.to_dict(),
-            "usage": self.usage.to_dict(),
-            "usage_of_purposes": {purpose: self.usage.explain(purpose) for purpose in PURPOSES},
-            "quality": self.quality.to_dict(),
-            "warnings": [asdict(each) for each in self.warnings],
-            "hidden": [asdict(each) for each in self.hidden],
-            "kind": self.kind,
-            "reason": self.reason,
-            "metadata": self.metadata.to_dict(),
-            "left_out": [asdict(each) for each in self.left_out],
-            "evidence": _plain(evidence),
-        }
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def sha256(data: bytes | str) -> str:
@@ -184,11 +170,4 @@ def sha256(data: bytes | str) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
-    from importlib.resources import files  # late: the module is heavy
-
-    schema: dict[str, Any] = json.loads(files(__package__).joinpath("retrieved.schema.json").read_text("utf-8"))
-    return schema
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return document_of(Retrieved, "comity retrieved page")

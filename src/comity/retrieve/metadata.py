@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
 from comity import urls
@@ -83,24 +83,6 @@ class Metadata:
     canonical: Field | None = None
     site_name: Field | None = None
     entities: tuple[Entity, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values that `json.dumps` takes."""
-        return {
-            **{
-                name: asdict(field) if (field := getattr(self, name)) is not None else None
-                for name in ("title", "author", "date", "language", "canonical", "site_name")
-            },
-            "entities": [
-                {
-                    "type": each.type,
-                    "fields": {
-                        name: list(value) if isinstance(value, tuple) else value for name, value in each.fields.items()
-                    },
-                }
-                for each in self.entities
-            ],
-        }
 
 
 NOTHING: Final = Metadata()

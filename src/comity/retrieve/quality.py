@@ -5,8 +5,8 @@ retrieve.md states the formula.
 """
 
 import re
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
 Name = Literal[
     "text_length",
@@ -82,14 +82,6 @@ class Quality:
     score: float
     reasons: tuple[Reason, ...]
     signs: Signs
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values that `json.dumps` takes."""
-        return {
-            "score": self.score,
-            "reasons": [asdict(reason) for reason in self.reasons],
-            "signs": asdict(self.signs),
-        }
 
 
 def assess(signs: Signs) -> Quality:

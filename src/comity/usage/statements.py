@@ -6,8 +6,10 @@ what is not said, or cannot be read, is unknown; whether to follow a preference 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from operator import attrgetter, methodcaller
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
+from comity.as_json import plain
 from comity.errors import InvalidSetting
 
 Preference = Literal["allowed", "disallowed", "unknown"]
@@ -83,6 +85,8 @@ class Statement:
     applies: bool = True
     note: str = ""
 
+    ANSWERS: ClassVar = {"source": (str, attrgetter("source"))}
+
     @property
     def source(self) -> str:
         """Where it stands, in words: `robots.txt line 4`, `header Content-Usage`, `tdmrep.json rule 2`."""
@@ -104,6 +108,8 @@ class Licence:
     applies: bool = True
     note: str = ""
 
+    ANSWERS: ClassVar = Statement.ANSWERS
+
     @property
     def source(self) -> str:
         """Where it stands, in words, as for a Statement."""
@@ -123,6 +129,11 @@ class Usage:
         applicable: False where robots.txt forbids the URL: its preferences then say nothing about it
             (draft-ietf-aipref-attach, "Content-Usage Rule Semantics").
     """
+
+    ANSWERS: ClassVar = {
+        **{purpose: (Preference, methodcaller("allows", purpose)) for purpose in PURPOSES},
+        USE: (Use | None, attrgetter("use")),
+    }
 
     statements: tuple[Statement, ...] = ()
     licences: tuple[Licence, ...] = ()
@@ -188,42 +199,8 @@ class Usage:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the answer per purpose, then every statement and licence with its source."""
-        return {
-            **{purpose: self.allows(purpose) for purpose in PURPOSES},
-            USE: self.use,
-            "applicable": self.applicable,
-            "statements": [
-                {
-                    "purpose": each.purpose,
-                    "value": each.value,
-                    "source": each.source,
-                    "text": each.text,
-                    "vocabulary": each.vocabulary,
-                    "origin": each.origin,
-                    "name": each.name,
-                    "line": each.line,
-                    "path": each.path,
-                    "group": each.group,
-                    "scope": each.scope,
-                    "applies": each.applies,
-                    "note": each.note,
-                }
-                for each in self.statements
-            ],
-            "licences": [
-                {
-                    "url": each.url,
-                    "source": each.source,
-                    "vocabulary": each.vocabulary,
-                    "origin": each.origin,
-                    "name": each.name,
-                    "line": each.line,
-                    "applies": each.applies,
-                    "note": each.note,
-                }
-                for each in self.licences
-            ],
-        }
+        found: dict[str, Any] = plain(self)
+        return found
 
 
 def combine(statements: Iterable[Statement], purpose: str, *, images: bool = False) -> Preference:
