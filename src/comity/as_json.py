@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import reduce
+from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -85,7 +87,7 @@ def _object(kind: Any, sparse: bool, closed: bool) -> Schema:
     for each in fields(kind):
         hint, given = hints[each.name], each.default is not MISSING
         if sparse and given and each.default is None:
-            hint = Union[tuple(part for part in get_args(hint) if part is not NoneType)]
+            hint = reduce(or_, (part for part in get_args(hint) if part is not NoneType))
         elif sparse and given:
             defaults[_name(each.name)] = each.default
         types[_name(each.name)] = hint, not (sparse and given)
@@ -97,7 +99,7 @@ def _object(kind: Any, sparse: bool, closed: bool) -> Schema:
         if name in about:
             properties[name].setdefault("description", about[name])
     found = {"type": "object", "properties": properties, "required": [name for name in types if types[name][1]]}
-    if not said.startswith(f"{kind.__name__}("):  # that is what a dataclass without a docstring gets
+    if not said.startswith((f"{kind.__name__}(", "Attributes:")):  # the first a dataclass has that says nothing
         found["description"] = " ".join(said.partition("\n\n")[0].split())
     return found | ({"additionalProperties": False} if closed else {})
 

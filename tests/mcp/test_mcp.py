@@ -20,7 +20,6 @@ from sites import HANGS, Site
 from comity.mcp import first_answer
 from comity.mcp.budget import tokens
 from comity.mcp.crawls import CrawlLimits
-from comity.mcp.schemas import TOOLS
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -40,6 +39,12 @@ def run(coroutine: Any) -> Any:
     return asyncio.run(bounded())
 
 
+def tools() -> list[dict[str, Any]]:
+    from comity.mcp.server import TOOLS
+
+    return [tool.listed() for tool in TOOLS]
+
+
 async def told(client: "Client", name: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers: it fits the schema, and the text says the same."""
     from jsonschema import Draft202012Validator
@@ -52,7 +57,7 @@ async def told(client: "Client", name: str, **arguments: Any) -> dict[str, Any]:
     assert json.loads(result.content[0].text) == values  # type: ignore[union-attr]
     assert result.is_error is ("error" in values)
     if not result.is_error:
-        schema = next(tool for tool in TOOLS if tool["name"] == name)["outputSchema"]
+        schema = next(tool for tool in tools() if tool["name"] == name)["outputSchema"]
         Draft202012Validator(schema).validate(values)
     return values
 
@@ -214,13 +219,13 @@ def test_without_the_sdk_the_command_says_what_to_install(monkeypatch: pytest.Mo
 def test_every_tool_says_what_it_takes_gives_and_does() -> None:
     from jsonschema import Draft202012Validator
 
-    assert [tool["name"] for tool in TOOLS] == NAMES
-    for tool in TOOLS:
+    assert [tool["name"] for tool in tools()] == NAMES
+    for tool in tools():
         assert tool["title"]
         assert tool["annotations"]["title"] == tool["title"]
         for schema in (tool["inputSchema"], tool["outputSchema"]):
             Draft202012Validator.check_schema(schema)
-    writing = [tool["name"] for tool in TOOLS if not tool["annotations"]["readOnlyHint"]]
+    writing = [tool["name"] for tool in tools() if not tool["annotations"]["readOnlyHint"]]
     assert writing == ["crawl_start", "crawl_cancel"]
 
 

@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
+from comity.as_json import plain
 from comity.mcp.untrusted import NOTICE, clean_all
 
+MOST: Final = 100  # findings, rules, statements in an answer
 LONGEST: Final = 500  # characters of a site's words that an answer quotes beside a page's text
 
 # Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
@@ -63,10 +65,10 @@ class Unanswerable(Exception):
         self.what_to_do = what_to_do
 
 
-def answer(values: dict[str, Any], removed: Counter[str] | None = None) -> dict[str, Any]:
-    """The values with everything of the site's cleaned, and a word on whose words they are."""
+def answer(said: Any, removed: Counter[str] | None = None) -> dict[str, Any]:
+    """A dataclass or mapping as an answer: everything of the site's cleaned, and a word on whose words they are."""
     counted = Counter(removed or ())
-    values = clean_all(values, counted)
+    values = clean_all(plain(said, sparse=True), counted)
     return {**values, "removed": dict(counted), "notice": NOTICE}
 
 

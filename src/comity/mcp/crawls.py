@@ -8,19 +8,19 @@ import asyncio
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, Policy, urls
-from comity.mcp.answers import Unanswerable, answer, short, when
+from comity.mcp.answers import Unanswerable, short
 from comity.mcp.content_store import Store, hash_of
 from comity.mcp.sites import Sites
+from comity.mcp.tool import Include, Pattern, Scope, Url
 
 MIB: Final = 1024 * 1024
-_MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
+MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
 _GRACE: Final = 10.0  # seconds that a cancelled crawl has to finish what is under way
 
 
@@ -62,6 +62,29 @@ class CrawlLimits:
     disk: int = 1024 * MIB
 
 
+State = Literal["running", "finished", "limit", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRequest:
+    """
+    Attributes:
+        urls: Where to start.
+        max_pages: Pages to keep at most.
+        max_seconds: Seconds after which no request is started.
+        max_depth: Links followed from the start at most.
+        exclude: No URLs that match one of these.
+    """
+
+    urls: Annotated[list[Url], ("minItems", 1), ("maxItems", 10)]
+    max_pages: Annotated[int, ("minimum", 1), ("maximum", MOST_PAGES)] = 20
+    max_seconds: Annotated[int, ("minimum", 1), ("maximum", 86_400)] = 300
+    max_depth: Annotated[int, ("minimum", 0), ("maximum", 100)] | None = None
+    scope: Scope = "host"
+    include: Include | None = None
+    exclude: Annotated[list[Pattern], ("maxItems", 50)] | None = None
+
+
 @dataclass(slots=True)
 class CrawlTask:
     """One crawl.
@@ -83,12 +106,20 @@ class CrawlTask:
     left: int = 0
     disk: int = 0
     pages: list[dict[str, Any]] = field(default_factory=list)
-    state: str = "running"
+    state: State = "running"
     ended: str | None = None
     why: str | None = None
     ended_at: float | None = None
     cancelled: bool = False
     task: "asyncio.Task[None] | None" = None
+
+    def look(self) -> None:
+        """Take over how it stands, while there is a crawler to ask."""
+        if self.crawler is not None:
+            stats = self.crawler.stats.to_dict()
+            names = ("pages", "refused", "failed", "found", "outside", "body_bytes")
+            self.counts = {name: stats[name] for name in names}
+            self.left = self.crawler.left
 
 
 class Crawls:
@@ -106,23 +137,23 @@ class Crawls:
         self._crawls: dict[str, CrawlTask] = {}
         self._removing: set[asyncio.Future[None]] = set()
 
-    def check_limits(self, arguments: Mapping[str, Any]) -> str | None:
+    def check_limits(self, given: CrawlRequest) -> str | None:
         """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
         limits = self._limits
         beyond = [
-            f"{arguments[name]:g} {what} (the limit is {most:g})"
-            for name, most, what in (
-                ("max_pages", limits.pages, "pages"),
-                ("max_seconds", limits.seconds, "seconds"),
+            f"{asked:g} {what} (the limit is {most:g})"
+            for asked, most, what in (
+                (given.max_pages, limits.pages, "pages"),
+                (given.max_seconds, limits.seconds, "seconds"),
             )
-            if arguments[name] > most
+            if asked > most
         ]
         if not beyond:
             return None
-        hosts = sorted({urls.host(urls.normalise(url)) for url in arguments["urls"]})
+        hosts = sorted({urls.host(urls.normalise(url)) for url in given.urls})
         return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
 
-    async def start(self, arguments: Mapping[str, Any], *, agreed: bool = False) -> CrawlTask:
+    async def start(self, given: CrawlRequest, *, agreed: bool = False) -> CrawlTask:
         """Begin a crawl.
 
         Args:
@@ -134,8 +165,8 @@ class Crawls:
         """
         self._forget_old()
         limits = self._limits
-        seeds = [urls.normalise(url) for url in arguments["urls"]]
-        question = self.check_limits(arguments)
+        seeds = [urls.normalise(url) for url in given.urls]
+        question = self.check_limits(given)
         if question is not None and not agreed:
             raise BeyondLimits(question)
         if sum(each.ended is None for each in self._crawls.values()) >= limits.crawls:
@@ -147,13 +178,13 @@ class Crawls:
                 "crawled_already", "A crawl of this site is under way.", "Wait for its end, or cancel it."
             )
         settings = CrawlSettings(
-            max_pages=arguments["max_pages"],
-            max_seconds=arguments["max_seconds"],
+            max_pages=given.max_pages,
+            max_seconds=given.max_seconds,
             max_bytes=limits.bytes,
-            max_depth=arguments.get("max_depth"),
-            scope=arguments["scope"],
-            include=tuple(arguments.get("include", ())),
-            exclude=tuple(arguments.get("exclude", ())),
+            max_depth=given.max_depth,
+            scope=given.scope,
+            include=tuple(given.include or ()),
+            exclude=tuple(given.exclude or ()),
             longest_wait=60.0,
         )
         handle = secrets.token_urlsafe(16)
@@ -206,36 +237,10 @@ class Crawls:
         await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
         await asyncio.gather(*self._removing)
 
-    def status(self, crawl: CrawlTask, start: int = 0, limit: int = 50) -> dict[str, Any]:
-        """How a crawl stands, with some of its pages."""
-        if crawl.crawler is not None:
-            _take_over(crawl, crawl.crawler)
-        end = min(start + limit, len(crawl.pages))
-        life = self._limits.life
-        base = f"comity://crawl/{crawl.handle}"
-        return answer(
-            {
-                "handle": crawl.handle,
-                "state": crawl.state,
-                "ended": crawl.ended,
-                "begun_at": when(crawl.begun),
-                "ended_at": when(crawl.ended_at),
-                "handle_life_seconds": life,
-                "handle_lives_until": when(crawl.ended_at + life) if crawl.ended_at is not None else None,
-                "counts": crawl.counts,
-                "left": crawl.left,
-                "report": f"{base}/report" if crawl.ended is not None else None,
-                "ledger": f"{base}/ledger" if crawl.ended is not None else None,
-                "from": start,
-                "next": end if end < len(crawl.pages) else None,
-                "from_site": {"why": crawl.why, "pages": crawl.pages[start:end]},
-            }
-        )
-
     def _arrived(self, crawl: CrawlTask, page: CrawledPage) -> None:
         key = hash_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
-        if len(crawl.pages) < _MOST_PAGES:
+        if len(crawl.pages) < MOST_PAGES:
             crawl.pages.append(
                 {"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"}
             )
@@ -264,7 +269,7 @@ class Crawls:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
         finally:
             sites.end(crawler)
-            _take_over(crawl, crawler)
+            crawl.look()
             crawl.crawler = None  # it holds all that it has met
             crawl.ended_at = time.time()
             with suppress(OSError):
@@ -290,13 +295,6 @@ class Crawls:
             removing = asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, crawl.folder, ignore_errors=True))
             self._removing.add(removing)
             removing.add_done_callback(self._removing.discard)
-
-
-def _take_over(crawl: CrawlTask, crawler: Crawler) -> None:
-    """What is told of a crawl when its crawler is gone."""
-    stats = crawler.stats.to_dict()
-    crawl.counts = {name: stats[name] for name in ("pages", "refused", "failed", "found", "outside", "body_bytes")}
-    crawl.left = crawler.left
 
 
 def _size_of(folder: Path) -> int:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from comity import ComityError, CrawlSettings, Response, urls
 from comity.mcp.answers import Unanswerable, answer, short
 from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
+from comity.mcp.tool import Cursor, Include, Scope, Tool, Url, invalid
 from comity.policy.robots_result import RobotsResult
 from comity.signals import sitemaps
 from comity.signals.links import read_page
@@ -17,9 +19,65 @@ ENTRIES: Final = 20_000  # URLs of one map
 _WELL_KNOWN: Final = "/sitemap.xml"
 
 
-async def map_site(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The URLs of a site in scope, a page of them at a time."""
-    cursor, limit = arguments.get("cursor"), arguments["limit"]
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """
+    Attributes:
+        limit: URLs in one answer.
+    """
+
+    url: Url | None = None
+    cursor: Cursor | None = None
+    limit: Annotated[int, ("minimum", 1), ("maximum", 1000)] = 100
+    scope: Scope = "host"
+    include: Include | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """
+    Attributes:
+        allowed: null: not asked.
+    """
+
+    url: str
+    found_in: str
+    lastmod: str | None
+    allowed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    source: str
+    status: int | None
+    problem: str | None
+    url: str
+    entries: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    urls: list[_Listed]
+    sources: list[_Source] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """
+    Attributes:
+        cursor: For more; null: this is the end.
+        whole: False where limits left something out.
+    """
+
+    total: int
+    from_: int
+    cursor: str | None
+    from_site: _Said
+    whole: bool | None = None
+
+
+async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
+    cursor, limit = given.cursor, given.limit
     if cursor is not None:
         key, _, digits = cursor.partition(":")
         found = service.store.maps.get(key)
@@ -30,11 +88,11 @@ async def map_site(service: Service, arguments: Mapping[str, Any]) -> dict[str, 
                 "Ask for the map again, without a cursor.",
             )
         return _page(found, key, int(digits), limit, None)
-    if "url" not in arguments:
-        raise Unanswerable("invalid_arguments", "Neither a url nor a cursor is given.", "Give one of them.")
-    url = urls.normalise(arguments["url"])
+    if given.url is None:
+        raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
+    url = urls.normalise(given.url)
     async with service.sites.turn(url) as told:
-        mapped = _Map(service, url, arguments)
+        mapped = _Map(service, url, given)
         await mapped.make()
         told(mapped.delay)
     found = list(mapped.entries.values())
@@ -44,14 +102,14 @@ async def map_site(service: Service, arguments: Mapping[str, Any]) -> dict[str, 
 class _Map:
     """The making of one map."""
 
-    def __init__(self, service: Service, url: str, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, service: Service, url: str, given: _Arguments) -> None:
         self.service = service
         self.url = url
         self.delay = 0.0
         self.entries: dict[str, dict[str, Any]] = {}
         self.sources: list[dict[str, Any]] = []
         self.whole = True
-        settings = CrawlSettings(scope=arguments["scope"], include=tuple(arguments.get("include", ())))
+        settings = CrawlSettings(scope=given.scope, include=tuple(given.include or ()))
         self._scope = settings.scope_around([url])
         self._named_by: str | None = None
         self._known: Mapping[str, RobotsResult] = {}
@@ -147,13 +205,19 @@ class _Map:
 
 def _page(found: list[dict[str, Any]], key: str, start: int, limit: int, mapped: _Map | None) -> dict[str, Any]:
     end = min(start + limit, len(found))
-    said: dict[str, Any] = {
-        "total": len(found),
-        "from": start,
-        "cursor": f"{key}:{end}" if end < len(found) else None,
-    }
-    from_site: dict[str, Any] = {"urls": [{**each, "url": short(each["url"], 2048)} for each in found[start:end]]}
-    if mapped is not None:
-        said["whole"] = mapped.whole
-        from_site["sources"] = mapped.sources
-    return answer({**said, "from_site": from_site})
+    said = _Said(
+        [_Listed(**{**each, "url": short(each["url"], 2048)}) for each in found[start:end]],
+        [_Source(**each) for each in mapped.sources] if mapped is not None else None,
+    )
+    cursor = f"{key}:{end}" if end < len(found) else None
+    return answer(_Answer(len(found), start, cursor, said, None if mapped is None else mapped.whole))
+
+
+MAP = Tool(
+    "map",
+    "List a site's URLs",
+    "Lists the URLs of a site from its sitemaps and the links of one page, in scope, without fetching them.",
+    _Arguments,
+    _Answer,
+    _map_site,
+)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from comity import AsyncClient, urls
 from comity.mcp.answers import answer, as_text, short
 from comity.mcp.budget import cut, tokens
-from comity.mcp.reading import page_of
+from comity.mcp.fetch import page_of
 from comity.mcp.service import Service
 from comity.retrieve import retrieve
 

@@ -13,13 +13,16 @@ from comity import _extras
 from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
-from comity.mcp.crawls import BeyondLimits
+from comity.mcp.check import CHECK
+from comity.mcp.crawling import CRAWL_CANCEL, CRAWL_START, CRAWL_STATUS, status_of
+from comity.mcp.crawls import BeyondLimits, CrawlRequest
+from comity.mcp.fetch import FETCH
 from comity.mcp.first_answer import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
-from comity.mcp.mapping import map_site
-from comity.mcp.reading import check, fetch, robots, usage
-from comity.mcp.schemas import BY_NAME, TOOLS, problem, with_defaults
-from comity.mcp.service import Service, Tool
+from comity.mcp.mapping import MAP
+from comity.mcp.robots import ROBOTS
+from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks, UnknownTask
+from comity.mcp.usage import USAGE
 
 try:
     import mcp_types as types
@@ -38,27 +41,8 @@ LISTS_LAST: Final = 3_600_000  # milliseconds: what is listed of tools and promp
 TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 
 
-async def crawl_status(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """How a crawl stands, and pages it kept."""
-    return service.crawls.status(service.crawls.find(arguments["handle"]), arguments["from"], arguments["limit"])
-
-
-async def crawl_cancel(service: Service, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """End a crawl."""
-    crawl = service.crawls.find(arguments["handle"])
-    await service.crawls.cancel(crawl)
-    return service.crawls.status(crawl)
-
-
-_HANDLERS: Final[Mapping[str, Tool]] = {
-    "check": check,
-    "fetch": fetch,
-    "map": map_site,
-    "usage": usage,
-    "robots": robots,
-    "crawl_status": crawl_status,
-    "crawl_cancel": crawl_cancel,
-}
+TOOLS: Final = (CHECK, FETCH, MAP, USAGE, ROBOTS, CRAWL_START, CRAWL_STATUS, CRAWL_CANCEL)
+_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
 _QUESTION: Final = "beyond_limits"
 _AGREE: Final = {
     "type": "object",
@@ -109,26 +93,24 @@ class _Handlers:
     # Tools
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams) -> Result:
-        return _listed("tools", TOOLS)
+        return _listed("tools", [tool.listed() for tool in TOOLS])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Result:
-        tool = BY_NAME.get(params.name)
+        tool = _BY_NAME.get(params.name)
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name:.100}")
         try:
-            arguments = with_defaults(tool["inputSchema"], params.arguments or {})
-            if (wrong := problem(tool["inputSchema"], arguments)) is not None:
-                raise Unanswerable("invalid_arguments", wrong, "Give arguments that fit the tool's input schema.")
-            if params.name == "crawl_start":
-                return await self._crawl(context, params, arguments)
-            return _result(await _HANDLERS[params.name](self._service, arguments))
+            given = tool.read(params.arguments or {})
+            if isinstance(given, CrawlRequest):
+                return await self._crawl(context, params, given)
+            return _result(await tool.handle(self._service, given))
         except (ComityError, Unanswerable) as error:
             return _result(failure(error), failed=True)
 
-    async def _crawl(self, context: Context, params: types.CallToolRequestParams, arguments: dict[str, Any]) -> Result:
+    async def _crawl(self, context: Context, params: types.CallToolRequestParams, given: CrawlRequest) -> Result:
         """Begin a crawl, after a person was asked where it goes beyond the limits; as a task for who speaks tasks."""
         crawls = self._service.crawls
-        question = crawls.check_limits(arguments)
+        question = crawls.check_limits(given)
         if question is not None:
             asked = await self._asked(context, params, question)
             if isinstance(asked, dict):
@@ -137,16 +119,16 @@ class _Handlers:
                 raise Unanswerable("declined", "The user did not agree.", "Stay within the limits.")
             if asked is None:
                 raise BeyondLimits(question)
-        crawl = await crawls.start(arguments, agreed=question is not None)
+        crawl = await crawls.start(given, agreed=question is not None)
         if not _speaks_tasks(context):
-            return _result(crawls.status(crawl))
+            return _result(status_of(self._service, crawl))
 
         async def work() -> Result:
             assert crawl.task is not None
             await crawl.task
-            return _result(crawls.status(crawl), failed=crawl.state == "failed")
+            return _result(status_of(self._service, crawl), failed=crawl.state == "failed")
 
-        life = arguments["max_seconds"] + self._service.limits.life
+        life = given.max_seconds + self._service.limits.life
         return self._tasks.begin(crawl.handle, work(), lambda: crawls.cancel(crawl), life)
 
     async def _asked(

@@ -4,11 +4,10 @@ It knows nothing of the protocol: arguments in, plain values out.
 """
 
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
@@ -65,6 +64,3 @@ class Service:
         found = RobotsFile(result.url, result.body, result.fetched_at)
         self.store.robots.put(result.sha256, found, len(result.body))
         return result.sha256
-
-
-Tool = Callable[[Service, Mapping[str, Any]], Awaitable[dict[str, Any]]]

@@ -1,0 +1,196 @@
+"""The tool fetch: a page as Markdown, or the next part of it, within a number of tokens."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from comity import urls
+from comity.mcp.answers import Unanswerable, answer, as_text, short
+from comity.mcp.budget import cut, tokens
+from comity.mcp.content_store import PageText, hash_of
+from comity.mcp.service import Service
+from comity.mcp.tool import Cursor, Preferences, Tool, Url, invalid
+from comity.mcp.untrusted import clean, clean_markdown
+from comity.retrieve import Retrieved, retrieve
+from comity.signals.usage import PURPOSES
+from comity.usage.statements import USE
+
+_CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
+_DENSEST: Final = 8  # characters that a token stands for at most, by the count of budget.py
+_DIGITS: Final = 32  # tokens by which the numbers of a part grow with it
+_FIELDS: Final = ("author", "date", "language", "canonical", "site_name")
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """
+    Attributes:
+        max_tokens: The answer is never longer.
+        content: main: the page's content; all: whatever a person would see.
+        strategy: prefer: take what the site's llms.txt offers for the page, if it does; disabled: the page itself.
+    """
+
+    url: Url | None = None
+    cursor: Cursor | None = None
+    max_tokens: Annotated[int, ("minimum", 500), ("maximum", 100_000)] = 8_000
+    content: Literal["main", "all"] = "main"
+    strategy: Literal["prefer", "disabled"] = "prefer"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """
+    Attributes:
+        of: Characters of the whole.
+        cursor: For the next part; null: this is the end.
+    """
+
+    from_: int
+    to: int
+    of: int
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Quality:
+    score: float
+    reasons: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _HiddenText:
+    kind: str
+    begins: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """
+    Attributes:
+        url: What answered.
+    """
+
+    url: str
+    title: str
+    markdown: str
+    media_type: str | None = None
+    reason: str | None = None
+    metadata: Mapping[str, str] | None = None
+    warnings: list[str] | None = None
+    licences: list[str] | None = None
+    left_out: list[str] | None = None
+    hidden_text_left_in: list[_HiddenText] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """
+    Attributes:
+        resource: The whole page, as long as it is kept.
+        kind, quality, usage: Of the page; with its first part only.
+    """
+
+    resource: str
+    part: _Part
+    from_site: _Said
+    kind: str | None = None
+    quality: _Quality | None = None
+    usage: Preferences | None = None
+
+
+async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
+    if given.cursor is not None:
+        match = _CURSOR.fullmatch(given.cursor)
+        page = service.store.pages.get(match[1]) if match else None
+        if match is None or page is None or int(match[2]) > len(page.markdown):
+            raise Unanswerable(
+                "cursor_expired",
+                "The cursor is none of this server's, or the page is not kept any more.",
+                "Fetch the URL again, without a cursor.",
+            )
+        return await asyncio.to_thread(_part, page, match[1], int(match[2]), given.max_tokens)
+    if given.url is None:
+        raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
+    url = urls.normalise(given.url)
+    async with service.sites.turn(url) as told:
+        retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content)
+        told(retrieved.decision.delay)
+    service.remember_robots(retrieved.url)
+    page = await asyncio.to_thread(page_of, retrieved)
+    key = hash_of(page.markdown)
+    service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
+    return await asyncio.to_thread(_part, page, key, 0, given.max_tokens)
+
+
+def page_of(retrieved: Retrieved) -> PageText:
+    """A page as this server hands it out."""
+    removed: Counter[str] = Counter()
+    markdown, left = clean_markdown(
+        retrieved.markdown, retrieved.hidden, removed, as_served=retrieved.evidence.conversion == "unchanged"
+    )
+    fields = {name: getattr(retrieved.metadata, name) for name in _FIELDS}
+    said = {
+        "media_type": short(retrieved.media_type, 100),
+        "reason": short(retrieved.reason),
+        "metadata": {name: short(field.value, 200) for name, field in fields.items() if field is not None},
+        "warnings": [short(each.message, 200) for each in retrieved.warnings[:10]],
+        "licences": [short(each.url, 200) for each in retrieved.usage.licences[:5] if each.applies],
+        "left_out": [f"{each.place}: {each.words} words" for each in retrieved.left_out[:10]],
+        "hidden_text_left_in": [_HiddenText(each.kind, short(each.excerpt, 100)) for each in left[:5]],
+    }
+    return PageText(
+        url=retrieved.url,
+        title=short(clean(retrieved.title or "", removed), 300),
+        markdown=markdown,
+        ours={
+            "kind": retrieved.kind,
+            "quality": _Quality(
+                retrieved.quality.score, [short(each.message, 200) for each in retrieved.quality.reasons[:5]]
+            ),
+            "usage": {purpose: retrieved.usage.answer(purpose) for purpose in (*PURPOSES, USE)},
+        },
+        said={name: value for name, value in said.items() if value},
+        removed=dict(removed),
+    )
+
+
+def _part(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
+    """The page from a character on, as much of it as fits."""
+    first = start == 0
+
+    def of(text: str) -> dict[str, Any]:
+        end = start + len(text)
+        cursor = f"{key}:{end}" if end < len(page.markdown) else None
+        said = _Said(page.url, page.title, text, **(page.said if first else {}))
+        part = _Part(start, end, len(page.markdown), cursor)
+        return answer(
+            _Answer(f"comity://page/{key}", part, said, **(page.ours if first else {})),
+            Counter(page.removed) if first else None,
+        )
+
+    frame = tokens(as_text(of(""))) + _DIGITS
+    if frame > most:
+        raise Unanswerable(
+            "budget_too_small",
+            f"{most} tokens do not hold even what must be said of the page beside its text.",
+            f"Ask for at least {frame + 200}.",
+        )
+    rest = page.markdown[start : start + most * _DENSEST]
+    text = cut(rest, lambda beginning: frame + tokens(as_text({"": beginning})[6:-2]) <= most)
+    if rest and not text:
+        raise Unanswerable("budget_too_small", f"{most} tokens hold nothing of the text.", f"Ask for {most + 200}.")
+    return of(text)
+
+
+FETCH = Tool(
+    "fetch",
+    "Fetch a page as Markdown",
+    "Fetches one page politely and gives its content as Markdown, within max_tokens for the whole answer; the rest "
+    "by cursor. A refusal of robots.txt is an error that names the rule: do not work around it.",
+    _Arguments,
+    _Answer,
+    _fetch,
+)

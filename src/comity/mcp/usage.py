@@ -1,0 +1,125 @@
+"""The tool usage: what a site states about the use of a page's content, each statement with its source."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from comity import ComityError, Response, UnwantedType, urls
+from comity.errors import UnsupportedContent
+from comity.mcp.answers import MOST, answer, short
+from comity.mcp.service import Service
+from comity.mcp.tool import OneUrl, Preferences, Tool
+from comity.retrieve import retrieve
+from comity.signals.tdmrep import PATH as TDMREP
+from comity.signals.tdmrep import parse as parse_tdmrep
+from comity.signals.usage import PURPOSES, Usage, from_tdmrep, merge
+from comity.usage.statements import USE
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    source: Literal["robots.txt", "page and its headers", "tdmrep.json"]
+    status: int | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    purpose: str
+    value: str
+    source: str
+    text: str
+    vocabulary: str
+    applies: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Licence:
+    url: str
+    source: str
+    applies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    why: Mapping[str, str]
+    statements: list[_Statement]
+    licences: list[_Licence]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    url: str
+    agent: str
+    usage: Preferences
+    read: list[_Read]
+    from_site: _Said
+
+
+async def _usage(service: Service, given: OneUrl) -> dict[str, Any]:
+    url = urls.normalise(given.url)
+    async with service.sites.turn(url) as told:
+        decision = await service.client.check(url)
+        told(decision.delay)
+        stated = decision.usage
+        read = [_Read("robots.txt", decision.source.status if decision.source else None)]
+        if decision.may_fetch:
+            stated = await _stated_by_page(service, url, read) or stated
+            stated = merge(stated, await _stated_by_tdmrep(service, url, read))
+    return answer(await asyncio.to_thread(_used, service, url, stated, read))
+
+
+async def _stated_by_page(service: Service, url: str, read: list[_Read]) -> Usage | None:
+    """What robots.txt, headers and page state together; None where there is no page to be read."""
+    try:
+        retrieved = await retrieve(service.client, url, strategy="disabled")
+    except ComityError as error:
+        why = "not a page" if isinstance(error, UnsupportedContent | UnwantedType) else "not available"
+        read.append(_Read("page and its headers", getattr(error, "status", None), why))
+        return None
+    read.append(_Read("page and its headers", 200))
+    return retrieved.usage
+
+
+async def _stated_by_tdmrep(service: Service, url: str, read: list[_Read]) -> Usage:
+    try:
+        response: Response = await service.client.get(urls.origin(url) + TDMREP)
+    except ComityError:
+        read.append(_Read("tdmrep.json", None, "not available"))
+        return Usage()
+    read.append(_Read("tdmrep.json", response.status))
+    if not response.ok:
+        return Usage()
+    return from_tdmrep(await asyncio.to_thread(parse_tdmrep, response.body), url)
+
+
+def _used(service: Service, url: str, stated: Usage, read: list[_Read]) -> _Answer:
+    statements = [
+        _Statement(
+            short(each.purpose, 100),
+            each.value,
+            short(each.source, 200),
+            short(each.text, 200),
+            each.vocabulary,
+            each.applies,
+            short(each.note, 200),
+        )
+        for each in stated.statements[:MOST]
+    ]
+    licences = [_Licence(short(each.url), short(each.source, 200), each.applies) for each in stated.licences[:MOST]]
+    why = {purpose: short(stated.explain(purpose)) for purpose in (*PURPOSES, USE)}
+    answers: dict[str, Any] = {purpose: stated.answer(purpose) for purpose in (*PURPOSES, USE)}
+    return _Answer(url, service.policy.asked_as, answers, read, _Said(why, statements, licences))
+
+
+USAGE = Tool(
+    "usage",
+    "What may be done with a page?",
+    "What a site states about the use of a page's content (search, ai-input, train-ai), each statement with its "
+    "source: robots.txt, headers, metas, licences, tdmrep.json. A statement is no permission to fetch.",
+    OneUrl,
+    _Answer,
+    _usage,
+)
