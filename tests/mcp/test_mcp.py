@@ -374,6 +374,35 @@ def test_robots_explains_lints_and_compares_two_agents(site: Site) -> None:
     run(session())
 
 
+@pytest.mark.parametrize("question", ["explain", "lint", "compare"])
+def test_a_long_robots_txt_keeps_no_other_client_waiting(
+    site: Site, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    from comity.mcp import robots
+
+    site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> Any:
+        asked.set()
+        assert go_on.wait(HANGS)
+        return robots._explained(*_)
+
+    monkeypatch.setitem(robots._ASKED, question, slow)  # type: ignore[arg-type]
+
+    async def session() -> None:
+        async with agent(service()) as client:
+            given = {"url": site.url("/"), "question": question, "other_agent": "GPTBot"}
+            slowly = asyncio.ensure_future(client.call_tool("robots", given))
+            while not asked.is_set():
+                await asyncio.sleep(0.01)
+            assert (await told(client, "check", url=site.url("/")))["may_fetch"] is True
+            go_on.set()
+            await slowly
+
+    run(session())
+
+
 # Trust
 
 
