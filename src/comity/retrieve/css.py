@@ -34,7 +34,7 @@ _VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _NUMBER: Final = re.compile(
     r"\s*([+-]?(?:[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:e[+-]?[0-9]{1,2})?)([a-z]+|%)?"
 )
-_FUNCTION: Final = re.compile(r"([a-z-]+3?d?)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_FUNCTION: Final = re.compile(r"(?<![a-z0-9-])([a-z][a-z0-9-]*+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _PIXELS: Final = {
     "px": 1.0,
     "em": 16.0,
