@@ -25,6 +25,8 @@ POSTPONED = "postponed"
 Outcome = int | str  # a status, REFUSED, FAILED or POSTPONED
 # Fetches URLs, redirects followed, one after another or all at once.
 Fetch = Callable[[comity.Policy, Sequence[str], bool], list[Outcome]]
+IDENTITY: dict[str, Any] = {}
+"""`identity` and `sign` of the wrappers, while a test sets them."""
 
 
 _at_the_end: list[Callable[[], object]] = []
@@ -84,7 +86,7 @@ def by_httpx(library: str, policy: comity.Policy, urls: Sequence[str], at_once: 
     httpx = import_module(library)
     from comity.middleware.httpx import ComityTransport
 
-    with httpx.Client(transport=ComityTransport(policy), follow_redirects=True) as client:
+    with httpx.Client(transport=ComityTransport(policy, **IDENTITY), follow_redirects=True) as client:
 
         def get(url: str) -> tuple[int, comity.Decision]:
             response = client.get(url)
@@ -111,7 +113,9 @@ def by_httpx_async(library: str, policy: comity.Policy, urls: Sequence[str], at_
         return int(response.status_code)
 
     async def run() -> list[Outcome]:
-        async with httpx.AsyncClient(transport=AsyncComityTransport(policy), follow_redirects=True) as client:
+        async with httpx.AsyncClient(
+            transport=AsyncComityTransport(policy, **IDENTITY), follow_redirects=True
+        ) as client:
             if at_once:
                 return await asyncio.gather(*(fetch(client, url) for url in urls))
             return [await fetch(client, url) for url in urls]
@@ -126,7 +130,7 @@ def by_requests(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> li
     from comity.middleware.requests import ComityAdapter
 
     with requests.Session() as session:
-        session.mount("http://", adapter := ComityAdapter(policy))
+        session.mount("http://", adapter := ComityAdapter(policy, **IDENTITY))
         session.mount("https://", adapter)
 
         def get(url: str) -> tuple[int, comity.Decision]:
@@ -154,7 +158,7 @@ def by_aiohttp(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> lis
             return FAILED
 
     async def run() -> list[Outcome]:
-        async with aiohttp.ClientSession(middlewares=(ComityMiddleware(policy),)) as session:
+        async with aiohttp.ClientSession(middlewares=(ComityMiddleware(policy, **IDENTITY),)) as session:
             if at_once:
                 return await asyncio.gather(*(fetch(session, url) for url in urls))
             return [await fetch(session, url) for url in urls]
@@ -258,7 +262,8 @@ def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **sett
 
 
 def by_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> list[Outcome]:
-    outcomes, refused = run_scrapy(policy, urls, at_once)
+    settings = {f"COMITY_{name.upper()}": value for name, value in IDENTITY.items()}
+    outcomes, refused = run_scrapy(policy, urls, at_once, **settings)
     assert refused == sum(outcome == REFUSED for outcome, _ in outcomes)
     return [outcome for outcome, _ in outcomes]
 
@@ -297,7 +302,7 @@ def by_playwright(policy: comity.Policy, urls: Sequence[str], at_once: bool) -> 
     def run() -> list[Outcome]:
         outcomes: list[Outcome] = []
         with (
-            comity.Client(policy) as client,
+            comity.Client(policy, comity.ClientSettings(**IDENTITY)) as client,
             ComityRoutes(client).new_context(browser) as context,
         ):
             page = context.new_page()
@@ -360,7 +365,7 @@ def by_playwright_async(policy: comity.Policy, urls: Sequence[str], at_once: boo
 
     async def run() -> list[Outcome]:
         async with (
-            comity.AsyncClient(policy) as client,
+            comity.AsyncClient(policy, comity.ClientSettings(**IDENTITY)) as client,
             await AsyncComityRoutes(client).new_context(browser) as context,
         ):
             if at_once:

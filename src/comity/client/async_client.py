@@ -4,6 +4,7 @@ It follows redirects and works through lists; its Session sends what the gate pe
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -161,6 +162,11 @@ class AsyncClient:
         driver = self._session.driver
         async with driver.turn(url, self._session.get_robots) as go:
             yield partial(driver.headers_received, go)
+
+    def _sign(self, method: str, url: str) -> Mapping[str, str]:
+        """The headers that sign a request which somebody else sends; empty where it is not signed."""
+        signing = self._session.open().signing
+        return NO_HEADERS if signing is None else signing.headers(method, urls.normalise(url), time.time())
 
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None

@@ -8,6 +8,7 @@ import aiohttp
 
 from comity import Policy, urls
 from comity.gate import FetchRobots
+from comity.middleware._wire import RequestSigning, Sign
 from comity.net.client_settings import MAX_WAIT
 from comity.net.connections import LONGEST_LINE
 from comity.net.driver import AsyncDriver
@@ -25,10 +26,18 @@ class ComityMiddleware:
         policy: what may be done.
         max_wait: seconds that a request waits for its turn; a longer wait raises `comity.Postponed`. None: for ever.
             The wait counts in the session's total time-out too (300 s by default): a long Crawl-delay needs a longer.
+        identity, sign: in whose name requests are signed, and when, as of `comity.ClientSettings`.
     """
 
-    def __init__(self, policy: Policy | None = None, *, max_wait: float | None = MAX_WAIT) -> None:
-        self._driver = AsyncDriver(policy, max_wait)
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        max_wait: float | None = MAX_WAIT,
+        identity: str | None = None,
+        sign: Sign = "always",
+    ) -> None:
+        self._driver, self._sign = AsyncDriver(policy, max_wait), RequestSigning(identity, sign)
 
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -43,6 +52,7 @@ class ComityMiddleware:
         async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
             authorization = request.headers.get("Authorization")
             headers = asked_with(policy, step.url, conditions, str(request.url), authorization)
+            self._sign(headers, "GET", step.url)
             # The session's connections without its cookies and headers, which a redirect would carry elsewhere.
             bare = aiohttp.ClientSession(
                 connector=request.session.connector,
@@ -68,9 +78,14 @@ class ComityMiddleware:
             if request.headers.get("Host") == request.url.host_port_subcomponent:
                 request.headers["Host"] = str(url.host_port_subcomponent)
             request.url = url
-        async with self._driver.turn(str(url), get) as go:
-            request.headers["User-Agent"] = policy.agent
-            response = await handler(request)
-            self._driver.headers_received(go, response.status, response.headers.get("Retry-After"))
+        while True:
+            async with self._driver.turn(str(url), get) as go:
+                request.headers["User-Agent"] = policy.agent
+                self._sign(request.headers, request.method, str(url))
+                response = await handler(request)
+                self._driver.headers_received(go, response.status, response.headers.get("Retry-After"))
+            if not self._sign.again(request.method, str(url), response.status, response.headers):
+                break
+            response.close()
         response.comity = go.decision  # type: ignore[attr-defined]
         return response

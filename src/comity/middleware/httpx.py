@@ -18,7 +18,7 @@ if find_spec("httpx2") is None and find_spec("httpx") is None:
 from comity import Policy
 from comity.errors import FetchError
 from comity.gate import FetchRobots
-from comity.middleware._wire import settled
+from comity.middleware._wire import RequestSigning, Sign, settled
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.driver import AsyncDriver
@@ -49,6 +49,7 @@ class ComityTransport(_Transport):
             its own (`retries=`) repeat failed connections only, and are not paced.
         max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
             raises `comity.Postponed`. None: for ever.
+        identity, sign: in whose name requests are signed, and when, as of `comity.ClientSettings`.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class ComityTransport(_Transport):
         transport: "httpx.BaseTransport | httpx2.BaseTransport | None" = None,
         *,
         max_wait: float | None = MAX_WAIT,
+        identity: str | None = None,
+        sign: Sign = "always",
     ) -> None:
-        self._driver = Driver(policy, max_wait)
+        self._driver, self._sign = Driver(policy, max_wait), RequestSigning(identity, sign)
         self._wrapped: Any = transport
 
     def handle_request(self, request: Any) -> Any:
@@ -73,7 +76,9 @@ class ComityTransport(_Transport):
 
         def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
             with no_answer(step.url, library.HTTPError):
-                response = self._wrapped.handle_request(_robots_request(step.url, conditions, policy, request))
+                asked = _robots_request(step.url, conditions, policy, request)
+                self._sign(asked.headers, "GET", step.url)
+                response = self._wrapped.handle_request(asked)
                 try:
                     status, headers = response.status_code, response.headers
                     if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
@@ -82,10 +87,16 @@ class ComityTransport(_Transport):
                 finally:
                     response.close()
 
-        with self._driver.turn(_settled(request), get) as go:
-            request.headers["User-Agent"] = policy.agent
-            response = self._wrapped.handle_request(request)
-            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        url = _settled(request)
+        while True:
+            with self._driver.turn(url, get) as go:
+                request.headers["User-Agent"] = policy.agent
+                self._sign(request.headers, request.method, url)
+                response = self._wrapped.handle_request(request)
+                self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+            if not self._sign.again(request.method, url, response.status_code, response.headers):
+                break
+            response.close()
         response.extensions["comity"] = go.decision
         return response
 
@@ -112,8 +123,10 @@ class AsyncComityTransport(_AsyncTransport):
         transport: "httpx.AsyncBaseTransport | httpx2.AsyncBaseTransport | None" = None,
         *,
         max_wait: float | None = MAX_WAIT,
+        identity: str | None = None,
+        sign: Sign = "always",
     ) -> None:
-        self._driver = AsyncDriver(policy, max_wait)
+        self._driver, self._sign = AsyncDriver(policy, max_wait), RequestSigning(identity, sign)
         self._wrapped: Any = transport
 
     async def handle_async_request(self, request: Any) -> Any:
@@ -125,6 +138,7 @@ class AsyncComityTransport(_AsyncTransport):
         async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
             with no_answer(step.url, library.HTTPError):
                 asked = _robots_request(step.url, conditions, policy, request)
+                self._sign(asked.headers, "GET", step.url)
                 response = await self._wrapped.handle_async_request(asked)
                 try:
                     status, headers = response.status_code, response.headers
@@ -134,10 +148,16 @@ class AsyncComityTransport(_AsyncTransport):
                 finally:
                     await response.aclose()
 
-        async with self._driver.turn(_settled(request), get) as go:
-            request.headers["User-Agent"] = policy.agent
-            response = await self._wrapped.handle_async_request(request)
-            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        url = _settled(request)
+        while True:
+            async with self._driver.turn(url, get) as go:
+                request.headers["User-Agent"] = policy.agent
+                self._sign(request.headers, request.method, url)
+                response = await self._wrapped.handle_async_request(request)
+                self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+            if not self._sign.again(request.method, url, response.status_code, response.headers):
+                break
+            await response.aclose()
         response.extensions["comity"] = go.decision
         return response
 

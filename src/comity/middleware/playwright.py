@@ -10,7 +10,7 @@ shared workers and the browser's own requests pass unasked.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
@@ -55,6 +55,7 @@ UNASKED: Final = """(() => {
 })()"""
 
 Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
+Sign = Callable[[str, str], Mapping[str, str]]
 Turn = Callable[[str], AbstractAsyncContextManager[Callable[[int, str | None], None]]]
 
 
@@ -64,12 +65,14 @@ class _Held:
     Args:
         turn: waits for the turn of a URL; all here runs on its client's loop.
         agent: the User-Agent of all that is sent.
+        sign: gives the headers that sign a request, by its method and URL.
         send: gives the browser a command of the DevTools protocol.
     """
 
-    def __init__(self, turn: Turn, agent: str, send: Send) -> None:
+    def __init__(self, turn: Turn, agent: str, sign: Sign, send: Send) -> None:
         self._turn = turn
         self._agent = agent
+        self._sign = sign
         self._send = send
         self._heads: dict[str, asyncio.Future[tuple[int, str | None]]] = {}  # by the request that waits for it
 
@@ -97,6 +100,9 @@ class _Held:
         reason = "Failed"
         try:
             async with self._turn(request["url"]) as answered:
+                if signed := self._sign(request["method"], request["url"]):
+                    headers.pop("cookie", None)
+                    order["headers"] = [{"name": name, "value": value} for name, value in {**headers, **signed}.items()]
                 await self._send("Fetch.continueRequest", order)
                 reason = ""  # it is sent
                 if (head := await self._head(number)) is not None:
@@ -201,7 +207,7 @@ class AsyncComityRoutes:
                 await context.add_init_script(UNASKED)
                 if browser not in self._sessions:
                     session = await browser.new_browser_cdp_session()
-                    held = _Held(self._client._turn, self._client.policy.agent, session.send)
+                    held = _Held(self._client._turn, self._client.policy.agent, self._client._sign, session.send)
                     session.on("Fetch.requestPaused", held.paused)
                     await session.send("Fetch.enable", HELD)
                     self._sessions[browser] = session
@@ -268,7 +274,8 @@ class ComityRoutes:
             loop.call_soon_threadsafe(lambda: greenlet(work).switch())
             return asyncio.wrap_future(sent)
 
-        held = _Held(self._client._client._turn, self._client.policy.agent, send)
+        client = self._client._client
+        held = _Held(client._turn, client.policy.agent, client._sign, send)
 
         def paused(event: dict[str, Any]) -> None:
             try:

@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 from comity import Policy
 from comity.gate import FetchRobots
-from comity.middleware._wire import settled
+from comity.middleware._wire import RequestSigning, Sign, settled
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer
@@ -39,21 +39,24 @@ class ComityAdapter(HTTPAdapter):
         policy: what may be done.
         max_wait: seconds that a request waits for its turn, which no time-out of the library counts; a longer wait
             raises `comity.Postponed`. None: for ever.
+        identity, sign: in whose name requests are signed, and when, as of `comity.ClientSettings`.
     """
 
-    __attrs__ = [*HTTPAdapter.__attrs__, "_driver"]  # noqa: RUF012 - what pickle and copy take along
+    __attrs__ = [*HTTPAdapter.__attrs__, "_driver", "_sign"]  # noqa: RUF012 - what pickle and copy take along
 
     def __init__(
         self,
         policy: Policy | None = None,
         *,
         max_wait: float | None = MAX_WAIT,
+        identity: str | None = None,
+        sign: Sign = "always",
         pool_connections: int = DEFAULT_POOLSIZE,
         pool_maxsize: int = DEFAULT_POOLSIZE,
         pool_block: bool = DEFAULT_POOLBLOCK,
     ) -> None:
         super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block)
-        self._driver = Driver(policy, max_wait)
+        self._driver, self._sign = Driver(policy, max_wait), RequestSigning(identity, sign)
 
     def send(
         self,
@@ -77,6 +80,7 @@ class ComityAdapter(HTTPAdapter):
             if isinstance(authorization, bytes):
                 authorization = authorization.decode("latin-1")
             headers = asked_with(policy, step.url, conditions, request.url or "", authorization)
+            self._sign(headers, "GET", step.url)
             most = _robots_timeout(timeout)
             with no_answer(step.url, requests.RequestException, urllib3.exceptions.HTTPError):
                 asking = requests.Request("GET", step.url, headers=headers).prepare()
@@ -87,10 +91,16 @@ class ComityAdapter(HTTPAdapter):
         url = settled(own, _sent)
         if urldefragauth(own) != url:
             request.url = url
-        with self._driver.turn(url, get) as go:
-            request.headers["User-Agent"] = policy.agent
-            response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+        method = request.method or "GET"
+        while True:
+            with self._driver.turn(url, get) as go:
+                request.headers["User-Agent"] = policy.agent
+                self._sign(request.headers, method, url)
+                response = send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+                self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
+            if not self._sign.again(method, url, response.status_code, response.headers):
+                break
+            response.close()
         response.comity = go.decision  # type: ignore[attr-defined]
         return response
 

@@ -29,7 +29,7 @@ from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
-from comity.middleware._wire import settled, without_empty_query
+from comity.middleware._wire import RequestSigning, settled, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.driver import AsyncDriver
 from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
@@ -70,7 +70,8 @@ class ComityMiddleware:
     product token where it occurs there, else as the agent, and `DOWNLOAD_DELAY` as its least interval.
     `COMITY_MAX_WAIT`, seconds that a request waits for its turn: 600 by default, None for ever. One that would wait
     longer, or whose host failed too often (`breaker_failures`), fails with `IgnoreRequest`, its cause is
-    `comity.Postponed` with the seconds, and counts as `comity/postponed`.
+    `comity.Postponed` with the seconds, and counts as `comity/postponed`. `COMITY_IDENTITY` and `COMITY_SIGN`: in whose
+    name requests are signed, and when, as `identity` and `sign` of `comity.ClientSettings`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -80,6 +81,7 @@ class ComityMiddleware:
         policy = settings.get("COMITY_POLICY") or _policy(settings)
         self._crawler = crawler
         self._driver = AsyncDriver(policy, _wait(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
+        self._sign = RequestSigning(settings.get("COMITY_IDENTITY"), settings.get("COMITY_SIGN", "always"))
         crawler.signals.connect(self._received, signals.bytes_received)
         # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
         # Scrapy's own retries come through the scheduler, and so through here.
@@ -121,14 +123,17 @@ class ComityMiddleware:
             raise IgnoreRequest(str(error)) from error
         request.meta["comity"] = go.decision
         self._under_way[request] = go
+        self._sign(request.headers, request.method, url)
         return None
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        """The request's turn is over; read what the page asks of us."""
+    def process_response(self, request: Request, response: Response) -> Response | Request:
+        """The request's turn is over; read what the page asks of us. Where it asks for a signature, ask again."""
         if _ROBOTS in request.meta:
             return _decoded(response)
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
+        if self._sign.again(request.method, _sent(request), response.status, _headers(response)):
+            return request.replace(dont_filter=True)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
         request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.asked_as)
         return response
@@ -160,6 +165,7 @@ class ComityMiddleware:
             meta["proxy"] = cause.meta["proxy"]
         authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
         headers = asked_with(self._driver.policy, step.url, conditions, cause.url, authorization)
+        self._sign(headers, "GET", step.url)
         request = Request(step.url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
