@@ -145,6 +145,14 @@ def test_each_part_that_is_changed_once_breaks_the_signature(method: str, url: s
         one(headers, method, url).check(SigningKey(PRIVATE).public, NOW + 1)
 
 
+def test_a_line_end_in_a_field_makes_no_line_of_the_base() -> None:
+    """RFC 9421, 2.5: else what one field holds could stand for another component."""
+    headers = signed() | {"X-A": 'a\n"@method": GET'}
+    headers["Signature-Input"] = headers["Signature-Input"].replace('"@path"', '"@path" "x-a"')
+    with pytest.raises(Refused, match="has a line end"):
+        one(headers)
+
+
 def test_the_query_is_not_covered_and_says_so() -> None:
     """Intermediaries order queries anew (draft, 3.2), so it is left out."""
     found = one(signed(), url="https://example.com/path/to/resource?b=2")

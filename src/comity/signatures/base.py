@@ -56,7 +56,10 @@ def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, par
         if identifier in seen:
             raise Uncovered(f"{identifier} is covered twice")  # RFC 9421, 2.5
         seen.add(identifier)
-        lines.append(f"{identifier}: {_value(name, having, method, url, fields)}")
+        value = _value(name, having, method, url, fields)
+        if "\n" in value or "\r" in value:
+            raise Uncovered(f"{identifier} has a line end, so one base could stand for two requests")
+        lines.append(f"{identifier}: {value}")
     ending = serialised((list(covered), dict(parameters)))
     lines.append(f'"@signature-params": {ending}')
     return "\n".join(lines).encode("utf-8")
