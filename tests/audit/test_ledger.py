@@ -518,26 +518,6 @@ def test_counts_count_all_runs_and_no_seal_says_fewer_than_the_one_before(site: 
     assert any("fewer records were written than the seal before" in finding for finding in found(tmp_path))
 
 
-def test_a_ledger_of_an_earlier_version_is_read_and_gone_on_with(site: Site, tmp_path: Path) -> None:
-    furnish(site)
-    crawl(tmp_path, site.url("/"), max_pages=3, retries=0)
-    records = read(tmp_path)
-    for record in records:
-        for name in ("sink", "written", "location"):
-            record.pop(name, None)
-    write(tmp_path, chain_again(records))
-    forge_frontier(tmp_path, records)
-    with sqlite3.connect(tmp_path / "frontier.sqlite") as database:
-        length = (tmp_path / "ledger.jsonl").stat().st_size
-        mark = json.dumps({"length": length, "count": len(records), "hash": records[-1]["hash"]})
-        database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
-    database.close()
-    assert found(tmp_path) == []
-    crawl(tmp_path, max_pages=None)
-    assert found(tmp_path) == []
-    assert "written" not in read(tmp_path)[-1], "nobody counted what came before"
-
-
 def test_a_hash_made_anew_for_one_record_is_found_at_the_next(folder: Path) -> None:
     records = read(folder)
     index = find(records, kind="request", path="/a")

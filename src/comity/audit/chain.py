@@ -102,7 +102,7 @@ START = "0" * 64
 _EVIDENCE: Final = "verdict:text? line:count? rule:text? robots_sha256:text? robots_at:number?"
 _LINK: Final = shape("n:count prev:text hash:text kind:text")
 _SHAPES: Final = {
-    "run": shape("at:number crawl:text run:count version:text agent:text policy:object seeds:list"),
+    "run": shape("at:number crawl:text run:count version:text agent:text policy:object seeds:list sink:text"),
     "request": shape(
         "purpose:text method:text url:text host:text pace:text origin:text? sent:number head:number? end:number "
         "status:count? bytes:count? sha256:text? error:text? retry_after:number? interval:number? kept:number? "
@@ -117,14 +117,13 @@ _SHAPES: Final = {
     "order": shape("at:number given_at:number host:text pace:text order:text seconds:number?"),
     "lent": shape("at:number host:text pace:text sent:number? interval:number retry_after:number?"),
     "unsent": shape("at:number url:text why:text"),
-    "seal": shape("at:number ended:text count:count final:text"),
+    "seal": shape("at:number ended:text count:count final:text written:object"),
 }
-# Fields that earlier versions did not write.
-_LATER: Final = {
-    "run": shape("sink:text clock_within:number"),
+# Fields that are there where there is something to say.
+_OPTIONAL: Final = {
+    "run": shape("clock_within:number"),
     "request": shape("location:text"),
     "copy": shape("location:text"),
-    "seal": shape("written:object"),
 }
 
 
@@ -170,8 +169,8 @@ def _misshapen(record: JsonObject) -> str | None:
         fields = _SHAPES.get(record["kind"])
         if fields is None:
             return f"{record['kind'][:40]!r} is no kind of record"
-        later = _LATER.get(record["kind"], {})
-        name = wrong_field(record, {**fields, **{name: kinds for name, kinds in later.items() if name in record}})
+        optional = _OPTIONAL.get(record["kind"], {})
+        name = wrong_field(record, {**fields, **{name: kinds for name, kinds in optional.items() if name in record}})
     return f"its field {name!r} is missing or damaged" if name is not None else None
 
 

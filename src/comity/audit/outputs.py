@@ -28,7 +28,6 @@ _SHAPES: Final = {
     "robots": shape("url:text origin:text outcome:text status:count? fetched_at:text sha256:text?"),
 }
 _EVIDENCE = ("verdict", "line", "rule", "robots_sha256")
-_UNTOLD = 0  # stands for the target of a redirect in a ledger that does not say it
 
 
 class LedgerRequests:
@@ -65,7 +64,7 @@ class LedgerRequests:
             ("failures", url, None),
             ("failures", url, status),
             ("unwanted", url, status),
-            ("redirects", url, status, _location(record.get("location", _UNTOLD)), *_evidence(record)),
+            ("redirects", url, status, _location(record.get("location")), *_evidence(record)),
             ("pages", url, status, record["sha256"], *_evidence(record)),
             ("served", url, status, record["sha256"]),
         }:
@@ -141,8 +140,6 @@ class LedgerRequests:
                 )
             case "redirects":
                 key = (channel, url, record["status"], _location(record["location"]), *_evidence(record["decision"]))
-                if self._take((*key[:3], _UNTOLD, *key[4:])):
-                    return _wrong_target(record)
             case "refusals" if record.get("by") == "usage":  # it was asked for, and not kept
                 key = ("unwanted", url, record.get("status"))
             case "refusals":

@@ -275,7 +275,7 @@ class _Walk:
         self._paces.orders = OrdersInForce()
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
-        sink, self.sink = self.sink, record.get("sink", self.sink)
+        sink, self.sink = self.sink, record["sink"]
         try:
             self._policy = _policy(record["policy"])
         except (ComityError, TypeError, ValueError, AttributeError) as error:
@@ -290,7 +290,7 @@ class _Walk:
         return problems
 
     def _ended(self, record: JsonObject) -> list[str]:
-        before, self.wrote = self.wrote, record.get("written")
+        before, self.wrote = self.wrote, record["written"]
         if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
             return ["it says that fewer records were written than the seal before it says"]
         return []

@@ -101,8 +101,8 @@ class Ledger:
         self._file = AppendedFile(path, mark["length"] if mark else 0)
         self._count: int = mark["count"] if mark else 0
         self._hash: str = mark["hash"] if mark else START
-        # Records of the output so far, by channel; None where an earlier version began without counting them.
-        self._written: dict[str, int] | None = mark.get("written") if mark else dict.fromkeys(COUNTED, 0)
+        # Records of the output so far, by channel.
+        self._written: dict[str, int] = mark["written"] if mark else dict.fromkeys(COUNTED, 0)
         self._offset = clock.wall() - clock.monotonic()
         self._clock = clock
         self._policy = Policy()
@@ -284,10 +284,8 @@ class Ledger:
             self._write(record)
         for refused in refusals:
             self._write(_refusal(refused, collected.at))
-        counts: LedgerRecord = {}
-        if self._written is not None:
-            self._written = {name: count + written.get(name, 0) for name, count in self._written.items()}
-            counts = {"written": self._written}
+        self._written = {name: count + written.get(name, 0) for name, count in self._written.items()}
+        counts: LedgerRecord = {"written": self._written}
         if collected.ended is not None:
             last = {"ended": collected.ended, "count": self._count, "final": self._hash}
             self._write({"kind": "seal", "at": collected.at, **last, **counts})
@@ -334,5 +332,5 @@ def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
 
 
 def _location(location: str | None) -> LedgerRecord:
-    """A redirect's target; nothing, as of old, where there is none."""
+    """A redirect's target; nothing where there is none."""
     return {} if location is None else {"location": location}
