@@ -1,9 +1,12 @@
 """An identity is made, published, checked and rotated; requests signed in its name are verified by the site."""
 
 import asyncio
+import gzip
 import json
 import ssl
 import stat
+import zipfile
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +24,7 @@ from comity.identity.checking import check
 from comity.identity.published import DAY, DIRECTORY_TYPE, documents, user_agent
 from comity.identity.verifier import VerifyingMiddleware
 from comity.signatures.folder import signer
+from comity.signatures.keys import decoded
 from comity.signatures.verifying import WELL_KNOWN
 
 NOW = 1_700_000_000.0
@@ -369,7 +373,34 @@ def test_a_crawl_is_signed_in_the_name_of_the_identity_that_is_named(tmp_path: P
     assert done.returncode == 0, done.stderr
     assert len(site.seen) >= 3
     assert all(SAID.origin in seen.headers["Signature-Agent"] for seen in site.seen)
-    private = json.loads(next((tmp_path / "id" / "keys").iterdir()).read_text())["d"]
-    assert not [
-        path for path in (tmp_path / "out").rglob("*") if path.is_file() and private.encode() in path.read_bytes()
-    ]
+    keyid = load(tmp_path / "id").keys[0].public().thumbprint
+    records = [json.loads(line) for line in (tmp_path / "out" / "ledger.jsonl").read_text().splitlines()]
+    sent = [record for record in records if record["kind"] == "request"]
+    assert len(sent) == len(site.seen)
+    assert {record["signed"] for record in sent} == {keyid}
+    assert comity("prove", "out", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["jsonl", "wacz"])
+def test_no_file_that_a_signed_crawl_writes_has_a_key(tmp_path: Path, site: Site, form: str) -> None:
+    pytest.importorskip("warcio")
+    create(tmp_path / "id", SAID, NOW)
+    site.set("/robots.txt", "")
+    site.link("/", "/a")
+    words = ("--identity", "id", "--delay", "0", "-vv", "--log", "log", "--report", "r.html", "--format", form, *ALLOW)
+    told = comity("crawl", site.url("/"), "-o", "out", *words, cwd=tmp_path)
+    (key,) = (tmp_path / "id" / "keys").iterdir()
+    text = json.loads(key.read_text())["d"]
+    raw = decoded(text)
+    secrets = [text.encode(), raw, raw.hex().encode(), b64encode(raw).rstrip(b"=")]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path != key]
+    assert (tmp_path / "log") in files
+    for path in files:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data += gzip.decompress(data)
+        elif path.suffix == ".wacz":
+            with zipfile.ZipFile(path) as packed:
+                data = b"".join(packed.read(name) for name in packed.namelist())
+        assert not [secret for secret in secrets if secret in data], path
+    assert text not in told.stdout + told.stderr

@@ -122,7 +122,7 @@ _SHAPES: Final = {
 # Fields that are there where there is something to say.
 _OPTIONAL: Final = {
     "run": shape("clock_within:number"),
-    "request": shape("location:text"),
+    "request": shape("location:text signed:text"),
     "copy": shape("location:text"),
 }
 

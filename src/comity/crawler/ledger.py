@@ -173,6 +173,7 @@ class Ledger:
                 "kept": kept,
                 **evidence(request.decision),
                 **_location(request.location),
+                **({} if request.signed is None else {"signed": request.signed}),
             }
         )
 

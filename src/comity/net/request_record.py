@@ -25,6 +25,7 @@ class RequestRecord:
         sha256: of the body, in hex.
         error: what went wrong, in words.
         location: where a redirect leads, as the server wrote it; not of a robots.txt.
+        signed: thumbprint of the key that signed it; None where it was not signed.
         retry_after: seconds that a 429 or 503 asked us to stay away.
     """
 
@@ -38,6 +39,7 @@ class RequestRecord:
     body: bytes | None = None
     error: str | None = None
     location: str | None = None
+    signed: str | None = None
     retry_after: float | None = None
     _sha256: str | None = None
 

@@ -6,6 +6,7 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 import asyncio
 import hashlib
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -309,7 +310,12 @@ class Session:
         return answer, wall
 
     def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:
-        return None if self.on_request is None else RequestRecord(cause, method, url, self.clock.monotonic())
+        if self.on_request is None:
+            return None
+        record = RequestRecord(cause, method, url, self.clock.monotonic())
+        if (signing := self.open().signing) is not None:
+            record.signed = signing.keyid(url, time.time())
+        return record
 
     def _over(
         self,

@@ -175,11 +175,20 @@ class Signing:
             url: absolute, in normal form.
             now: seconds since 1970.
         """
+        who = self._who(url, now)
+        return {} if who is None else who.headers(method, url, now)
+
+    def keyid(self, url: str, now: float) -> str | None:
+        """The key that signs a request for a URL; None where it is not signed."""
+        who = self._who(url, now)
+        return None if who is None else who.keyid
+
+    def _who(self, url: str, now: float) -> Signer | None:
         if not (self._always or urls.origin(url) in self._asked):
-            return {}
+            return None
         if not 0 <= now - self._read_at < AGAIN:
             self._signer, self._read_at = signer(self._folder, now), now
-        return self._signer.headers(method, url, now)
+        return self._signer
 
     def asked(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
         """Whether an answer asks for a signature that its request did not have; later requests there have one."""
