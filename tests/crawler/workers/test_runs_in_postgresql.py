@@ -74,6 +74,11 @@ class Crawl:
         )
         return Member(job, lambda *_: None)
 
+    async def works(self, run: Run, folder: Path) -> None:
+        """A worker, from its beginning to its end."""
+        async with asyncio.timeout(HANGS):
+            await self.member(run, folder).run(lambda _: None)
+
 
 @pytest.fixture
 def crawl(postgres: Server, site: Site) -> Iterator[Crawl]:
@@ -109,11 +114,11 @@ def test_a_worker_of_an_earlier_run_takes_nothing_and_says_why_it_ends(
     now = crawl.next_run()
     assert now == Run(earlier.crawl, earlier.number + 1)
     with pytest.raises(Superseded, match=r"run 2 of the crawl in .* has begun.* and this is run 1"):
-        asyncio.run(crawl.member(earlier, tmp_path / "old").run(lambda _: None))
+        asyncio.run(crawl.works(earlier, tmp_path / "old"))
     assert site.seen == []
     assert crawl.store.parts() == []
     assert all(row.holder is None for row in crawl.store.rows())
-    asyncio.run(crawl.member(now, tmp_path / "new").run(lambda _: None))
+    asyncio.run(crawl.works(now, tmp_path / "new"))
     assert {row.state for row in crawl.store.rows()} == {"ended"}
 
 
@@ -122,7 +127,7 @@ def test_a_crawl_that_is_begun_anew_under_one_name_is_another(crawl: Crawl, site
     crawl.drop()
     crawl.make()
     with pytest.raises(Superseded, match="another crawl has begun"):
-        asyncio.run(crawl.member(earlier, tmp_path / "old").run(lambda _: None))
+        asyncio.run(crawl.works(earlier, tmp_path / "old"))
     assert site.seen == []
     crawl.store.end(earlier, "by the one before")
     assert crawl.store.crawl().ended is None
@@ -336,13 +341,13 @@ def test_no_parcel_is_forgotten_that_a_receiver_has_taken_and_the_database_has_l
 def test_a_part_that_the_database_has_lost_is_none_of_the_crawl_s(crawl: Crawl, tmp_path: Path) -> None:
     take_folder(crawl.store, tmp_path)
     failover = Failover(crawl.store.where)
-    asyncio.run(crawl.member(crawl.store.crawl().run, tmp_path).run(lambda _: None))
+    asyncio.run(crawl.works(crawl.store.crawl().run, tmp_path))
     (path,) = [path for path in tmp_path.rglob("pages.jsonl") if path.stat().st_size]
     failover.happens()
     cut_back(crawl.store, tmp_path, "jsonl")
     assert not path.exists()
     assert (tmp_path / f"{LOST}{path.parent.name}" / path.name).stat().st_size
-    asyncio.run(crawl.member(crawl.store.crawl().run, tmp_path).run(lambda _: None))
+    asyncio.run(crawl.works(crawl.store.crawl().run, tmp_path))
     kept = [json.loads(line)["url"] for path in tmp_path.glob("shard-*/pages.jsonl") for line in path.open()]
     assert sorted(kept) == sorted(set(kept))
     assert len(kept) == 2
