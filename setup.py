@@ -7,6 +7,7 @@ one for every platform (`py3-none-any`), not of a compiled one.
 
 import json
 import os
+import re
 import runpy
 import tomllib
 from pathlib import Path
@@ -75,6 +76,20 @@ class BuildModules(build_ext):
             print(f"comity: {what} could not be compiled, and are installed in their interpreted form, which is slower")
 
 
+def described() -> str:
+    """README as an index shows it, where no file lies beside it: links lead to the repository, at this version.
+
+    As long as the metadata names no repository (`Source`), a link is its words, and pictures are left out.
+    """
+    text = Path("README.md").read_text("utf-8")
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    source = project.get("urls", {}).get("Source")
+    if source is None:
+        text = re.sub(r"!\[[^]]*\]\((?!https?:)[^)]*\)\n*", "", text)
+        return re.sub(r"\[([^]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+    return re.sub(r"\]\((?!https?:|#)([^)]*)\)", rf"]({source}/blob/v{project['version']}/\1?raw=true)", text)
+
+
 def materials(compiled: bool) -> dict[str, object]:
     """What a wheel is made of, in CycloneDX: comity itself, and Cython's runtime where modules are compiled with it.
 
@@ -128,6 +143,8 @@ class Wheel(bdist_wheel):
 
 
 setup(
+    long_description=described(),
+    long_description_content_type="text/markdown",
     ext_modules=extensions,
     cmdclass={"bdist_wheel": Wheel, "build_ext": BuildModules},
     options={"build_ext": {"parallel": os.cpu_count() or 1}},

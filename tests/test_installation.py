@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -108,12 +109,34 @@ def test_a_wheel_without_compiled_modules_has_a_name_of_its_own(
     assert (f"Root-Is-Purelib: {str(pure).lower()}" in about, "comity/__init__.py" in names) == (True, True)
 
 
+@pytest.mark.long
+def test_the_source_distribution_holds_what_the_repository_holds(tree: Path, tmp_path: Path) -> None:
+    for name in ("MANIFEST.in", "README.md"):
+        (tree / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)],
+        cwd=tree, env={**os.environ, "COMITY_NO_EXTENSIONS": "1"}, capture_output=True, check=True, timeout=600,
+    )  # fmt: skip
+    (made,) = tmp_path.glob("comity-*.tar.gz")
+    with tarfile.open(made) as archive:
+        there = {name.partition("/")[2] for name in archive.getnames()}
+        (about,) = (name for name in archive.getnames() if name.endswith("0/PKG-INFO"))
+        description = archive.extractfile(about).read().decode()  # type: ignore[union-attr]
+    listed = subprocess.run(["git", "ls-files"], cwd=tree, capture_output=True, text=True, check=True).stdout
+    assert set(listed.splitlines()) - there == set()
+    assert not [name for name in there if name.endswith((".so", ".pyc"))]
+    assert "Description-Content-Type: text/markdown" in description
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", description) == [], "an index has no file beside it"
+
+
 def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path: Path) -> None:
     built = build(tree, tmp_path, COMITY_REQUIRE_EXTENSIONS="1")
     if built.returncode and not os.environ.get("COMITY_REQUIRE_EXTENSIONS"):
         pytest.skip("no C compiler here: apt-get install gcc python3-dev")
     assert built.returncode == 0, built.stderr
     assert version(tmp_path) == "compiled"
+    code = next(tree.glob("build/cython/**/*.c"))
+    assert "Py_MOD_GIL_NOT_USED" in code.read_text(encoding="utf-8"), "a free-threaded Python would lock for it"
     (module,) = tmp_path.glob("built/comity/_utf8.*.so")
     assert b".debug_info" not in module.read_bytes()  # a quarter of the build
 

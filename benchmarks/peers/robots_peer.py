@@ -35,7 +35,7 @@ def google(text, body):
     from robotstxt import RobotsMatcher
 
     matcher = RobotsMatcher()
-    return lambda agent, url: matcher.is_allowed(body, agent, url)
+    return lambda agent, url: matcher.is_allowed(text, agent, url)
 
 
 def reppy(text, body):
