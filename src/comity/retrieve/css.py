@@ -54,9 +54,9 @@ _PIXELS: Final = {
 _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
 # What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
 _MAY_HIDE: Final = re.compile(
-    r"display\s*:\s*(?:none|var)|visibility\s*:\s*[hcv]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:[01](?!\d)|\.)"
+    r"display\s*:\s*(?:none|var)|visibility\s*:\s*[hcv]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
     r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip|inset|opacity|transparent|-\s*\.?\d\d|\d{3}v[wh]"
-    r"|\d{4}|\de\d|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
+    r"|\d{4}p|\de\d|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
     r"|color\s*:\s*(?:rgb|hsl|var)|/\*|\\"
 )
 _MARKS: Final = re.compile(
@@ -440,10 +440,11 @@ def _off_screen(declared: Mapping[str, str]) -> bool:
                     return True
     if any(value <= -OFF_SCREEN for side in _INDENTED if side in declared for value in _values(declared[side])):
         return True
-    if any(abs(value) >= _FAR or value <= -9_000 for value in _values(declared.get("translate", ""))):
+    if "translate" in declared and any(abs(value) >= _FAR for value in _values(declared["translate"])):
         return True
-    scales = _values(declared.get("scale", ""), 0.01)
-    return any(abs(each) < 0.01 for each in scales) or _transformed_away(declared.get("transform", ""))
+    if "scale" in declared and any(abs(each) < 0.01 for each in _values(declared["scale"], 0.01)):
+        return True
+    return "transform" in declared and _transformed_away(declared["transform"])
 
 
 def _transformed_away(transform: str) -> bool:
