@@ -176,7 +176,8 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
                 close = cut.find("</", close + 2)
             if close < 0:
                 close = end
-            data = close - at <= _LONGEST_DATA and "ld+json" in cut[attributes:last]
+            kind = cut[attributes:last]
+            data = close - at <= _LONGEST_DATA and ("ld+json" in kind or "math/tex" in kind)
             if not data or cut.count("<", at, close) > _MOST_IN_DATA:
                 dropped.append((at, close))
                 removed += close - at

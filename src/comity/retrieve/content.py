@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 from comity.retrieve._forest import Forest
 from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
 from comity.retrieve.features import measure
+from comity.retrieve.footnotes import Footnotes
 from comity.retrieve.tree import Node, Tree
 
 Place = Literal[
@@ -30,7 +31,6 @@ Place = Literal[
     "promotion",
     "overlay",
     "form",
-    "formula",
     "drawing",
     "other",
 ]
@@ -90,8 +90,11 @@ class LeftOut:
     excerpt: str
 
 
-def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
+def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | None = None) -> float | None:
     """Set which blocks are kept.
+
+    Args:
+        notes: the page's footnotes; those that kept text refers to are kept.
 
     Returns:
         The expected agreement with the page's content, 0 to 1; None where landmarks alone decided.
@@ -109,13 +112,15 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str) -> float | None:
         _keep_headings(blocks)
         _drop_copies(blocks)
         _drop_teasers(blocks)
+    if notes is not None:
+        notes.keep(blocks)
     tell(blocks)
     return sure
 
 
 def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> tuple[LeftOut, ...]:
     """What was not kept, by place, the largest first: blocks, and the text of what is no text to be read, which are
-    formulas, drawings, choices and fields.
+    drawings, choices and fields.
     """
     found: dict[Place, list[tuple[str, int]]] = {}
     for block in blocks:
@@ -137,7 +142,7 @@ def _unread(tree: Tree, hidden: Collection[Node]) -> Iterator[tuple[Place, str]]
         while around is not None and around not in hidden:
             around = around.parent
         if around is None and (words := " ".join(text.split())):
-            yield "formula" if node.name == "math" else "drawing" if node.name == "svg" else "form", words
+            yield "drawing" if node.name == "svg" else "form", words
 
 
 def _by_landmarks(blocks: Sequence[Block]) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from comity import urls
 from comity.errors import ExtractionFailed
-from comity.retrieve import blocks, hidden, markdown, metadata
+from comity.retrieve import blocks, footnotes, formulas, hidden, markdown, metadata
 from comity.retrieve.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.content import LeftOut, choose, left_out
 from comity.retrieve.hidden import HiddenText
@@ -78,16 +78,18 @@ def read(
     tree: Tree | None = None
     try:
         tree = parse(html, url)
+        formulas.marked(tree)
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
+        notes = footnotes.found(tree)
         judgement = judge(tree, cut, html)
         text = ""
         agreement: float | None = None
         if content == "main":
-            agreement = choose(cut, tree, url)
+            agreement = choose(cut, tree, url, notes)
         if convert and (judgement.kind == "page" or content == "all"):
-            text = markdown.written(tree, base, without=removed, deadline=deadline, url=url)
+            text = markdown.written(tree, base, notes, without=removed, deadline=deadline, url=url)
         return ExtractedPage(
             text,
             found,

@@ -21,6 +21,8 @@ _LINE_START: Final = re.compile(
 _CLOSING_MARKS: Final = re.compile(r"(?:^|(?<=\s))(#+)$")
 _RAISED: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _LOWERED: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_ENDINGS: Final = frozenset("st nd rd th er re e ère ème eme o a os as te de ste me nde tm sm mc md".split())
+"""Raised letters that are no exponent: 4th, 1er, Brand TM."""
 _EXPONENT: Final = re.compile(r"[0-9+\-−=()ni]{1,12}")
 _INDEX: Final = re.compile(r"[0-9+\-−=()]{1,12}")
 
@@ -70,10 +72,16 @@ def shifted(name: str, text: str, after_word: bool) -> str:
     if name == "sup":
         if _EXPONENT.fullmatch(core):
             return core.translate(_RAISED)
-        return text if core.isalpha() or not core[0].isalnum() else f"^{core}"
+        if core.lower() in _ENDINGS or not any(map(str.isalnum, core)):
+            return text
+        return f"^{_braced(core)}"
     if _INDEX.fullmatch(core):
         return core.translate(_LOWERED)
-    return f"_{core}" if core.isalnum() else text
+    return f"_{_braced(core)}" if any(map(str.isalnum, core)) else text
+
+
+def _braced(text: str) -> str:
+    return text if len(text) == 1 else f"{{{text}}}"
 
 
 def code_span(code: str) -> str:

@@ -2,6 +2,7 @@ from comity.retrieve.tree cimport Node, Text, Tree
 
 cdef class Writer:
     cdef object _base
+    cdef object _notes
     cdef set _without
     cdef double _deadline
     cdef str _url

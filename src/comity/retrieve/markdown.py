@@ -12,6 +12,7 @@ from typing import Final
 from comity import urls
 from comity.errors import ExtractionFailed
 from comity.retrieve import tables
+from comity.retrieve.footnotes import Footnotes
 from comity.retrieve.inline import (
     BREAK,
     code_span,
@@ -31,6 +32,17 @@ _LONGEST_REFERENCE: Final = 8192
 _DEEPEST_INDENT: Final = 24
 _CHECK_EVERY: Final = 256
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
+_STATED: Final = re.compile(
+    r"(?:language|lang|highlight-source|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20});?"
+)
+_BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
+_NO_LANGUAGE: Final = frozenset(
+    "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
+)
+_UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
+"""What a reader does not see, and glyphs of icon fonts."""
+_NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
+_NOTE_LABEL: Final = re.compile(r"^(?:\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _WRAPS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "del": "~~", "s": "~~", "strike": "~~"}
@@ -41,18 +53,19 @@ _LINE_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num
 _IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
 
 
-def written(tree: Tree, base: urls.Base, *, without: set[Node], deadline: float, url: str) -> str:
+def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node], deadline: float, url: str) -> str:
     """Markdown of a page.
 
     Args:
         base: where relative references start.
+        notes: the page's footnotes.
         without: elements that are left out; so is text whose block is not kept.
         deadline: when work stops, by this thread's processor time: a busy machine makes no page hostile.
 
     Raises:
         ExtractionFailed: the deadline has passed.
     """
-    writer = Writer(base, without, deadline, url)
+    writer = Writer(base, notes, without, deadline, url)
     blocks: list[Block] = []
     writer.container(tree.first("body") or tree.root, blocks)
     text = joined(blocks)
@@ -82,8 +95,9 @@ def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
 class Writer:
     """Writes one page; `container` and `inline` call each other as the page is nested."""
 
-    def __init__(self, base: urls.Base, without: set[Node], deadline: float, url: str) -> None:
+    def __init__(self, base: urls.Base, notes: Footnotes, without: set[Node], deadline: float, url: str) -> None:
         self._base = base
+        self._notes = notes
         self._without = without
         self._deadline = deadline
         self._url = url
@@ -128,7 +142,9 @@ class Writer:
     def block(self, node: Node, out: list[Block]) -> None:
         """One block-level element."""
         kind = self._kinds.get(node.name)
-        if kind is not None:
+        if node in self._notes.notes:
+            self._note(node, out)
+        elif kind is not None:
             kind(node, out)
         elif node.name == "a" and (target := self._target(node)) is not None:
             outer, self._link = self._link, target
@@ -154,8 +170,12 @@ class Writer:
             run.append(code_span(self._raw(node)))
         elif name == "a":
             self._anchor(node, run, inside)
+        elif name == "math":
+            run.append(self._formula(node))
         elif name in ("sup", "sub"):
-            run.append(shifted(name, self._inner(node, inside), bool(run) and run[-1][-1:].isalnum()))
+            inner = self._inner(node, inside)
+            note = _NOTE_MARK.fullmatch(inner)
+            run.append(note[1] if note else shifted(name, inner, bool(run) and run[-1][-1:].isalnum()))
         elif name == "q":
             run.append(f"“{self._inner(node, inside).strip()}”")
         elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
@@ -233,12 +253,16 @@ class Writer:
     def _list(self, node: Node, out: list[Block]) -> None:
         number = whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
         items: list[str] = []
+        notes: list[Block] = []
         deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
         for child in node.children:
             if isinstance(child, Text):
                 blocks: list[Block] = [("text", words_of(child.text).strip())] if child.kept else []
             elif self.is_left_out(child):
+                continue
+            elif child in self._notes.notes:
+                self._note(child, notes)
                 continue
             else:
                 self._tick()
@@ -260,6 +284,14 @@ class Writer:
         self._indent -= 1
         if items:
             out.append(("list", "\n".join(items)))
+        out += notes
+
+    def _note(self, node: Node, out: list[Block]) -> None:
+        blocks: list[Block] = []
+        self.container(node, blocks)
+        text = _NOTE_LABEL.sub("", joined(blocks)).strip()
+        if text:
+            out.append(("note", f"[^{self._notes.notes[node]}]: {indented(text, '    ')}"))
 
     def _quote(self, node: Node, out: list[Block]) -> None:
         blocks: list[Block] = []
@@ -312,10 +344,16 @@ class Writer:
         if "[" in inside:
             self._into(node, run, inside)
             return
+        if node in self._notes.backs:
+            return
+        if (note := self._notes.marks.get(node)) is not None:
+            run.append(f"[^{note}]")
+            return
         words = self._inner(node, inside | {"["})
         label = words.strip(" \x0c")
         target = self._target(node)
-        if label.replace("\\", "") in _PERMALINKS and "#" in node.attributes.get("href", ""):
+        plain = _UNSEEN.sub("", label.replace("\\", ""))
+        if (plain in _PERMALINKS or not plain) and "#" in node.attributes.get("href", ""):
             return
         if not label or target is None:
             run.append(words)
@@ -340,6 +378,12 @@ class Writer:
             return None
         _, mark, fragment = reference.partition("#")  # the join leaves it out; people cite by it
         return f"{target}{mark}{fragment}".translate(_IN_DESTINATION)
+
+    def _formula(self, node: Node) -> str:
+        tex = " ".join(self._raw(node).split())
+        if "$" in tex.replace("\\$", "") or not tex:
+            return words_of(tex)
+        return f"$${tex}$$" if node.attributes.get("display") == "block" else f"${tex}$"
 
     def _image(self, node: Node) -> str:
         attributes = node.attributes
@@ -386,12 +430,24 @@ def _below(node: Node) -> Iterable[Node]:
 
 
 def _language(pre: Node) -> str:
-    """`python` for a `pre`, or the `code` in it, of class `language-python`, and for `highlight-python` around it."""
+    """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
+    `brush: python`, `data-lang`.
+    """
     inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
     around = pre.parent
     for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
-        for name in node.attributes.get("class", "").split():
-            kind, _, language = name.partition("-")
-            if kind in ("language", "lang", "highlight") and _LANGUAGE.fullmatch(language):
-                return "" if language in ("default", "none", "notranslate") else language
+        own = node is pre or node is inner
+        for name in ("data-lang", "data-language", "data-code-lang"):
+            if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
+                return stated
+        classes = node.attributes.get("class", "").split()
+        for number, name in enumerate(classes):
+            if (match := _STATED.fullmatch(name)) is not None:
+                language = match[1]
+            elif own and name in _BEFORE and number + 1 < len(classes):
+                language = classes[number + 1].rstrip(";")
+            else:
+                continue
+            if _LANGUAGE.fullmatch(language) and not _STATED.fullmatch(language):
+                return "" if language in _NO_LANGUAGE else language
     return ""

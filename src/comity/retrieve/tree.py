@@ -27,7 +27,7 @@ _BLOCKS: Final = frozenset(
     " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol optgroup option p"
     " pre search section select summary table tbody td textarea tfoot th thead tr ul".split()
 )
-_UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "math", "map"))
+_UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
 SKIPPED: Final = _UNREAD | {
     "script",
     "style",
@@ -35,6 +35,7 @@ SKIPPED: Final = _UNREAD | {
     "noframes",
     "noembed",
     "head",
+    "math",
     "select",
     "textarea",
     "option",
@@ -245,8 +246,6 @@ def _fill(
                     _fill(tree, node, element, sort.textless, depth + 1, noscript or sort.name == "noscript")
                 elif node.child is not None:
                     tree.truncated = True
-            elif sort.name == "math":
-                tree.unread.append((element, node.text(deep=True)))
             elif sort.name == "svg" and tree._drawn:
                 tree.unread.append((element, " ".join([each.text(deep=True) for each in node.css("text")])))
         elif sort.name == "-text":
