@@ -274,6 +274,34 @@ def test_a_site_that_answers_only_signed_requests_is_read(
         assert "Signature" in site.seen[0].headers
 
 
+@pytest.mark.parametrize("sign", ["always", "when_asked"])
+def test_the_nonce_that_a_site_asks_for_is_signed_once(bot: Bot, site: Site, sign: str) -> None:
+    """RFC 9421, 5: whoever hands out a nonce of its own need not remember those of others."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if 'nonce="fresh=="' in request.headers.get("Signature-Input", ""):
+            return web.Response(text="welcome")
+        asked = 'other=();tag="payments", sig1=("@authority");tag="web-bot-auth";nonce="fresh=="'
+        return web.Response(status=403, headers={"Accept-Signature": asked})
+
+    site.set("/a", answer)
+    policy = Policy(agent="ExampleBot/1.0", allow_addresses=("127.0.0.0/8",), min_interval=0)
+    settings = ClientSettings(identity=str(bot.folder), sign=sign)  # type: ignore[arg-type]
+    with Client(policy, settings) as client:
+        assert client.get(site.url("/a")).text == "welcome"
+        assert client.get(site.url("/a")).status == 403, "it is asked for again, and is not sent for ever"
+    assert site.paths().count("/a") == 3
+
+
+@pytest.mark.parametrize("asked", ['sig1=("@authority");tag="payments"', "((", ""])
+def test_what_asks_for_no_signature_of_this_kind_gets_none(bot: Bot, site: Site, asked: str) -> None:
+    site.set("/a", status=403, headers={"Accept-Signature": asked})
+    policy = Policy(agent="ExampleBot/1.0", allow_addresses=("127.0.0.0/8",), min_interval=0)
+    with Client(policy, ClientSettings(identity=str(bot.folder), sign="when_asked")) as client:
+        assert client.get(site.url("/a")).status == 403
+    assert not any("Signature" in seen.headers for seen in site.seen)
+
+
 def test_each_hop_of_a_redirect_is_signed_for_its_own_authority(bot: Bot, site: Site) -> None:
     with Site("127.0.0.2") as other:
         site.set("/a", status=302, headers={"Location": other.url("/b")})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import WrongType, typed
+from comity.signatures.base import TAG, structured
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
 from comity.signatures.signing import Form, Signer
 
@@ -166,7 +168,7 @@ class Signing:
         self._folder, self._always = folder, always
         self._signer = signer(folder, now)
         self._read_at = now
-        self._asked: dict[str, None] = {}
+        self._asked: dict[str, str | None] = {}  # with the nonce that the next request there has
 
     def headers(self, method: str, url: str, now: float) -> dict[str, str]:
         """The fields that sign a request; empty where it is not signed.
@@ -175,8 +177,13 @@ class Signing:
             url: absolute, in normal form.
             now: seconds since 1970.
         """
-        who = self._who(url, now)
-        return {} if who is None else who.headers(method, url, now)
+        who, origin = self._who(url, now), urls.origin(url)
+        if who is None:
+            return {}
+        nonce = self._asked.get(origin)
+        if nonce is not None:
+            self._asked[origin] = None
+        return who.headers(method, url, now, nonce=nonce)
 
     def keyid(self, url: str, now: float) -> str | None:
         """The key that signs a request for a URL; None where it is not signed."""
@@ -191,13 +198,24 @@ class Signing:
         return self._signer
 
     def asked(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether an answer asks for a signature that its request did not have; later requests there have one."""
-        if self._always or status not in _ASKING or "Accept-Signature" not in headers:
-            return False
+        """Whether an answer asks for a signature that its request did not have (RFC 9421, 5), once for an origin.
+
+        Later requests there have one; the next has the nonce that was asked for, if one was.
+        """
         origin = urls.origin(url)
-        if origin in self._asked:
+        if status not in _ASKING or "Accept-Signature" not in headers or origin in self._asked:
+            return False
+        try:
+            members = structured(str(headers["Accept-Signature"])).values()
+        except ValueError:
+            return False
+        wanted = [said for _, said in members if said.get("tag", TAG) == TAG]
+        nonce = wanted[0].get("nonce") if wanted else None
+        if not (isinstance(nonce, str) and re.fullmatch(r"[\w+/=.:-]{1,200}", nonce, re.ASCII)):
+            nonce = None
+        if not wanted or (self._always and nonce is None):
             return False
         while len(self._asked) >= _MOST_ORIGINS:
             del self._asked[next(iter(self._asked))]
-        self._asked[origin] = None
+        self._asked[origin] = nonce
         return True
