@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
+from comity.crawler.facts import Facts
 from comity.crawler.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
 
 TODAY = date(2026, 11, 21)
@@ -131,16 +132,17 @@ def test_ordinary_use_of_parameters_is_no_trap() -> None:
 
 def test_what_proved_to_be_a_trap_is_known_in_the_next_run() -> None:
     facts: dict[str, Any] = {}
-    first = traps(load_state=facts.get)
+    kept = Facts(facts.get)
+    first = traps(facts=kept)
     day, form = f"{HOST}/cal?day=", f"{HOST}/list?"
     for number in range(1200):
         first.judge(f"{day}{TODAY + timedelta(number):%Y-%m-%d}", depth=number)
         first.judge(f"{form}a{number}=1&b=2")
         first.judge(f"{form}a={number % 7}&b={number % 11}&c={number % 13}&d={number % 3}&e={number % 5}")
-        facts |= json.loads(json.dumps(first.save_state()))
+        facts |= json.loads(json.dumps(kept.take()))
     assert len(facts) == 3
-    assert first.save_state() == {}
-    later = traps(load_state=facts.get)
+    assert kept.take() == {}
+    later = traps(facts=Facts(facts.get))
     assert named(later.judge(f"{day}2031-01-01")) == "calendar"
     assert named(later.judge(f"{form}new=1&b=2")) == "parameters"
     assert later.judge(f"{form}a3=1&b=2") is None

@@ -15,6 +15,7 @@ from comity.audit.latest import sink_of
 from comity.audit.learned import robots_files
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.facts import Facts
 from comity.crawler.scope import Scope
 from comity.crawler.sinks.runner import read_back
 from comity.crawler.stats import UNREACHABLE
@@ -231,7 +232,7 @@ def _anew(known: _Known, url: str) -> Fate:
             today=datetime.fromtimestamp(time.time(), UTC).date(),
             max_length=settings.max_url_length,
             max_segments=settings.max_path_segments,
-            load_state=view.load_state,
+            facts=Facts(view.load_state),
         )
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")

@@ -16,6 +16,7 @@ from comity.crawler import records
 from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.facts import Facts
 from comity.crawler.met import MetLately
 from comity.crawler.scope import Scope
 from comity.crawler.shards import ShardPlace
@@ -175,7 +176,7 @@ class URLFilter:
     Args:
         seeds: URLs in normal form that the scope lies around.
         today: the day on which the crawl runs.
-        load_state: gives back what `save_state` gave under a name in an earlier run, or None.
+        facts: what the crawl remembers.
         origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
         place: which shard of a crawl this is: what concerns the hosts of another goes there.
     """
@@ -187,7 +188,7 @@ class URLFilter:
         buffer: CommitBuffer,
         *,
         today: date,
-        load_state: Callable[[str], Any],
+        facts: Facts,
         origin_policy: Callable[[str], OriginPolicy | None],
         place: ShardPlace | None = None,
     ) -> None:
@@ -198,14 +199,14 @@ class URLFilter:
         self._recent = MetLately(RECENT)
         self.unmet = self._recent.unmet
         self._left = MetLately(LEFT_OUT)
-        self._scope: Scope = settings.scope_around(seeds, load_state("scope"))
+        self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
         self._traps = Traps(
             today=today,
             max_length=settings.max_url_length,
             max_segments=settings.max_path_segments,
-            load_state=load_state,
+            facts=facts,
         )
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
@@ -360,7 +361,7 @@ class URLFilter:
 
     def save_state(self) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered across runs."""
-        state = self._traps.save_state()
+        state: dict[str, Any] = {}
         if self._given:
             self._widen(self._scope.widened(self._given))
             self._given.clear()

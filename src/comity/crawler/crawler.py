@@ -21,6 +21,7 @@ from comity.crawler.checkpoint import RUN, Begun, UnreachableHosts, judge_again,
 from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates
+from comity.crawler.facts import Facts
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.ledger import Ledger
 from comity.crawler.limits import Quota
@@ -125,7 +126,7 @@ class Crawler:
         self._orders = Orders(self.folder)
         self._feeding: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
-        self._on_their_way: dict[str, Any] = {}  # state that the commit under way is to remember
+        self._facts = Facts(lambda name: self._frontier.load_state(name))
         # Made when the crawl starts:
         self._writer: ThreadPoolExecutor
         self._reading_executor: ThreadPoolExecutor  # has no thread until something is given to it
@@ -229,7 +230,7 @@ class Crawler:
         ):
             async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
                 self._waits = resources.enter_context(
-                    Waits(self._open_journal(), self._client, self._clock, self._load_state)
+                    Waits(self._open_journal(), self._client, self._clock, self._facts.get)
                 )
                 self._start()
                 self._waits.then, self._client.driver.on_report = (
@@ -280,7 +281,7 @@ class Crawler:
     # The loop
 
     def _start(self) -> None:
-        load_state, remember, settings = self._load_state, self._frontier.save_state, self.settings
+        load_state, remember, settings = self._facts.get, self._frontier.save_state, self.settings
         if self._place is None and load_state(PLACE) is not None:
             raise StorageError(f"{self.folder} holds one shard of a crawl", hint="name the folder above it")
         trusts = settings.trust_lastmod and settings.sitemaps
@@ -314,13 +315,13 @@ class Crawler:
         self.stats = self._collector.stats
         self._ledger.begin(self.policy, self.seeds, self._sink.name, run)
         self._quota = Quota(settings.budget, settings.host_budget, load_state)
-        self._duplicates = Duplicates(load_state, near=settings.duplicates == "near")
+        self._duplicates = Duplicates(self._facts, near=settings.duplicates == "near")
         self._filter = URLFilter(
             settings,
             new,
             self._buffer,
             today=today,
-            load_state=load_state,
+            facts=self._facts,
             origin_policy=self._origin_policy_at_once,
             place=self._place,
         )
@@ -476,12 +477,13 @@ class Crawler:
 
     async def _commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn."""
-        state = self._on_their_way = self._state_to_save()
-        commit = self._buffer.take(state)
+        for name, value in self._state_to_save().items():
+            self._facts.put(name, value)
+        commit = self._buffer.take(self._facts.take())
         carry_out = partial(commit.carry_out, self._frontier, self._sink, self._ledger, final=final)
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, carry_out))
         self._buffer.committed(commit)
-        self._on_their_way = {}
+        self._facts.committed()
         self._waits.committed()
         if self.on_page is not None:
             for page in commit.pages:
@@ -502,13 +504,9 @@ class Crawler:
         counts = self._frontier.totals
         return counts[State.UNASKED] + counts[State.QUEUED] - self.stats.postponed
 
-    def _load_state(self, name: str, default: Any = None) -> Any:
-        """A fact remembered, in an earlier run or this one, though it may be on its way to the disk only now."""
-        return self._on_their_way[name] if name in self._on_their_way else self._frontier.load_state(name, default)
-
     def _state_to_save(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
         now = self._clock.monotonic()
         state = {ENDED: self._ended} | self._waits.save_state(at_rest=self._ended is not None)
         state |= self._unreachable.save_state()
-        return state | self._quota.save_state(now) | self._filter.save_state() | self._duplicates.save_state()
+        return state | self._quota.save_state(now) | self._filter.save_state()

@@ -14,10 +14,11 @@ import base64
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
+from comity.crawler.facts import Facts
 from comity.crawler.records import Duplicate
 from comity.signals import _tags, encodings
 
@@ -154,13 +155,12 @@ class Duplicates:
     """The pages kept so far.
 
     Args:
-        load_state: gives back what `save_state` gave under a name, in this run or an earlier one, or None.
+        facts: what the crawl remembers.
         near: whether texts are compared too.
     """
 
-    def __init__(self, load_state: Callable[[str], Any], *, near: bool = False) -> None:
-        self._load_state = load_state
-        self._unsaved: dict[str, Any] = {}
+    def __init__(self, facts: Facts, *, near: bool = False) -> None:
+        self._facts = facts
         self.near = near
         self._table = NearTable()
         self._chunk: array[int] = array("Q")
@@ -187,53 +187,44 @@ class Duplicates:
             fingerprint: that of its text (see simhash); None leaves it out of the near comparison.
         """
         found: Duplicate | None = None
-        if canonical is not None and canonical != url and self._known(_page(canonical)):
+        if canonical is not None and canonical != url and self._facts.get(_page(canonical)):
             found = Duplicate("canonical", canonical)
         if body:
             name = _content(sha256 or hashlib.sha256(body).hexdigest())
-            first = self._known(name)
+            first = self._facts.get(name)
             if not first:
-                self._unsaved[name] = url
+                self._facts.put(name, url)
             elif first != url and found is None:
                 found = Duplicate("content", first)
         if self.near and fingerprint is not None:
             first = self._near(fingerprint, url)
             if first is not None and first != url and found is None:
                 found = Duplicate("near", first)
-        self._unsaved[_page(url)] = 1
+        self._facts.put(_page(url), 1)
         return found
 
     def forget(self, url: str, sha256: str) -> None:
         """A page kept before has other content now, or is gone. What its text was like stays known."""
-        if self._known(name := _content(sha256)) == url:
-            self._unsaved[name] = ""
-        self._unsaved[_page(url)] = 0
-
-    def save_state(self) -> dict[str, Any]:
-        """What was learned since the last call, by name."""
-        state, self._unsaved = self._unsaved, {}
-        return state
-
-    def _known(self, name: str) -> Any:
-        value = self._unsaved.get(name)
-        return self._load_state(name) if value is None else value
+        if self._facts.get(name := _content(sha256)) == url:
+            self._facts.put(name, "")
+        self._facts.put(_page(url), 0)
 
     def _near(self, fingerprint: int, url: str) -> str | None:
         near = self._table.find(fingerprint)
         if near is not None:
-            first: str | None = self._known(f"text {near:016x}")
+            first: str | None = self._facts.get(f"text {near:016x}")
             return first
         if self._table.add(fingerprint):
-            self._unsaved[f"text {fingerprint:016x}"] = url
+            self._facts.put(f"text {fingerprint:016x}", url)
             self._chunk.append(fingerprint)
-            self._unsaved[f"texts {self._chunks}"] = base64.b64encode(_octets(self._chunk)).decode("ascii")
+            self._facts.put(f"texts {self._chunks}", base64.b64encode(_octets(self._chunk)).decode("ascii"))
             if len(self._chunk) == CHUNK:
                 self._chunk = array("Q")
                 self._chunks += 1
         return None
 
     def _saved_chunks(self) -> "Iterator[array[int]]":
-        while (kept := self._load_state(f"texts {self._chunks}")) is not None:
+        while (kept := self._facts.get(f"texts {self._chunks}")) is not None:
             octets = base64.b64decode(kept)
             chunk = array("Q", (int.from_bytes(octets[at : at + 8], "big") for at in range(0, len(octets), 8)))
             yield chunk

@@ -15,8 +15,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 from zlib import crc32
+
+from comity.crawler.facts import Facts
 
 MOST_PATHS: Final = 4096
 """Paths that are counted at the same time, of each kind."""
@@ -129,10 +131,10 @@ class _Calendar:
 class Calendars:
     """Knows calendars without end: pages that differ in a date alone, reached one by one far into the future."""
 
-    def __init__(self, today: date, load_state: Callable[[str], Any]) -> None:
+    def __init__(self, today: date, facts: Facts) -> None:
         self._today = today.toordinal()
-        self._calendars = _Recent(lambda key: _Calendar(bool(load_state(f"calendar {key}"))))
-        self._unsaved: dict[str, Any] = {}
+        self._calendars = _Recent(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
+        self._facts = facts
 
     def judge(self, url: str, depth: int) -> str | None:
         """Why a URL belongs to a calendar without end, or None."""
@@ -147,14 +149,10 @@ class Calendars:
             if away <= FUTURE or depth < CALENDAR_DEPTH or calendar.dates.count < CALENDAR_DATES:
                 return None
             calendar.endless = True
-            self._unsaved[f"calendar {key}"] = True
+            self._facts.put(f"calendar {key}", True)
         if -PAST <= away <= FUTURE:
             return None
         return f"it is one of an endless series of dates at {key}"
-
-    def save_state(self) -> dict[str, Any]:
-        state, self._unsaved = self._unsaved, {}
-        return state
 
 
 def dated(url: str) -> tuple[str, int] | None:
@@ -223,10 +221,10 @@ class _Choices:
 class Facets:
     """Knows filters that combine freely: many forms of query on one path, or many combinations of few values."""
 
-    def __init__(self, load_state: Callable[[str], Any]) -> None:
-        self._forms = _Recent(lambda key: _Forms(load_state(f"forms {key}")))
-        self._choices = _Recent(lambda key: _Choices(bool(load_state(f"choices {key}"))))
-        self._unsaved: dict[str, Any] = {}
+    def __init__(self, facts: Facts) -> None:
+        self._forms = _Recent(lambda key: _Forms(facts.get(f"forms {key}")))
+        self._choices = _Recent(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
+        self._facts = facts
 
     def forms_exceeded(self, url: str) -> str | None:
         """Why a URL's list of parameters is one too many on its path, or None."""
@@ -239,7 +237,7 @@ class Facets:
             forms.seen.add(form)
             if forms.seen.count > MOST_FORMS:
                 forms.exceeded = True
-                self._unsaved[f"forms {path}"] = base64.b64encode(bytes(forms.seen)).decode()
+                self._facts.put(f"forms {path}", base64.b64encode(bytes(forms.seen)).decode())
             return None
         if form in forms.seen:
             return None
@@ -263,13 +261,9 @@ class Facets:
             if self._explodes(choices, MOST_CHOICES[size]):
                 choices.exceeded = True
                 choices.values.clear()
-                self._unsaved[f"choices {key}"] = True
+                self._facts.put(f"choices {key}", True)
             return None
         return f"{path} combines few values of {size} or more parameters in more than {MOST_CHOICES[size]} ways"
-
-    def save_state(self) -> dict[str, Any]:
-        state, self._unsaved = self._unsaved, {}
-        return state
 
     @staticmethod
     def _count_values(choices: _Choices, pairs: list[str]) -> None:
@@ -314,7 +308,7 @@ class Traps:
 
     Args:
         today: the day on which the crawl runs; calendars are known by the future.
-        load_state: gives back what `save_state` gave under a name in an earlier run, or None.
+        facts: what the crawl remembers.
     """
 
     def __init__(
@@ -323,12 +317,13 @@ class Traps:
         today: date,
         max_length: int | None = 2048,
         max_segments: int | None = 24,
-        load_state: Callable[[str], Any] = lambda name: None,
+        facts: Facts | None = None,
     ) -> None:
         self._max_length = max_length
         self._max_segments = max_segments
-        self._calendars = Calendars(today, load_state)
-        self._facets = Facets(load_state)
+        facts = facts or Facts()
+        self._calendars = Calendars(today, facts)
+        self._facets = Facets(facts)
 
     def judge(self, url: str, *, depth: int = 0) -> Trap | None:
         """Whether a URL in normal form is a trap. One that is let pass counts towards its path's limits, once."""
@@ -344,10 +339,6 @@ class Traps:
         if (why := self._facets.choices_exceeded(url)) is not None:
             return Trap("facets", why)
         return None
-
-    def save_state(self) -> dict[str, Any]:
-        """What was found out since the last call, by name, to be remembered across runs."""
-        return self._calendars.save_state() | self._facets.save_state()
 
 
 def redirect_trap(url: str, hops: int) -> Trap | None:
