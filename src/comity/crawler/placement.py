@@ -29,7 +29,7 @@ def place_in(manifest: CrawlManifest, number: int) -> ShardPlace:
 
 @dataclass(slots=True)
 class PlaceByAddress(ShardPlace):
-    """See Place; here it depends on what was looked up."""
+    """See ShardPlace; here a host belongs where the address belongs that was looked up for it."""
 
     by: PlacedBy = "address"
     _keys: dict[str, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """A crawl in one line: one page, many pages, the links of an index page, or a whole site as it comes in.
 
-What may not be fetched is skipped and logged (logger `comity.crawler`), never raised: a program that wants pages gets
+What may not be fetched is skipped and logged (logger `comity.crawl`), never raised: a program that wants pages gets
 pages. Politeness is the client's: of our own delay and the one that a site asks for, the larger counts.
 """
 

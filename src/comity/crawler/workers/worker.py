@@ -53,7 +53,6 @@ class Job:
 
     Attributes:
         shards: the numbers of those that it has.
-        seeds: those of the whole crawl.
         granted: pages that each may keep, over all runs; None without a limit.
     """
 
