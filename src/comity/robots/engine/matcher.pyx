@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, boundscheck=False, wraparound=False
 """The rules of an agent, ready to be asked, and the question: the fast form.
 
 Literal patterns stand in one sorted table: if a pattern is a prefix of the path, so are all patterns that are prefixes

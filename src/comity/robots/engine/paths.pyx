@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, boundscheck=False, wraparound=False
 """Paths and patterns in the form in which they are compared, and whether one matches the other: the fast form.
 
 What they give is documented in reference.py.

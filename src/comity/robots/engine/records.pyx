@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, boundscheck=False, wraparound=False
 """From the octets of a robots.txt to the index of its records, and the walk over its groups: the fast form.
 
 Both are one pass that copies nothing and needs no interpreter; what they give is documented in reference.py.
@@ -231,7 +231,7 @@ cdef inline bint _is_star(const char* value, Py_ssize_t size, bint letters) noex
     return size > 0 and value[0] == 42 and (size == 1 or (letters and is_blank(value[1])))
 
 
-cdef bint _is_called(const char* value, Py_ssize_t size, const Names* names) noexcept nogil:
+cdef inline bint _is_called(const char* value, Py_ssize_t size, const Names* names) noexcept nogil:
     """Whether a `User-agent` value is one of an agent's two names, which are in lower case."""
     cdef char first = _lower(value[0]) if size else 0
     if not ((names.one_size and first == names.one[0]) or (names.other_size and first == names.other[0])):
@@ -256,7 +256,7 @@ cdef Py_ssize_t _letters(const char* text, Py_ssize_t size) noexcept nogil:
     return i
 
 
-cdef Py_ssize_t _token(const char* text, Py_ssize_t size) noexcept nogil:
+cdef inline Py_ssize_t _token(const char* text, Py_ssize_t size) noexcept nogil:
     """How many octets a value has without its version; see `token` in agents.py."""
     cdef Py_ssize_t last
     cdef const char* slash = <const char*>(memchr(text, 47, size))
