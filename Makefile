@@ -105,6 +105,9 @@ bench-bulk: $(VENV)/tested $(VENV)/benched ## verdicts over columns beside Prote
 bench-client: $(VENV)/benched ## what asking costs: a GET beside aiohttp's and httpx's, a check, a thousand origins
 	$(BIN)/python benchmarks/client.py
 
+bench-signatures: $(VENV)/tested ## what it costs to sign a request and to verify it, beside http-message-signatures
+	$(BIN)/python benchmarks/signatures.py
+
 bench-crawl: $(VENV)/benched ## one site beside Scrapy and Crawlee, and spider and Colly where cargo and go are, on nginx
 	$(BIN)/python benchmarks/crawl.py $(ARGS)
 
