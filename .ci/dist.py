@@ -72,7 +72,7 @@ def looked_through(wheel: Path) -> str:
         tops = {name.split("/")[0].partition("-")[0] for name in names}
         if tops != OURS or any("test" in Path(name).stem.split("_") for name in names):
             sys.exit(f"{wheel.name} holds more than comity: {tops}")
-        notes = [name for name in names if "/sboms/" in name]
+        notes = [name for name in names if "/sboms/" in name and not name.endswith("/")]
         if not notes:
             sys.exit(f"{wheel.name} does not say what it is made of")
         for name in notes:

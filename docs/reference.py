@@ -25,7 +25,8 @@ def signature(thing: Callable[..., Any]) -> str:
         text = str(inspect.signature(thing))
     except (TypeError, ValueError):
         return "(...)"
-    text = re.sub(r"\b(?:comity(?:\.\w+)+|collections\.abc|typing|pathlib|datetime)\.(?=\w)", "", text).replace("'", "")
+    text = re.sub(r"\b(?:comity(?:\.\w+)+|collections\.abc|typing|pathlib|datetime)\.(?=\w)", "", text)
+    text = re.sub(r"(?<=[:>] )'([^']*)'", r"\1", text)  # annotations that are strings; defaults keep their quotes
     text = re.sub(r"<(?:factory|object object at \w+)>", "...", text)
     if len(text) > 90:
         inner, _, gives = text[1:].rpartition(")")

@@ -41,8 +41,15 @@ def google(text, body):
 def reppy(text, body):
     from reppy.robots import Robots
 
-    parsed = Robots.parse("https://example.com/robots.txt", text)
-    return lambda agent, url: parsed.allowed(url, agent)
+    parsed = {}  # it belongs to an origin
+
+    def ask(agent, url):
+        own = Robots.robots_url(url)
+        if own not in parsed:
+            parsed[own] = Robots.parse(own, text)
+        return parsed[own].allowed(url, agent)
+
+    return ask
 
 
 def comity(text, body):

@@ -64,19 +64,21 @@ def obey_environment() -> None:
 
 
 def engine() -> str:
-    """`compiled` when every hot module runs compiled, `interpreted` when none does, else `partly compiled`."""
-    from importlib import import_module
+    """`compiled` when every hot module runs compiled, `interpreted` when none does, else `partly compiled`.
 
-    def is_interpreted(name: str) -> bool:
-        try:
-            return (import_module(f"comity.{name}").__file__ or "").endswith(".py")
-        except ImportError:
-            return True
+    Looks at files and imports none of them: where a compiled module is, Python takes that or fails.
+    """
+    from importlib.machinery import EXTENSION_SUFFIXES
 
-    interpreted = sum(map(is_interpreted, MODULES))
-    if interpreted == len(MODULES):
+    folder = os.path.dirname(__file__)  # noqa: PTH120 (pathlib would cost import time)
+    kept = () if any(isinstance(each, _SourceFirst) for each in sys.meta_path) else EXTENSION_SUFFIXES
+    compiled = sum(
+        any(os.path.exists(os.path.join(folder, *name.split(".")) + suffix) for suffix in kept)  # noqa: PTH110, PTH118
+        for name in MODULES
+    )
+    if not compiled:
         return "interpreted"
-    return "partly compiled" if interpreted else "compiled"
+    return "compiled" if compiled == len(MODULES) else "partly compiled"
 
 
 def lacks_compiled() -> bool:
