@@ -9,7 +9,7 @@ ARGS ?=
 BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
 
-.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format docs docs-serve league bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format lock docs docs-serve league bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -86,6 +86,11 @@ dist: $(BIN)/python ## sdist and wheels of what is committed, each installed whe
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py
 	COMITY_NO_EXTENSIONS=1 $(BIN)/python benchmarks/engine.py
+
+lock: $(BIN)/python ## .ci/lock.txt: the versions that the workflows test with, on all systems
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m uv pip compile --quiet --upgrade --universal --python-version 3.11 --custom-compile-command 'make lock' \
+		--group test --group lint --extra speed pyproject.toml --output-file .ci/lock.txt
 
 docs: $(VENV)/installed ## the documentation as a site in build/docs/site, each link followed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
