@@ -359,8 +359,8 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
 ) -> None:
     url = postgres.url(f"suspended_{os.getpid()}_{time.monotonic_ns()}")
     store = CrawlStore(database.address(url))
-    words = [sys.executable, "-m", "comity", "crawl", "--store", url, "-q", *ALLOW]
-    policy = ["--scope", "any", "--shards", str(SHARDS)]
+    words = [sys.executable, "-m", "comity", "crawl", "--store", url, "-q"]
+    policy = ["--scope", "any", "--shards", str(SHARDS), *ALLOW]
     with ExitStack() as stack:
         sites = linked(stack, 6, 30)
         stack.callback(store.close)
@@ -385,7 +385,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
         one.send_signal(signal.SIGINT)
         one.wait(HANGS)
         most = sum(stats["pages"] for stats in store.state("stats").values()) + 12
-        later = ["--resume", "--delay", "1", "--exclude", "/2*", "--max-pages", str(most)]
+        later = ["--resume", "--delay", "1", "--exclude", "/2*", "--max-pages", str(most), *ALLOW]
         again = run(*later, "-o", str(tmp_path / "one"))
         wait_for(lambda: store.crawl().run.number == 2 and held_by(again) > 0)
         asked = [len(site.seen) for site in sites]
