@@ -122,6 +122,16 @@ class HidingRules:
     hiding: Mapping[str, Hiding]
     """By selector."""
     by_key: Mapping[str, list[Candidate]] = field(default_factory=dict)
+    by_attribute: frozenset[str] = frozenset()
+
+    def may_select(self, name: str, attributes: Mapping[str, str]) -> bool:
+        """False for an element that no rule selects: for most that is told at once."""
+        by_key = self.by_key
+        if name in by_key or f"#{attributes.get('id')}" in by_key:
+            return True
+        if self.by_attribute and not self.by_attribute.isdisjoint(attributes):
+            return True
+        return any(f".{each}" in by_key for each in attributes.get("class", "").split()[:50])
 
     def candidates(self, name: str, attributes: Mapping[str, str]) -> list[Candidate]:
         """The selectors that an element fits by itself."""
@@ -221,14 +231,16 @@ def hiding_rules(sheets: Iterable[str]) -> HidingRules:
     """The rules that hide something; inside of conditions, those that hold on every screen."""
     found: dict[str, Hiding] = {}
     by_key: dict[str, list[Candidate]] = {}
+    kinds: dict[str, Hiding | None] = {}  # the same few declarations stand in many rules
     room = MAX_SHEET
     for sheet in sheets:
         text = _COMMENT.sub("", sheet[:room])
         room -= len(text)
         for selectors, body in _rules(text):
-            if not _MAY_HIDE.search(body.lower()):
-                continue
-            kind = hides(declarations(body))
+            if body in kinds:
+                kind = kinds[body]
+            else:
+                kind = kinds[body] = hides(declarations(body)) if _MAY_HIDE.search(body.lower()) else None
             if kind is None:
                 continue
             for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
@@ -238,7 +250,7 @@ def hiding_rules(sheets: Iterable[str]) -> HidingRules:
                 found[text_of] = kind
                 key = min(selector.marks, default="") or next((f"[{each}" for each in selector.attributes), "")
                 by_key.setdefault(key or selector.name, []).append((selector, kind))
-    return HidingRules(found, by_key)
+    return HidingRules(found, by_key, frozenset(key[1:] for key in by_key if key[:1] == "["))
 
 
 def _alternatives(selectors: str) -> Iterator[str]:

@@ -177,6 +177,7 @@ class _Styles:
     def __init__(self, rules: css.HidingRules) -> None:
         self.rules = rules
         self._declared: dict[str, dict[str, str]] = {}
+        self._possible: dict[tuple[str, str | None, str | None], bool] = {}
         self._candidates: dict[tuple[str | None, ...], list[css.Candidate]] = {}
 
     def declared(self, node: Node) -> dict[str, str]:
@@ -213,6 +214,15 @@ class _Styles:
         if not self.rules.hiding:
             return None
         attributes = node.attributes
+        plain = (node.name, attributes.get("id"), attributes.get("class"))
+        if not self.rules.by_attribute:
+            possible = self._possible.get(plain)
+            if possible is None:
+                possible = self._possible[plain] = self.rules.may_select(node.name, attributes)
+        else:
+            possible = self.rules.may_select(node.name, attributes)
+        if not possible:
+            return None
         key = (node.name, attributes.get("id"), attributes.get("class"), *attributes)
         found = self._candidates.get(key)
         if found is None:

@@ -19,6 +19,7 @@ _JOINING: Final = (
 _PICTURES: Final = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _IDEOGRAPHS: Final = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _JAMO: Final = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
+_SELECTORS: Final = "runs of variation selectors"
 _TAG: Final = 0xE0000
 _FLAGS: Final = "|".join(
     "\U0001f3f4" + "".join(chr(_TAG + ord(char)) for char in f"{region}\x7f") for region in ("gbeng", "gbsct", "gbwls")
@@ -49,19 +50,19 @@ _CHARACTERS: Final[tuple[tuple[Kind | None, str, re.Pattern[str]], ...]] = (
     ("tag_characters", "tag characters", re.compile(f"(?:{_FLAGS})|([\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+)")),
     (
         "tag_characters",
-        "runs of variation selectors",
+        _SELECTORS,
         re.compile(
             f"(?<![#*0-9\u1000-\u109f\ua840-\ua87f\u203c-\u218f{_PICTURES}{_IDEOGRAPHS}])[\ufe00-\ufe0f]"
             f"|(?<![{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
         ),
     ),
 )
-# The octets with which all of them begin in UTF-8, C0 and C1 apart: searching for those is faster.
-_OCTETS: Final = re.compile(
-    rb"\xcd\x8f|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])|\xe2\x80[\x8b-\x8f\xaa-\xae]"
-    rb"|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])"
-    rb"|\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])|\xf3\xa0"
+# What the patterns that tell of a kind may find, whatever stands around it: one class of characters is found faster.
+_SUSPECT: Final = re.compile(
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_VARIANTS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]*")
 _ANY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -71,11 +72,12 @@ _ANY: Final = re.compile(
 
 def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
     """Each kind that a text holds: where its first run stands, from and to, and how many characters there are of it."""
-    if text.isascii() or not _OCTETS.search(text.encode("utf-8", "surrogatepass")):
+    if text.isascii() or not (suspects := "".join(set(_SUSPECT.findall(text)))):
         return
+    variants = _VARIANTS.fullmatch(suspects) is not None  # of emoji, as a rule
     places: dict[Kind, tuple[int, int, int]] = {}
-    for kind, _, pattern in _CHARACTERS:
-        if kind is None:
+    for kind, name, pattern in _CHARACTERS:
+        if kind is None or (variants and name != _SELECTORS):
             continue
         for match in pattern.finditer(text):
             group = pattern.groups
