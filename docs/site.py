@@ -1,7 +1,7 @@
 """Builds the documentation as a site: python docs/site.py [--serve [PORT]]
 
 The pages are copied to build/docs/pages, with the reference, which is made from the docstrings, and with what lies
-beside docs/. The site is build/docs/site. It can be opened as a file or served by anything. Each link and anchor of
+beside docs/. The site is build/docs/site. Anything can serve it. Each link and anchor of
 the site is followed once.
 """
 

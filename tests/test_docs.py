@@ -54,8 +54,9 @@ def test_every_command_with_output_gives_what_it_shows(tmp_path: Path, name: str
 
 def anchors(page: Path) -> set[str]:
     """What headings of a page can be linked by, as GitHub and the site have it."""
+    own = set(re.findall(r'<a id="([^"]+)"', page.read_text(encoding="utf-8")))  # of a heading that was renamed
     headings = re.findall(r"^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return {
+    return own | {
         re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", each)).strip().lower().replace(" ", "-") for each in headings
     }
 
