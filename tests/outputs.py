@@ -153,6 +153,7 @@ READERS: dict[str, Callable[[Path], Output]] = {
     "jsonl.gz": partial(_jsonl, suffix=".jsonl.gz"),
     "jsonl.zst": partial(_jsonl, suffix=".jsonl.zst"),
     "warc": _warc,
+    "wacz": _warc,
     "parquet": _parquet,
     "sqlite": _sqlite,
     "files": _files,

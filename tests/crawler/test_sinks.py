@@ -32,7 +32,7 @@ from comity.crawler.sinks.runner import FORMATS, SinkRunner, make, read_back
 from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
-NEEDS = {"warc": "warcio", "parquet": "pyarrow"}
+NEEDS = {"warc": "warcio", "wacz": "warcio", "parquet": "pyarrow"}
 every_format = pytest.mark.parametrize("form", FORMATS)
 
 
@@ -94,7 +94,11 @@ def add_page(sink: Sink, number: int) -> tuple[str, bytes]:
     return url, body.encode()
 
 
-SMALL: dict[str, dict[str, int]] = {"warc": {"roll": 2000}, "parquet": {"roll": 4000, "group": 1200}}
+SMALL: dict[str, dict[str, int]] = {
+    "warc": {"roll": 2000},
+    "wacz": {"roll": 2000},
+    "parquet": {"roll": 4000, "group": 1200},
+}
 
 
 def small(form: str) -> Sink:
@@ -290,6 +294,7 @@ FOREIGN = {
     "jsonl.gz": ("pages.jsonl.gz", "robots.jsonl.gz", "ledger.jsonl"),
     "jsonl.zst": ("pages.jsonl.zst", "changes.jsonl.zst", "ledger.jsonl"),
     "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
+    "wacz": ("crawl-00001.warc.gz", "crawl.wacz", "ledger.jsonl"),
     "parquet": ("pages/00001.parquet", "pages/00001.journal", "traps-2024.csv"),
     "sqlite": ("crawl.sqlite", "ledger.jsonl"),
     "files": ("pages.jsonl", "files/thesis.txt"),
