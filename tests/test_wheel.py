@@ -102,6 +102,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "pages": (["out"], 0, '"url"'),
     "prove": (["out"], 0, "proved"),
     "report": (["out", "-o", "report.html"], 0, ""),
+    "seal": (["--help"], 0, "Usage"),
     "serve": (["--help"], 0, "Usage"),
     "settings": ([], 0, "agent"),
     "test": (["expected.txt"], 0, ""),
