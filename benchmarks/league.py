@@ -143,12 +143,17 @@ def main() -> None:
     parser.add_argument("--python", action="append", default=[], help="another Python, whose robotparser is asked")
     parser.add_argument("--reppy", default=sys.executable, help="the Python that has reppy")
     parser.add_argument("--modules", help="the folder node_modules that has robots-parser")
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--rust", help="the program built in benchmarks/peers/texting_robots")
     options = parser.parse_args()
     sets = [list(from_rfc()), list(from_corpus("verdicts", options.every)), list(from_corpus("grammar", options.every))]
     rows, wrong, absent = [], {}, []
     for name, language, command in peers(options):
         results = [asked(command, files, options.modules) if files else "no corpus" for files in sets]
+        for _ in range(options.rounds - 1):  # another process may be in the way: the best time counts
+            again = asked(command, sets[1], options.modules) if sets[1] else ""
+            if isinstance(again, Result) and isinstance(results[1], Result):
+                results[1].seconds = min(results[1].seconds, again.seconds)
         rfc, real, _ = results
         if isinstance(rfc, str):
             absent.append(f"{name}: {rfc}")
