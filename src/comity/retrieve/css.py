@@ -7,6 +7,7 @@ element's own attribute say is decided here; what rules say is told, for other r
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
 
 Hiding = Literal[
@@ -55,10 +56,12 @@ _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn"
 # What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
 _MAY_HIDE: Final = re.compile(
     r"display\s*:\s*(?:none|var)|visibility\s*:\s*[hcv]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
-    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip|inset|opacity|transparent|-\s*\.?\d\d|\d{3}v[wh]"
-    r"|\d{4}p|\de\d|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
+    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip|inset|opacity|transparent|-\s*\.?\d\d"
+    r"|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
     r"|color\s*:\s*(?:rgb|hsl|var)|/\*|\\"
 )
+# Apart: an expression of which each part begins with a letter or sign of its own is searched for faster.
+_FAR_OFF: Final = re.compile(r"\d(?:\d\dv[wh]|\d{3}p|e\d)")
 _MARKS: Final = re.compile(
     r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
 )
@@ -152,14 +155,23 @@ def first_that_fits(candidates: Iterable[Candidate], around: Iterable[tuple[str,
 
 
 def _marks_of(attributes: Mapping[str, str]) -> frozenset[str]:
-    marks = [f".{each}" for each in attributes.get("class", "").split()[:50]]
-    return frozenset([*marks, f"#{attributes['id']}"] if "id" in attributes else marks)
+    return _marks(attributes.get("class", ""), attributes.get("id"))
+
+
+@lru_cache(4_096)  # the elements around are asked about again and again
+def _marks(classes: str, identity: str | None) -> frozenset[str]:
+    marks = [f".{each}" for each in classes.split()[:50]]
+    return frozenset(marks if identity is None else [*marks, f"#{identity}"])
 
 
 def may_hide(style: str) -> bool:
     """False for a style that hides nothing, whatever its declarations say; most do not."""
     style = style.lower()
-    return _MAY_HIDE.search(style) is not None or "color" in style
+    return _has_hiding(style) or "color" in style
+
+
+def _has_hiding(style: str) -> bool:
+    return _MAY_HIDE.search(style) is not None or _FAR_OFF.search(style) is not None
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -240,7 +252,7 @@ def hiding_rules(sheets: Iterable[str]) -> HidingRules:
             if body in kinds:
                 kind = kinds[body]
             else:
-                kind = kinds[body] = hides(declarations(body)) if _MAY_HIDE.search(body.lower()) else None
+                kind = kinds[body] = hides(declarations(body)) if _has_hiding(body.lower()) else None
             if kind is None:
                 continue
             for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
