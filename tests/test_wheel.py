@@ -20,7 +20,7 @@ MOST_PACKAGES = 24
 EXTRAS = tuple(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
 
 EVERY_MODULE = """
-import importlib, json, pkgutil
+import importlib.util, json, pkgutil
 import comity
 told = {}
 for found in pkgutil.walk_packages(comity.__path__, "comity."):
@@ -31,6 +31,10 @@ for found in pkgutil.walk_packages(comity.__path__, "comity."):
         told[found.name] = ""
     except comity.errors.MissingExtra as error:
         told[found.name] = str(error)
+    except ModuleNotFoundError as error:
+        if error.name.removeprefix("comity.") not in comity._compiled.MODULES:
+            raise
+        assert not importlib.util.find_spec(error.name), "of the compiled form, which this wheel has not"
 print(json.dumps(told))
 """
 
@@ -95,15 +99,30 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
     "fetch": (["{harbour}"], 0, "# The harbour"),
     "frontier": (["out"], 0, "done"),
-    "identity": (["--help"], 0, "Usage"),
+    "identity": (
+        [
+            "new",
+            "bot",
+            "--name",
+            "A",
+            "--page",
+            "https://a.example/bot",
+            "--contact",
+            "a@a.example",
+            "--purpose",
+            "search",
+        ],
+        64,
+        "comity[identity]",
+    ),
     "inspect": (["{harbour}"], 0, "robots.txt"),
     "lint": (["robots.txt"], 0, ""),
     "mcp": ([], 64, "comity[mcp]"),
     "pages": (["out"], 0, '"url"'),
     "prove": (["out"], 0, "proved"),
     "report": (["out", "-o", "report.html"], 0, ""),
-    "seal": (["--help"], 0, "Usage"),
-    "serve": (["--help"], 0, "Usage"),
+    "seal": (["out", "--identity", "bot"], 64, "comity identity new"),
+    "serve": ([], 64, "comity[web]"),
     "settings": ([], 0, "agent"),
     "test": (["expected.txt"], 0, ""),
     "why": (["out", "{harbour}"], 0, "never met"),
@@ -147,6 +166,10 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "httpx": "import comity.middleware.httpx",
     "httpx2": "import comity.middleware.httpx",
     "retrieve": "import comity.retrieve.extraction",
+    "identity": "import os, rfc3161_client\n"
+    "from comity.signatures import SigningKey\n"
+    "key = SigningKey(os.urandom(32))\n"
+    "assert key.public.verifies(key.sign(b'words'), b'words')\n",
     "mcp": "import comity.mcp.server",
     "metrics": "import prometheus_client.core",
     "parquet": crawl_as("parquet"),
@@ -157,6 +180,9 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "scrapy": "import comity.middleware.scrapy",
     "speed": "import deflate, isal.isal_zlib, orjson, uvloop",
     "warc": crawl_as("warc"),
+    "web": "import comity, uvicorn\n"
+    "from comity.web.app import build\n"
+    "build(comity.Policy(agent='A/1'), comity.ClientSettings(), host='127.0.0.1')\n",
     "zstd": [*crawl_as("jsonl"), "--compress", "zstd"],
 }
 

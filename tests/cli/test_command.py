@@ -576,6 +576,8 @@ def test_a_crawl_killed_in_its_first_moment_is_begun_anew(site: Site, tmp_path: 
             shutil.rmtree(part)
             part.mkdir()
             (part / "frontier.sqlite").touch()
+        crawl = json.loads((folder / "crawl.json").read_text("utf-8"))  # it was not told of records, nor of an end
+        (folder / "crawl.json").write_text(json.dumps(crawl | {"ended": None, "records": []}), "utf-8")
         again = comity(*words, "--resume")
     assert again.returncode == 0, again
     assert json.loads(again.stdout)["pages"] == 2

@@ -128,6 +128,8 @@ def test_inspect_prints_what_a_site_says(site: Site) -> None:
         site.url(""),
         "  robots.txt  read (HTTP 200)",
         "  groups      2; ours: mybot",
+        "  rules       1",
+        "  agents      *, mybot",
         "  delay       2 s between requests",
         "  sitemap     https://example.com/sitemap.xml",
         "  llms.txt    The library",
@@ -136,6 +138,7 @@ def test_inspect_prints_what_a_site_says(site: Site) -> None:
         "  usage       search is unknown: no statement that applies speaks of it.",
         "  usage       ai-input is unknown: no statement that applies speaks of it.",
         "  usage       train-ai is disallowed: robots.txt line 6 says 'ai-train=no'.",
+        "  usage       use is unknown: no statement that applies speaks of it.",
         "  this URL    allowed for MyBot/1.0: no rule for MyBot/1.0 matches /lamp, so it is allowed",
     ]
     (values,) = json.loads(comity("inspect", site.url("/lamp"), "--json", *QUICK).stdout)

@@ -433,7 +433,7 @@ def test_a_folder_from_before_there_were_refreshes_goes_on_and_says_why_it_canno
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_holds_the_changes(form: str, site: Site, tmp_path: Path) -> None:
-    pytest.importorskip({"warc": "warcio", "parquet": "pyarrow"}.get(form, "json"))
+    pytest.importorskip({"warc": "warcio", "wacz": "warcio", "parquet": "pyarrow"}.get(form, "json"))
     site.link("/", "/a", "/b", "/c")
     serve(site, "/a", "<title>one</title>")
     serve(site, "/b", "b", ETag='"1"')
@@ -464,7 +464,7 @@ def told_by(form: str, folder: Path) -> list[tuple[str, str]]:
             for part in folder.glob("changes/*.parquet")
             for row in parquet.read_table(part).to_pylist()
         ]
-    if form == "warc":
+    if form in ("warc", "wacz"):
         return [
             (record["url"], record["change"])
             for kind, _, record in warc_records(folder)

@@ -145,7 +145,8 @@ def _told(site: dict[str, Any]) -> list[str]:
     ]
     if robots["outcome"] == "read":
         ours = ", ".join(robots["our_group"]) if robots["our_group"] else "none of them is for us"
-        lines.append(f"  groups      {robots['groups']}, {robots['rules']:,} rules; ours: {ours}")
+        lines.append(f"  groups      {robots['groups']:,}; ours: {ours}")
+        lines.append(f"  rules       {robots['rules']:,}")
         shown = ", ".join(robots["agents"][:_SHOWN])
         more = f" and {len(robots['agents']) - _SHOWN} more" if len(robots["agents"]) > _SHOWN else ""
         lines.append(f"  agents      {shown or 'none'}{more}")
