@@ -1,12 +1,16 @@
 """Drop-in replacements: programs written for other parsers keep their calls. What contradicts RFC 9309 is in tables."""
 
 import gzip
+import re
+import subprocess
+import sys
 import unittest
 import urllib.robotparser
 from collections.abc import Callable
 from contextlib import closing
 from datetime import time
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -573,3 +577,26 @@ def test_drop_ins_answer_about_text_that_is_no_url_as_their_originals_do() -> No
         assert ruby.allowed(odd) is allowed
         assert rep.allowed(odd, "x") is allowed
         assert rep.agent("x").allowed(odd) is allowed
+
+
+# Others' suites
+
+PEERS = Path(__file__).parents[2] / "benchmarks" / "peers.py"
+
+
+@pytest.mark.skipif(not PEERS.exists(), reason="benchmarks/peers.py is not part of this copy")
+def test_questions_of_others_suites_are_asked_and_what_differs_without_a_reason_fails(tmp_path: Path) -> None:
+    (tmp_path / "googlebot").mkdir()
+    (tmp_path / "googlebot" / "robots_test.cc").write_text(
+        'TEST(Unit, Harmony) {\n  const std::string file = "user-agent: *\\n"\n    "disallow: /\\x61\\n";\n'
+        '  EXPECT_FALSE(IsUserAgentAllowed(file, "x", "http://e.com/a"));\n'
+        '  EXPECT_TRUE(IsUserAgentAllowed(file, "x", "http://e.com/b"));\n'
+        '  EXPECT_EQ(2, lines(file));\n  EXPECT_TRUE(IsUserAgentAllowed(other, "x", "/"));\n}\n'
+        'TEST(Unit, Discord) {\n  EXPECT_TRUE(IsUserAgentAllowed(file, "x", "http://e.com/a"));\n}\n'
+    )
+    done = subprocess.run([sys.executable, PEERS, tmp_path], capture_output=True, text=True, timeout=HANGS)
+    assert re.search(r"Google, robots_test.cc +3 +2 +1 +2\n", done.stdout), done.stderr
+    assert "Google, robots_test.cc: Discord (1): NOT IN docs/coming-from.md" in done.stdout
+    assert "Harmony" not in done.stdout
+    assert re.search(r"Protego +not here\n", done.stdout)
+    assert done.returncode == 1
