@@ -592,7 +592,7 @@ def test_questions_of_others_suites_are_asked_and_what_differs_without_a_reason_
         '  EXPECT_FALSE(IsUserAgentAllowed(file, "x", "http://e.com/a"));\n'
         '  EXPECT_TRUE(IsUserAgentAllowed(file, "x", "http://e.com/b"));\n'
         '  EXPECT_EQ(2, lines(file));\n  EXPECT_TRUE(IsUserAgentAllowed(other, "x", "/"));\n}\n'
-        'TEST(Unit, Discord) {\n  EXPECT_TRUE(IsUserAgentAllowed(file, "x", "http://e.com/a"));\n}\n'
+        'TEST(Unit, Discord) {\n  EXPECT_TRUE(IsUserAgentAllowed("user-agent: *\\n"\n "disallow: /", "x", "/"));\n}\n'
     )
     done = subprocess.run([sys.executable, PEERS, tmp_path], capture_output=True, text=True, timeout=HANGS)
     assert re.search(r"Google, robots_test.cc +3 +2 +1 +2\n", done.stdout), done.stderr
