@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from comity.cli.crawl import _folder, on_signal
+from comity.crawler.checkpoint import Begun
 from comity.crawler.orders import Orders, give
 from comity.crawler.rendering.browser import _temporary
 from comity.crawler.sinks.cdxj import Index
@@ -111,7 +112,7 @@ def test_a_file_of_verdicts_replaces_an_older_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", ["http://[::1]:8080/", "http://[2001:db8::7]/", "https://example.com/a?b=c"])
 def test_a_folder_has_a_name_that_windows_allows(seed: str) -> None:
-    name = _folder(None, [seed], None).name
+    name = _folder(None, [seed], None, Begun()).name
     assert not re.search(r'[<>:"/\\|?*\[\]\x00-\x1f]', name), name
 
 

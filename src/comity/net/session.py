@@ -31,6 +31,7 @@ from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
+    from comity.signatures.folder import Signing
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon; of other 5xx nobody says so
@@ -221,7 +222,7 @@ class Session:
                 if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
                     continue
                 raise
-            signing = self.open().signing
+            signing = self._signing  # of no client that was closed meanwhile: the turn is given back in any case
             if signing is not None and signing.asked(url, answer.status, answer.headers):
                 self.driver.finished(go)  # and once more, signed, when its turn comes
                 tries += 1
@@ -309,11 +310,15 @@ class Session:
             self.driver.headers_received(go, answer.status, body=body)
         return answer, wall
 
+    @property
+    def _signing(self) -> "Signing | None":
+        return None if self._transport is None else self._transport.signing
+
     def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:
         if self.on_request is None:
             return None
         record = RequestRecord(cause, method, url, self.clock.monotonic())
-        if (signing := self.open().signing) is not None:
+        if (signing := self._signing) is not None:
             record.signed = signing.keyid(url, time.time())
         return record
 
