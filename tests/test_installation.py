@@ -113,9 +113,10 @@ def test_a_wheel_without_compiled_modules_has_a_name_of_its_own(
 def test_the_source_distribution_holds_what_the_repository_holds(tree: Path, tmp_path: Path) -> None:
     for name in ("MANIFEST.in", "README.md"):
         (tree / name).write_bytes((ROOT / name).read_bytes())
+    environment = {**os.environ, "COMITY_NO_EXTENSIONS": "1", "COMITY_REQUIRE_EXTENSIONS": ""}
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)],
-        cwd=tree, env={**os.environ, "COMITY_NO_EXTENSIONS": "1", "COMITY_REQUIRE_EXTENSIONS": ""}, capture_output=True, check=True, timeout=600,
+        cwd=tree, env=environment, capture_output=True, check=True, timeout=600,
     )  # fmt: skip
     (made,) = tmp_path.glob("comity-*.tar.gz")
     with tarfile.open(made) as archive:
