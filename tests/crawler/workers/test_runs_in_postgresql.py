@@ -244,6 +244,27 @@ def test_a_lease_is_there_with_its_part_of_the_output_or_not_at_all(store: Postg
         assert (part.token, part.holder, part.folder, part.name) == (token, "two", "there", f"0-{token}")
 
 
+def test_who_is_suspended_while_taking_a_shard_keeps_it_from_nobody(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.frontier.postgresql.crawl.STOPPED", 0.2)
+
+    def suspended(_shard: int, _token: int) -> tuple[str, str]:
+        until = time.monotonic() + HANGS
+        with closing(database.connect(store.where)) as other:
+            while Leases(store.where, "other", 1.0).take(other, 0) is None:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        return "here", "part"
+
+    one = Leases(store.where, "one", 1.0, part=suspended)
+    with closing(CrawlStore(store.where)) as stopped:
+        with pytest.raises(database.Unreachable), stopped.open(patience=2 * HANGS) as db:
+            one.take(db, 0)
+        assert one.tokens == {}
+        assert (stopped.rows()[0].holder, stopped.parts()) == ("other", [])
+
+
 def test_a_part_keeps_its_marker_when_the_next_begins_while_it_is_noted(store: PostgresStore) -> None:
     def part(shard: int, token: int) -> tuple[str, str]:
         return "there", f"{shard}-{token}"

@@ -22,6 +22,7 @@ from comity.frontier.values import Run
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
+STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
 _LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
@@ -118,7 +119,7 @@ class CrawlStore:
         """The connection; one that broke is dropped."""
         try:
             if self._db is None:
-                self._db = connect(self.where)
+                self._db = connect(self.where, stopped=STOPPED)
             with explained(self.where), cutting_off(patience, self._db):
                 yield self._db
         except StorageError:

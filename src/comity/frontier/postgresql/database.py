@@ -42,7 +42,7 @@ _REACH: Final = {
 # A plan made while a table was small is used when it is large: never one that reads all of it.
 _SESSION: Final = (
     "SET client_min_messages = error; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; "
-    "SET search_path = {schema}; SELECT pg_backend_pid()"
+    "SET idle_in_transaction_session_timeout = {stopped}; SET search_path = {schema}; SELECT pg_backend_pid()"
 )
 
 # Each shard's rows are in partitions of their own, and so are their indexes, which need no column for the shard. Rows
@@ -242,8 +242,11 @@ def _said(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def connect(where: Address, **options: Any) -> Any:
+def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
     """A connection to the database whose tables are the crawl's, in autocommit.
+
+    Args:
+        stopped: seconds that a transaction may stand still before the server ends it; 0: for ever.
 
     Raises:
         Unreachable, MissingExtra
@@ -253,7 +256,7 @@ def connect(where: Address, **options: Any) -> Any:
         db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)
         try:
             with cutting_off(_REACH["connect_timeout"], db):
-                cursor = db.execute(_SESSION.format(schema=where.schema))
+                cursor = db.execute(_SESSION.format(schema=where.schema, stopped=int(stopped * 1000)))
                 while cursor.nextset():
                     pass
                 (process,) = cursor.fetchone()

@@ -47,8 +47,7 @@ class PostgresFrontier(DurableFrontier):
         self._token = token
         self._saved: dict[str, str] = {}  # facts as they were committed last, to write only what changed
         with explained(where), ExitStack() as stack:
-            self._db = stack.enter_context(closing(connect(where)))
-            self._db.execute(f"SET idle_in_transaction_session_timeout = {int(patience * 1000)}")
+            self._db = stack.enter_context(closing(connect(where, stopped=patience)))
             self._reading = stack.enter_context(closing(CommittedTables(where, shard)))
             row = self._db.execute(
                 "SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)
