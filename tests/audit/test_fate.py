@@ -171,7 +171,8 @@ def test_the_rules_that_a_crawl_learned_are_shown_site_by_site_without_a_request
     assert site["robots"]["sitemaps"] == ["/s.xml"]
     text = comity("inspect", str(tmp_path)).stdout
     assert "agents      a, B" in text
-    assert "1, 2 rules; ours: a, B" in text
+    assert "groups      1; ours: a, B" in text
+    assert "rules       2" in text
     assert len(shop.seen) == asked
     assert comity("inspect", str(tmp_path), shop.url("/")).returncode == 64
 
