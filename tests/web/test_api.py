@@ -122,3 +122,9 @@ def test_well_known_agents_have_a_source() -> None:
         assert each["source"].startswith("https://")
         assert set(each) >= {"token", "by", "kind", "about"}
     assert len({each["token"] for each in workbench.known_agents()}) == len(workbench.known_agents())
+
+
+def test_tests_are_the_lines_that_the_command_takes(page) -> None:  # type: ignore[no-untyped-def]
+    lines = "GPTBot not /blog; GPTBot no /  # both\n* yes /shop/public"
+    _, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": [], "urls": [], "tests": lines})
+    assert [each["holds"] for each in answer["tests"]] == [True, True, True]  # type: ignore[attr-defined]

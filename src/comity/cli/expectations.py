@@ -1,15 +1,10 @@
-"""`comity test`: a robots.txt against a file that says who may fetch what.
-
-One expectation a line: an agent, `yes` or `not`, a path or URL. `#` begins a comment; `*` is everybody that the
-robots.txt does not name.
-"""
+"""`comity test`: a robots.txt against a file of expectations, which say who may fetch what."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from comity.cli import input_files
 from comity.cli.exits import Exit
@@ -17,28 +12,11 @@ from comity.cli.lint import annotation
 from comity.cli.robots_files import read_all
 from comity.cli.terminal import say, tell
 from comity.errors import InputError, InvalidURL
-from comity.robots import Robots
+from comity.robots import Robots, expectations
+from comity.robots.expectations import Expectation, NoExpectation
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-
-_LINE: Final = re.compile(r"(?P<agent>\S.*?)\s+(?P<answer>yes|no|not)\s+(?P<path>\S+)", re.IGNORECASE)
-_COMMENT: Final = re.compile(r"(?:^|\s)#.*")
-_NOBODY: Final = "\x01nobody"
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """Whether an agent may fetch a path, as somebody wants it.
-
-    Attributes:
-        line: of the file, from 1.
-    """
-
-    line: int
-    agent: str
-    path: str
-    allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +40,27 @@ def read(file: Path) -> Iterator[Expectation]:
     Raises:
         InputError: it cannot be read, or a line is none.
     """
-    name = input_files.named(file)
-    for number, text in enumerate(input_files.read(file).decode("utf-8-sig", "replace").split("\n"), 1):
-        for part in re.split(r";(?:\s|\Z)", _COMMENT.sub("", text)):
-            if not part.strip():
-                continue
-            found = _LINE.fullmatch(part.strip())
-            if found is None:
-                raise InputError(
-                    f"{name}, line {number}: {part.strip()!r} is not an expectation",
-                    hint="write for example: GPTBot not /private",
-                )
-            yield Expectation(number, found["agent"], found["path"], found["answer"].lower() == "yes")
+    try:
+        yield from expectations.read(input_files.read(file).decode("utf-8-sig", "replace"))
+    except NoExpectation as error:
+        raise InputError(
+            f"{input_files.named(file)}, line {error.line}: {error}", hint="write for example: GPTBot not /private"
+        ) from None
 
 
-def unmet(robots: Robots, expectations: Sequence[Expectation], file: Path) -> Iterator[Unmet]:
+def unmet(robots: Robots, wanted: Sequence[Expectation], file: Path) -> Iterator[Unmet]:
     """Those that do not hold.
 
     Raises:
         InputError: one has neither a path nor a URL.
     """
-    for each in expectations:
-        agent = _NOBODY if each.agent == "*" else each.agent
+    for each in wanted:
         try:
-            allowed, _, why = robots.brief(each.path, agent)
+            allowed, _, why = each.answer(robots, each.path)
         except InvalidURL as error:
             raise InputError(f"{input_files.named(file)}, line {each.line}: {error}") from None
         if allowed is not each.allowed:
-            said = why.replace(_NOBODY, "everybody")
-            yield Unmet(each.line, each.agent, each.path, each.allowed, said)
+            yield Unmet(each.line, each.agent, each.path, each.allowed, why)
 
 
 def test(file: Path, robots: str, configuration: "Configuration", *, form: str) -> Exit:
@@ -100,11 +70,11 @@ def test(file: Path, robots: str, configuration: "Configuration", *, form: str) 
         robots: path or URL.
         form: `text`, `github` or `json`.
     """
-    expectations = list(read(file))
+    wanted = list(read(file))
     (source,) = read_all([robots], configuration)
     if source.missing:
         tell(f"{source.name}: {source.missing}")
-    failed = list(unmet(source.robots, expectations, file))
+    failed = list(unmet(source.robots, wanted, file))
     if form == "json":
         print(json.dumps([asdict(each) for each in failed], indent=2))
         return Exit.PARTLY if failed else Exit.DONE
@@ -115,5 +85,5 @@ def test(file: Path, robots: str, configuration: "Configuration", *, form: str) 
             say(annotation("error", str(file), each.line, "comity test", said))
         else:
             say(f"{file}:{each.line}: {said}")
-    tell(f"{len(expectations) - len(failed):,} passed, {len(failed):,} failed")
+    tell(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
     return Exit.PARTLY if failed else Exit.DONE

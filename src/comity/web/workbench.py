@@ -5,14 +5,16 @@ Every answer is a question to `comity.robots`; nothing is decided here. Texts co
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final, get_args
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy.policy import Purpose
-from comity.robots import Robots, diff, parse
+from comity.robots import Robots, diff, expectations, parse
+from comity.robots.expectations import Expectation, NoExpectation
 from comity.robots.explain import Match
 from comity.robots.lint import Finding
 from comity.robots.values import Rule
@@ -29,16 +31,6 @@ MOST_CHANGES: Final = 500
 
 class Unanswerable(ValueError):
     """A question that cannot be answered; `str` says what to change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """One line of a test, such as `GPTBot not /private` or `Googlebot yes /blog`."""
-
-    text: str
-    agent: str
-    allowed: bool
-    path: str
 
 
 @cache
@@ -63,7 +55,7 @@ def check(
         "dialects": _disagreements(text, agents, urls, dialect),
         "delays": [robots.crawl_delay(agent) for agent in agents],
         "sitemaps": list(robots.sitemaps),
-        "tests": [_tested(robots, each) for each in expectations(tests)],
+        "tests": [_tested(robots, each) for each in _expectations(tests)],
     }
 
 
@@ -115,32 +107,14 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     }
 
 
-def expectations(text: str) -> list[Expectation]:
-    """The lines of a test: AGENT, `yes` or `not`, PATH; `#` begins a comment.
-
-    Raises:
-        Unanswerable: a line is not of that form.
-    """
-    found = []
-    for line in text.splitlines():
-        said = line.partition("#")[0].strip()
-        if not said:
-            continue
-        before, word, path = _parts(said)
-        if not before or word is None or not path.startswith(("/", "http://", "https://")):
-            raise Unanswerable(f"{line.strip()[:80]!r}: write AGENT yes PATH, or AGENT not PATH")
-        found.append(Expectation(said, before, word, path))
-        if len(found) > MOST:
-            raise Unanswerable(f"more than {MOST} tests")
+def _expectations(text: str) -> list[Expectation]:
+    try:
+        found = list(islice(expectations.read(text), MOST + 1))
+    except NoExpectation as error:
+        raise Unanswerable(f"{error}: write AGENT yes PATH, or AGENT not PATH") from None
+    if len(found) > MOST:
+        raise Unanswerable(f"more than {MOST} tests")
     return found
-
-
-def _parts(said: str) -> tuple[str, bool | None, str]:
-    words = said.split()
-    for number, word in enumerate(words[:-1]):
-        if number and word.lower() in ("yes", "not"):
-            return " ".join(words[:number]), word.lower() == "yes", " ".join(words[number + 1 :])
-    return "", None, ""
 
 
 def _bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
@@ -224,9 +198,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return asdict(finding) | {"severity": finding.severity}
 
 
-def _tested(robots: Robots, expectation: Expectation) -> dict[str, Any]:
-    found = _brief(robots, expectation.agent, expectation.path)
-    return {"text": expectation.text, "holds": found["allowed"] == expectation.allowed} | found
+def _tested(robots: Robots, wanted: Expectation) -> dict[str, Any]:
+    allowed, rule, why = wanted.answer(robots, _absolute(wanted.path))
+    text = f"{wanted.agent} {'yes' if wanted.allowed else 'not'} {wanted.path}"
+    return {"text": text, "holds": allowed == wanted.allowed, "line": rule.line if rule else None, "why": why}
 
 
 def invalid(error: Exception) -> str:
