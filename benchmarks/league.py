@@ -1,6 +1,6 @@
 """robots.txt parsers of several languages on one set of questions: writes docs/engines.md between its marks.
 
-    python benchmarks/league.py [--every 4] [--python PYTHON]... [--modules FOLDER] [--rust PROGRAM] [--print]
+    python benchmarks/league.py [--every 4] [--python PYTHON]... [--urllib NAME FOLDER]... [--modules FOLDER] [--rust PROGRAM] [--print]
 
 The questions are those of tests/cases/rfc9309.json and, where ../shared/corpus is, those about real files and about odd
 syntax, with the answers of Google's own parser. Each parser is asked in a process of its own, is given the product
@@ -91,6 +91,9 @@ def peers(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str]]]:
         )
         if told.returncode == 0:
             yield f"urllib.robotparser of {told.stdout.strip()}", "Python", [python, script, "stdlib"]
+    for name, folder in options.urllib:
+        python = (options.python or [own])[-1]
+        yield f"urllib.robotparser of {name}", "Python", ["env", f"PYTHONPATH={folder}", python, script, "stdlib"]
     yield "reppy", "C++", [options.reppy, script, "reppy"]
     yield "robots-parser", "JavaScript", ["node", str(PEERS / "robots-parser" / "peer.mjs")]
     yield "texting_robots", "Rust", [options.rust or "texting_robots"]
@@ -141,6 +144,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--every", type=int, default=1, help="of the corpus, one file in so many")
     parser.add_argument("--python", action="append", default=[], help="another Python, whose robotparser is asked")
+    parser.add_argument(
+        "--urllib", nargs=2, action="append", default=[], metavar=("NAME", "FOLDER"),
+        help="the package urllib of a version that is not here, for the last --python",
+    )  # fmt: skip
     parser.add_argument("--reppy", default=sys.executable, help="the Python that has reppy")
     parser.add_argument("--modules", help="the folder node_modules that has robots-parser")
     parser.add_argument("--rounds", type=int, default=4)
