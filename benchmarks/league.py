@@ -1,6 +1,7 @@
 """robots.txt parsers of several languages on one set of questions: writes docs/engines.md between its marks.
 
-    python benchmarks/league.py [--every 4] [--python PYTHON]... [--urllib NAME FOLDER]... [--modules FOLDER] [--rust PROGRAM] [--print]
+    python benchmarks/league.py [--every 4] [--python PYTHON]... [--urllib NAME FOLDER]... [--modules FOLDER]
+                                [--rust PROGRAM]
 
 The questions are those of tests/cases/rfc9309.json and, where ../shared/corpus is, those about real files and about odd
 syntax, with the answers of Google's own parser. Each parser is asked in a process of its own, is given the product
