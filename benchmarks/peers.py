@@ -73,6 +73,8 @@ def _as_protego(folder: Path) -> None:
 
 
 def _as_cpython(folder: Path) -> None:
+    import_module("test.support")  # the installed one, not a folder `test` that holds a newer file alone
+
     class Ours(robotparser.RobotFileParser):
         def __init__(self, url: str = "") -> None:
             super().__init__(url, policy=HERE)
@@ -148,7 +150,7 @@ def cpythons(folder: Path | None) -> dict[Path, list[str]]:
     for place in sorted(stdlib, key=lambda place: place.name):
         if (file := place / "test" / "test_robotparser.py").exists():
             same = files.setdefault(sha256(file.read_bytes()).digest(), file)
-            versions.setdefault(same, []).append(place.name.removeprefix("python"))
+            versions.setdefault(same, []).append(place.name.removeprefix("python").replace("Lib", "of the folder"))
     return versions
 
 

@@ -161,6 +161,14 @@ def test_the_standard_library_s_names_answer_by_rfc_9309() -> None:
     assert str(parser).startswith("User-agent: slow\nCrawl-delay: 1.5\nDisallow: \n\nUser-agent: *")
 
 
+@pytest.mark.parametrize("rule", ["/v/%F0", "/v/%f0", "/v/\udcf0"])
+def test_an_octet_that_is_no_text_is_one_however_it_is_written(rule: str) -> None:
+    parser = RobotFileParser()
+    parser.parse(["User-agent: *", f"Disallow: {rule}"])
+    assert not any(parser.can_fetch("MyBot", url) for url in ("/v/\udcf0", "/v/%F0", "https://h/v/%f0x"))
+    assert parser.can_fetch("MyBot", "/v/\udcf1")
+
+
 def test_the_standard_library_s_reading_can_be_asked_for() -> None:
     lines = ["User-agent: *", "Allow: /a", "Disallow: /a/b"]
     ours, theirs = RobotFileParser(), RobotFileParser(dialect="draft1996")

@@ -3,6 +3,7 @@
 Rules are read by RFC 9309 unless another dialect is given; HTTP errors mean what they mean in the standard library.
 """
 
+import re
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -86,7 +87,7 @@ class RobotFileParser:
 
     def parse(self, lines: Iterable[str]) -> None:
         """Parse a file given as lines, with or without their ends."""
-        self.robots = parse("\n".join(line.rstrip("\r\n") for line in lines), self.dialect)
+        self.robots = parse("\n".join(_octets(line.rstrip("\r\n")) for line in lines), self.dialect)
         self.modified()
 
     def can_fetch(self, useragent: str, url: str) -> bool:
@@ -95,7 +96,7 @@ class RobotFileParser:
             return False
         if self.allow_all:
             return True
-        return bool(self.last_checked) and allowed(self.robots, url, useragent)
+        return bool(self.last_checked) and allowed(self.robots, _octets(url), useragent)
 
     def crawl_delay(self, useragent: str) -> int | float | None:
         """Seconds between requests; an int where they are whole."""
@@ -124,3 +125,8 @@ class RobotFileParser:
             lines += [f"{kind.capitalize()}: {record.value}" for record in own]
         lines += [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}" for rule in group.rules]
         return "\n".join(lines)
+
+
+def _octets(text: str) -> str:
+    """Octets that are no text, which programs hold as surrogates (PEP 383, `surrogateescape`), as URLs write them."""
+    return re.sub("[\udc80-\udcff]", lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
