@@ -122,6 +122,25 @@ def test_a_wrong_file_is_named(nowhere: Path, text: str, message: str) -> None:
         load()
 
 
+def test_a_file_that_lies_in_the_current_folder_names_no_program(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nowhere / "comity.toml").write_text("render_browser = './chromium'\n")
+    with pytest.raises(
+        InvalidSetting, match=r"comity.toml: render_browser: .* names no program .*--config comity.toml"
+    ):
+        load()
+    assert load(Path("comity.toml")).crawl.render_browser == "./chromium"
+    (nowhere / "comity.toml").unlink()
+    monkeypatch.setenv("COMITY_RENDER_BROWSER", "chrome")
+    assert load().crawl.render_browser == "chrome"
+
+
+def test_every_setting_that_names_a_program_is_known_as_one() -> None:
+    named = {name for name in every_setting() if re.search("browser|program|command|exec|plugin|module", name)}
+    assert named == {name for name, each in every_setting().items() if each.program}
+
+
 def test_a_file_that_was_asked_for_must_be_there(nowhere: Path) -> None:
     with pytest.raises(InvalidSetting, match=r"mine\.toml cannot be read: No such file"):
         load(nowhere / "mine.toml")

@@ -105,7 +105,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     """The settings in force.
 
     Args:
-        file: a TOML file; None for comity.toml in the current folder, if there is one.
+        file: a TOML file; None for comity.toml in the current folder, if there is one, which names no program to run.
         arguments: settings by name, which win over all else; `preset` names a bundle that beats only the defaults.
 
     Raises:
@@ -117,6 +117,13 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
     found: dict[str, Setting] = {}
     if file is not None or path.exists():
         found |= _from_file(path)
+    if file is None and (
+        program := next((name for name in found if (field := field_of(name)) and field.program), None)
+    ):
+        raise InvalidSetting(
+            f"{path}: {program}: a file of the current folder names no program to run",
+            hint=f"set {PREFIX}{program.upper()}, or ask for the file: --config {path}",
+        )
     if variables:
         found |= _from_environment()
     for name, value in _by_own_names(arguments, "arguments").items():

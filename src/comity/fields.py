@@ -126,6 +126,7 @@ class SettingField:
         infinite: whether a number may be infinite.
         unit: `seconds` or `bytes`: text (of a file, a variable, an option) may then say `10m`, `50MB`.
         path: whether it names a file: a path as pathlib has it will do too.
+        program: whether it names a program that is run: a file that was not asked for by name does not.
         normal: brings a value that fits to the form it is kept in, or raises InvalidSetting.
         example: of a table, as Python and JSON write it.
     """
@@ -140,6 +141,7 @@ class SettingField:
     infinite: bool = False
     unit: Literal["", "seconds", "bytes"] = ""
     path: bool = False
+    program: bool = False
     normal: Callable[[Any], Any] | None = None
     example: str = ""
 

@@ -69,7 +69,8 @@ class CrawlSettings:
             `search=not-disallowed`; what is not kept is refused by usage.
         render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
             comity[playwright] and a Chromium).
-        render_browser: the Chromium's path; None to look for one.
+        render_browser: the Chromium's path; None to look for one. A comity.toml that --config does not name cannot
+            set it.
         render_seconds: seconds that a page has in the browser, waiting for what it asks for not counted.
         render_requests: requests sent for a page beside its own at most.
         render_pages: pages rendered at the same time.
@@ -103,7 +104,7 @@ class CrawlSettings:
     record_headers: tuple[str, ...] = setting((), normal=_header_names)
     only_if: tuple[str, ...] = ()
     render: bool = False
-    render_browser: str | None = None
+    render_browser: str | None = setting(None, program=True)
     render_seconds: float = seconds(15.0)
     render_requests: int = setting(100, least=0)
     render_pages: int = setting(2, least=1)
