@@ -5,10 +5,15 @@ import re
 import subprocess
 import sys
 import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from comity.cli.crawl import INTERPRETED
 
 ROOT = Path(__file__).parents[1]
 ONE = ("_utf8",)  # a module that compiles in seconds
@@ -140,6 +145,50 @@ def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path
     assert "Py_MOD_GIL_NOT_USED" in code.read_text(encoding="utf-8"), "a free-threaded Python would lock for it"
     (module,) = tmp_path.glob("built/comity/_utf8.*.so")
     assert b".debug_info" not in module.read_bytes()  # a quarter of the build
+
+
+@pytest.mark.long
+def test_what_is_said_of_interpreted_modules_leads_to_compiled_ones_though_pip_has_kept_their_wheel(
+    tree: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pip", reason="pip is not here")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "PIP_"))}
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path / "index" / "comity")],
+        cwd=tree, env=clean | {"COMITY_NO_EXTENSIONS": "1"}, capture_output=True, check=True, timeout=600,
+    )  # fmt: skip
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        where = clean | {
+            "PIP_INDEX_URL": f"http://127.0.0.1:{server.server_port}/",
+            "PIP_CACHE_DIR": str(tmp_path / "cache"),
+            "PIP_NO_BUILD_ISOLATION": "0",  # which means that there is none
+            "PIP_NO_DEPS": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        }
+
+        def form(words: str, target: str, **environment: str) -> str:
+            """Which form a folder has after pip was told this."""
+            given = ("--target", str(tmp_path / target), "--ignore-installed") if "install" in words else ()
+            subprocess.run(
+                [sys.executable, "-m", *words.split(), *given],
+                env=where | environment, capture_output=True, check=True, timeout=1200,
+            )  # fmt: skip
+            return "compiled" if list(tmp_path.glob(f"{target}/comity/_utf8.*.so")) else "interpreted"
+
+        try:
+            assert form("pip install comity", "before", CC="/bin/false") == "interpreted"
+            if form("pip install --no-cache-dir comity", "with") == "interpreted":
+                pytest.skip("no C compiler here: apt-get install gcc python3-dev")
+            assert form("pip install comity", "kept") == "interpreted", "pip takes what it has kept"
+            said = re.search(r"with one: (.*?) && (.*?);", INTERPRETED)
+            assert said is not None
+            form(said[1], "way")
+            assert form(said[2], "way") == "compiled"
+            assert form("pip install comity", "after") == "compiled", "so is what it keeps from now on"
+        finally:
+            server.shutdown()
 
 
 def test_a_demanded_compiler_that_is_missing_is_an_error(tree: Path, tmp_path: Path) -> None:

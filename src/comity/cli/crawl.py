@@ -47,8 +47,9 @@ GROWTH = 4 * 1024 * 1024  # bytes by which the heap grows at least
 _LEASE = SettingField(name="--lease", hint=float, unit="seconds")
 FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
 INTERPRETED = (
-    "modules are interpreted, which costs several times the CPU: there was no C compiler when comity was installed "
-    "(with one: pip install --force-reinstall --no-cache-dir comity; COMITY_NO_EXTENSIONS=1 leaves this line out)"
+    "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
+    "the wheel that pip kept of such a time (with one: pip cache remove comity && "
+    "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 leaves this line out)"
 )
 DEMO_DELAY = 0.2  # seconds; the demo site is ours
 
