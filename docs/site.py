@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import static_workbench
 from reference import reference
 
 DOCS = Path(__file__).parent
@@ -95,10 +96,20 @@ def broken(site: Path) -> list[str]:
     return wrong
 
 
+def unlisted(pages: Path) -> list[str]:
+    """Pages that no entry of the navigation leads to."""
+    text = (ROOT / "zensical.toml").read_text("utf-8")
+    listed = set(re.findall(r'"([^"]+\.md)"', text))
+    return sorted({page.name for page in pages.glob("*.md")} - listed)
+
+
 def main(arguments: list[str]) -> None:
     gather(BUILD / "pages")
+    if left_out := unlisted(BUILD / "pages"):
+        sys.exit(f"zensical.toml does not list {', '.join(left_out)}")
     shutil.copy(ROOT / "zensical.toml", BUILD)
     subprocess.run([sys.executable, "-m", "zensical", "build", "--clean"], cwd=BUILD, check=True)
+    static_workbench.build(BUILD / "site" / "workbench")
     if wrong := broken(BUILD / "site"):
         sys.exit("\n".join(wrong))
     print(f"the site is {BUILD / 'site' / 'index.html'}")

@@ -15,7 +15,7 @@ from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web import workbench
-from comity.web.workbench import Unanswerable
+from comity.web.workbench import QUESTIONS, Unanswerable
 
 LARGEST_QUESTION: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""
@@ -31,13 +31,6 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-cache"),
 )
-QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "check": workbench.check,
-    "explain": workbench.explain,
-    "lint": workbench.lint,
-    "diff": workbench.changes,
-}
-"""What the API answers: each is a function of `workbench`, its parameters are the members of the question."""
 
 
 def build(

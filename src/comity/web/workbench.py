@@ -4,7 +4,7 @@ Every answer is a question to `comity.robots`; nothing is decided here. Texts co
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from comity.robots.expectations import Expectation, NoExpectation
 from comity.robots.explain import Match
 from comity.robots.lint import Finding
 from comity.robots.values import Rule
+from comity.urls import normalise
 
 LARGEST: Final = 1024 * 1024
 """Characters of a robots.txt."""
@@ -134,8 +135,16 @@ def _parsed(text: str, dialect: str) -> Robots:
 
 
 def _absolute(url: str) -> str:
-    """A URL as robots.txt is asked about it; a path stands for one on any host."""
-    return url if "://" in url else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
+    """A URL as a crawler sends it, which is how rules are compared; a path stands for one on any host.
+
+    Raises:
+        Unanswerable: it is not a URL.
+    """
+    whole = url if "://" in url else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
+    try:
+        return normalise(whole)
+    except InvalidURL as error:
+        raise Unanswerable(str(error)) from None
 
 
 def _verdict(match: Match) -> dict[str, Any]:
@@ -204,8 +213,5 @@ def _tested(robots: Robots, wanted: Expectation) -> dict[str, Any]:
     return {"text": text, "holds": allowed == wanted.allowed, "line": rule.line if rule else None, "why": why}
 
 
-def invalid(error: Exception) -> str:
-    """An error of a question, in words."""
-    return (
-        str(error) if isinstance(error, Unanswerable | InvalidURL | InvalidSetting) else "the question cannot be read"
-    )
+QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {"check": check, "explain": explain, "lint": lint, "diff": changes}
+"""What the API answers, by name; the parameters are the members of the question."""

@@ -6,11 +6,23 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+// Where the page was put on a site as files, engine.js beside it answers in a worker.
+const engine = "alone" in document.documentElement.dataset ? new Worker("engine.js", { type: "module" }) : null;
+const waiting = new Map();
+let questions = 0;
+if (engine) engine.onmessage = ({ data }) => { waiting.get(data.id)(data.answer); waiting.delete(data.id); };
+
 export async function post(name, question) {
+  if (engine) return new Promise((resolve) => { waiting.set(++questions, resolve); engine.postMessage({ id: questions, name, question }); });
   try {
     const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question) });
     return await answer.json();
   } catch { return { error: "comity serve does not answer: is it still running?" }; }
+}
+
+/** The well-known agents, the dialects, and the crawl that is shown, if there is one. */
+export async function known() {
+  return engine ? post("agents", {}) : (await fetch("/api/agents")).json();
 }
 
 let timer;

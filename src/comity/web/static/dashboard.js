@@ -1,5 +1,5 @@
 // The dashboard: the queue by server-sent events, the ledger's figures now and then, orders with a confirmation.
-import { element, post, say } from "./common.js";
+import { element, known, post, say } from "./common.js";
 import { uPlot } from "./vendor/vendor.js";
 
 const $ = (id) => document.getElementById(id);
@@ -91,7 +91,7 @@ async function figures() {
 }
 
 async function begin() {
-  const { crawl } = await (await fetch("/api/agents")).json();
+  const { crawl } = await known();
   if (!crawl) { $("state").textContent = "no crawl"; $("error").textContent = "No crawl is shown: start comity serve DIR"; return; }
   $("place").textContent = crawl;
   const events = new EventSource("/api/crawl/events");

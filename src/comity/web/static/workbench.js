@@ -1,6 +1,6 @@
 // The workbench: asks the API as one types, and writes answers as text, never as markup.
 import "./editor.js";
-import { element, post, say } from "./common.js";
+import { element, known, post, say } from "./common.js";
 
 const START = {
   text: "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\nUser-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\nContent-Signal: search=yes, ai-train=no\n\nSitemap: https://example.com/sitemap.xml\n",
@@ -154,10 +154,13 @@ async function opened(file) {
 }
 
 async function begin() {
-  const known = await (await fetch("/api/agents")).json();
-  $("dialect").append(...known.dialects.map((name) => element("option", { value: name }, name)));
+  $("why").textContent = "Loading ...";
+  const { agents, dialects, crawl, error } = await known();
+  if (error) { $("why").textContent = ""; $("error").textContent = error; return; }
+  $("to-dashboard").hidden = !crawl;
+  $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
   const kinds = new Map();
-  for (const each of known.agents) {
+  for (const each of agents) {
     if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
     kinds.get(each.kind).append(element("option", { value: each.token, title: each.source }, `${each.token} (${each.by}: ${each.about})`));
   }
