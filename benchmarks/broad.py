@@ -116,7 +116,7 @@ class Blocks:
 def by_comity(output: Path, urls: list[str]) -> dict[str, float]:
     import uvloop
 
-    from comity.cli.crawl import tune
+    from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
     from comity.net import ClientSettings
     from comity.policy import Policy

@@ -63,7 +63,7 @@ def nginx(folder: Path, site: Path) -> "subprocess.Popen[bytes]":
 def by_comity(output: Path, most: int) -> float:
     import uvloop
 
-    from comity.cli.crawl import tune
+    from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
     from comity.net import ClientSettings
     from comity.policy import Policy

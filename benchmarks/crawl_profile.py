@@ -16,7 +16,7 @@ from types import FrameType
 import crawl
 import uvloop
 
-from comity.cli.crawl import tune
+from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.commit import Commit
 from comity.policy import Policy

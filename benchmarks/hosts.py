@@ -24,7 +24,7 @@ import uvloop
 from common import at_least_one
 from loopback import Requests, address, beside, serve
 
-from comity.cli.crawl import tune
+from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.hosts import MOST_HOSTS
 from comity.frontier import Batch, EntryKind, Found, Frontier, State

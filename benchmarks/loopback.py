@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from comity.cli.crawl import loop_factory
+from comity.cli.process import loop_factory
 
 
 def address(number: int) -> str:

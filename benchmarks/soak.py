@@ -28,7 +28,7 @@ import uvloop
 from common import above_zero, at_least_one
 from loopback import Requests, beside, serve
 
-from comity.cli.crawl import tune
+from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy

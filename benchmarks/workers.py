@@ -62,7 +62,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
     """One crawl; prints what it took."""
     import uvloop
 
-    from comity.cli.crawl import tune
+    from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
     from comity.crawler.workers.joined import JoinedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from comity.cli.crawl import _folder, on_signal
+from comity.cli.commands.crawl import _folder
+from comity.cli.process import on_signal
 from comity.crawler.checkpoint import Begun
 from comity.crawler.orders import Orders, give
 from comity.crawler.rendering.browser import _temporary

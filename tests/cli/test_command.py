@@ -188,7 +188,7 @@ def test_a_host_that_does_not_answer_is_not_said_to_disallow() -> None:
 
 @pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EPIPE, errno.EMFILE])
 def test_an_error_of_the_system_is_blamed_on_standard_output_only_where_that_fails(number: int) -> None:
-    with mock.patch("comity.cli.settings.show", side_effect=OSError(number, os.strerror(number))):
+    with mock.patch("comity.cli.commands.settings.loaded", side_effect=OSError(number, os.strerror(number))):
         answer = comity("settings")
     assert answer.returncode == 1
     assert complaint(answer) == f"comity: the system refused something: {os.strerror(number)}"

@@ -69,7 +69,7 @@ def bare(source: Path) -> Iterator[str]:
 
 
 def test_no_command_prints_by_itself() -> None:
-    found = {source.name: list(bare(source)) for source in SOURCES.glob("*.py") if source.name != "terminal.py"}
+    found = {source.name: list(bare(source)) for source in SOURCES.rglob("*.py") if source.name != "terminal.py"}
     assert {name: calls for name, calls in found.items() if calls} == {
         "app.py": [
             'click.echo(f"comity {comity.__version__} ({engine()}, Python {sys.version.split()[0]})")',

@@ -8,7 +8,7 @@ import pytest
 
 BODIES = """
 import resource, threading
-from comity.cli.crawl import tune
+from comity.cli.process import tune
 
 def faults():
     def make():

@@ -40,6 +40,11 @@ def read(file: Path) -> bytes:
         raise InputError(f"{named(file)} cannot be read: {error.strerror}") from error
 
 
+def token_in(file: Path | None) -> str | None:
+    """The token in a file; None without one."""
+    return None if file is None else read(file).decode("utf-8", "replace").strip()
+
+
 def named(file: Path) -> str:
     """What a file is called in a sentence."""
     return "standard input" if str(file) == "-" else str(file)

@@ -1,12 +1,15 @@
-"""Options that several commands have, or that belong together. Those of settings come from their table."""
+"""What commands are made of: the decorators of a command, and options that several commands have or that belong
+together. Those of settings come from their table.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from comity.errors import InvalidSetting
+from comity.fields import docstring
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -23,6 +26,70 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
         return command
 
     return decorate
+
+
+class InSection(click.Command):
+    """A command and the heading of `comity --help` that it stands under; none for one that nobody types."""
+
+    section = ""
+
+
+class Group(InSection, click.Group):
+    """A command with commands of its own."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        if cmd.help is None and cmd.callback is not None:  # `python -OO`
+            cmd.help = docstring(cmd.callback)
+        super().add_command(cmd, name)
+
+
+Made = TypeVar("Made", bound=InSection)
+
+
+def command(section: str, kind: type[Made] = InSection) -> Callable[[Command], Made]:  # type: ignore[assignment]
+    """Make a command of a function, under a heading of `comity --help`; its docstring is the help.
+
+    Args:
+        kind: `Group` for one with commands of its own.
+    """
+
+    def decorate(function: Command) -> Made:
+        made = click.command(cls=kind, hidden=not section, help=docstring(function))(function)
+        made.section = section
+        return made
+
+    return decorate
+
+
+def argument(name: str, metavar: str, **more: Any) -> Callable[[Command], Command]:
+    """A word of the command line: `name` is the parameter's, `metavar` what usage shows, with ... for several."""
+    several = "..." in metavar
+    required = "[" not in metavar
+    return click.argument(name, metavar=metavar, nargs=-1 if several else 1, required=required, **more)
+
+
+def option(
+    names: str, shown: str | Sequence[str] | None, words: str, *, default: Any = None, otherwise: str = "", **more: Any
+) -> Callable[[Command], Command]:
+    """An option.
+
+    Args:
+        names: as `click.option` takes them, with spaces between.
+        shown: what stands for its value in help, or the values to choose from; None: it is a flag.
+        words: what it does.
+        default: its value where it is not given; help shows it.
+        otherwise: what help shows instead.
+    """
+    if shown is None:
+        more |= {} if "count" in more else {"is_flag": True}
+    elif isinstance(shown, str):
+        more["metavar"] = shown
+    else:
+        more["type"] = click.Choice(shown)
+    default_shown = otherwise or ("" if default is None else str(default))
+    if default is not None:
+        more["default"] = default
+    return click.option(*names.split(), help=f"{words}  [{default_shown}]" if default_shown else words, **more)
 
 
 class _SettingOption(click.Option):
@@ -94,14 +161,6 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
         raise InvalidSetting(f"{named}: {what}", hint=hint) from None
 
 
-def parted(config: Path | None, **options: Any) -> tuple["Configuration", dict[str, Any]]:
-    """The settings in force, and the command's other options, which set none of them; errors as for `loaded`."""
-    from comity.configuration import every_setting
-
-    others = {name: options.pop(name) for name in list(options) if name not in every_setting()}
-    return loaded(config, **options), others
-
-
 def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
     """The value of an option that may be given once, as its callback: of two, one would be left out in silence.
 
@@ -124,99 +183,23 @@ AGENTS: Final = together(
 # Whether it can be read is told by whoever reads it: click would call it a wrong option.
 PATH: Final = click.Path(path_type=Path, readable=False)
 FILE: Final = click.Path(path_type=Path, readable=False, allow_dash=True)
-CONFIG: Final = click.option(
-    "--config",
-    metavar="FILE",
-    type=PATH,
-    help="Settings file.  [comity.toml, if it is there]",
-)
-PRESET: Final = click.option("--preset", metavar="NAME", help="A bundle of settings, such as google.  [rfc9309]")
-JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+CONFIG: Final = option("--config", "FILE", "Settings file.", type=PATH, otherwise="comity.toml, if it is there")
+PRESET: Final = option("--preset", "NAME", "A bundle of settings, such as google.", otherwise="rfc9309")
+JSON: Final = option("--json as_json", None, "Print JSON.")
 DIALECT: Final = option_for("dialect")
 ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
 PURPOSE: Final = together(option_for("purposes", "--purpose", multiple=True), option_for("use"))
-
-LIMITS: Final = together(
-    option_for("max_pages"),
-    option_for("max_bytes"),
-    option_for("max_seconds"),
-    option_for("max_pages_per_host"),
-    option_for("max_bytes_per_host"),
-    option_for("max_seconds_per_host"),
-    option_for("max_depth"),
-    option_for("scope"),
-    option_for("include", metavar="PATTERN", multiple=True),
-    option_for("exclude", metavar="PATTERN", multiple=True),
-    option_for("follow_nofollow", is_flag=True, help="Also follow links marked nofollow."),
-    option_for("duplicates"),
-    option_for("concurrency"),
-    option_for("min_interval", "--delay"),
-    option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
-    option_for("record_headers", metavar="NAMES", multiple=True),
-    option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
-    option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
-)
+ROBOTS: Final = option(
+    "--robots", "FILE", "Read this robots.txt ('-': standard input) instead of the site's.",
+    type=FILE, multiple=True, callback=only_one,
+)  # fmt: skip
+# Folders that a crawl was written to, and where its queue is.
+FOLDERS: Final = argument("folders", "DIR...", type=PATH)
+STORE: Final = option("--store", "URL", "Where the queue of a crawl in PostgreSQL is.", otherwise="as DIR says")
+JUDGING: Final = together(AGENTS, ROBOTS, PRESET, DIALECT, PURPOSE, CONFIG, ALLOW_ADDRESS)
+TOKEN_FILE: Final = option("--token-file", "FILE", "File with the token that clients must send.", type=FILE)
 
 ENGINE: Final = together(
-    click.option(
-        "--engine",
-        type=click.Choice(("local", "ray")),
-        default="local",
-        help="What starts processes: this machine, or Ray.  [local]",
-    ),
-    click.option(
-        "--address",
-        metavar="[ray://]HOST:PORT",
-        help="The Ray cluster that --engine ray joins.  [RAY_ADDRESS, or one started here]",
-    ),
-)
-
-WATCHING: Final = together(
-    click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the summary."),
-    click.option("-v", "--verbose", count=True, help="Log to standard error; -vv: each request too."),
-    click.option(
-        "--log",
-        metavar="FILE",
-        type=PATH,
-        help="Write a log to FILE, one line per event.",
-    ),
-    click.option(
-        "--metrics",
-        metavar="[ADDRESS:]PORT",
-        help="Serve metrics for Prometheus there while the crawl runs, to this machine only unless ADDRESS says "
-        "otherwise.",
-    ),
-)
-
-SERVING: Final = together(
-    click.option(
-        "--http", metavar="ADDRESS:PORT", help="Serve over HTTP at /mcp there, such as 127.0.0.1:8766.  [stdio]"
-    ),
-    click.option(
-        "--token-file",
-        metavar="FILE",
-        type=PATH,
-        help="A bearer token that clients must show; needed for any ADDRESS but loopback.",
-    ),
-    click.option("--allow-host", metavar="NAME", multiple=True, help="A name that clients may call this server by."),
-    click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="An origin of web pages that may ask."),
-    click.option(
-        "--folder",
-        metavar="DIR",
-        type=PATH,
-        help="Where crawls are written.  [removed at the end]",
-    ),
-    click.option(
-        "--crawl-pages",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=100,
-        help="Ask a person beyond N pages.  [100]",
-    ),
-    click.option(
-        "--crawl-seconds",
-        metavar="TIME",
-        default="10m",
-        help="Ask a person beyond so long a crawl.  [10m]",
-    ),
+    option("--engine", ("local", "ray"), "What starts processes: this machine, or Ray.", default="local"),
+    option("--address", "[ray://]HOST:PORT", "The Ray cluster to join.", otherwise="RAY_ADDRESS, or one started here"),
 )

@@ -66,3 +66,18 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
         raise RobotsUnreachable(decision.why, url=url, decision=decision)
     missing = f"no robots.txt: HTTP status {result.status}" if result.kind == "unavailable" else ""
     return Source(result.url, result.robots or parse(result.body, policy.dialect), None, missing)
+
+
+def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
+    """A workflow command of GitHub."""
+    where = ",".join(f"{name}={_escaped(value)}" for name, value in (("file", file), ("line", line), ("title", title)))
+    text = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{level} {where}::{text}"
+
+
+def _escaped(value: object) -> str:
+    pairs = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C"))
+    text = str(value)
+    for char, escape in pairs:
+        text = text.replace(char, escape)
+    return text

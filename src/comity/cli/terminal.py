@@ -4,6 +4,7 @@ Every line for people goes through here; JSON escapes such characters by itself.
 """
 
 import io
+import json
 import os
 import select
 import stat
@@ -185,3 +186,13 @@ def take_streams() -> None:
 def warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line, for `warnings.showwarning`."""
     complain(str(message).removeprefix("comity: "))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 page`, `2 pages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def show_json(value: Any) -> None:
+    """A value as JSON on standard output."""
+    print(json.dumps(value, indent=2))

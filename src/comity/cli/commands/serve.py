@@ -6,35 +6,34 @@ from typing import Any
 import click
 
 from comity.cli.exits import Exit
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, loaded
+from comity.cli.input_files import token_in
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, TOKEN_FILE, argument, command, loaded, option
 from comity.cli.terminal import complain
 
+_PORT = click.IntRange(0, 65535)
 
-@click.command()
-@click.argument("place", metavar="[DIR]", required=False)
-@click.option(
-    "--host", default="127.0.0.1", help="Address to serve on; beyond this machine it needs a token.  [127.0.0.1]"
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, metavar="N", help="Port; 0 takes a free one.  [8765]"
-)
-@click.option("--token-file", metavar="FILE", type=FILE, help="A file with the token that others have to show.")
+
+@command("Set up and serve")
+@argument("place", "[DIR]")
+@option("--host", "ADDRESS", "Address to serve on; any but loopback needs a token.", default="127.0.0.1")
+@option("--port", "N", "Port; 0 takes a free one.", type=_PORT, default=8765)
+@TOKEN_FILE
 @AGENT
 @CONFIG
 @ALLOW_ADDRESS
 def serve(place: str | None, host: str, port: int, token_file: Path | None, **options: Any) -> Exit:
-    """A robots.txt workbench as a web page, and with DIR a dashboard of the crawl there, running or finished.
+    """Serve the robots.txt workbench, or a crawl's dashboard.
 
-    DIR may be the URL of a crawl's store, too.
+    A web page for this machine. With DIR, or the URL of a crawl's store, also a dashboard of the crawl there, running
+    or finished.
     """
     from comity._extras import need
     from comity._listening import check_exposure, listen
-    from comity.cli import input_files
     from comity.web.app import build
 
     uvicorn = need("uvicorn", "web", "comity serve")
     configuration = loaded(**options)
-    token = None if token_file is None else input_files.read(token_file).decode("utf-8", "replace").strip()
+    token = token_in(token_file)
     check_exposure("--host", host, token, ())
     app = build(configuration.policy, configuration.client, host=host, token=token, place=place)
     with listen(host, port) as listening:

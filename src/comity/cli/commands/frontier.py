@@ -1,16 +1,17 @@
 """`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about single hosts."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
+
+import click
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.cli.terminal import complain, say
+from comity.cli.options import JSON, Group, argument, command, option
+from comity.cli.terminal import complain, say, show_json
 from comity.crawler.holds import Hold
 from comity.crawler.orders import OrderKind, host_named, url_of
 from comity.crawler.workers.reading import crawl_at
@@ -20,11 +21,79 @@ from comity.fields import SettingField
 from comity.frontier import Entry, HostCounts, State
 
 _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
+_LEAST = click.IntRange(min=1)
 
 
-def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> Exit:
-    """Print counts, hosts and the next URLs of the crawl in a folder or a store; of one host where it is named."""
-    crawl = crawl_at(place)
+class _FrontierGroup(Group):
+    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host. `--store URL` may stand
+    in the place of DIR."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        args = [word for each in args for word in (each.split("=", 1) if each.startswith("--store=") else [each])]
+        if "--store" in args[:-1]:
+            at = args.index("--store")
+            url = args[at + 1]
+            del args[at : at + 2]
+            args.insert(1 if args and args[0] in self.commands else 0, url)
+        elif "--store" in args:
+            raise click.UsageError("Option '--store' requires an argument.", context)
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(context, args)
+
+    def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST", "--store URL ..."):
+            formatter.write_usage(context.command_path, words)
+
+
+@command("Read a crawl", _FrontierGroup)
+def frontier() -> None:
+    """Show a crawl's queue; slow down, stop or resume a host.
+
+    An order takes effect within a second while the crawl runs, and holds in later runs until the next order about the
+    host. Of a crawl in PostgreSQL write --store URL instead of DIR.
+    """
+
+
+@frontier.command()
+@argument("place", "DIR")
+@argument("host", "HOST")
+@argument("interval", "TIME")
+def slow(place: str, host: str, interval: str) -> Exit:
+    """Wait at least TIME between requests to HOST.
+
+    TIME is seconds or such as 2m; it holds whatever the robots.txt of HOST says.
+    """
+    return _order(place, host, "slow", interval)
+
+
+@frontier.command()
+@argument("place", "DIR")
+@argument("host", "HOST")
+def stop(place: str, host: str) -> Exit:
+    """Send no more requests to HOST; its URLs stay queued."""
+    return _order(place, host, "stop")
+
+
+@frontier.command()
+@argument("place", "DIR")
+@argument("host", "HOST")
+def go(place: str, host: str) -> Exit:
+    """Lift the orders for HOST."""
+    return _order(place, host, "go")
+
+
+@frontier.command()
+@argument("folder", "DIR")
+@option("--host", "H", "The queue of this host only.")
+@option("--limit", "N", "Maximum number of hosts, or of URLs with --host.", type=_LEAST, default=10)
+@JSON
+def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
+    """Show the queue: URLs by state, hosts, what comes next.
+
+    The crawl may be running.
+    """
+    crawl = crawl_at(folder)
     host = None if host is None else host_named(host)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
     hosts: list[HostCounts] = []
@@ -48,16 +117,13 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
             following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
     shards, holds = crawl.standing(), crawl.holds([each.host for each in hosts if each.waiting])
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "counts": {state.name.lower(): number for state, number in counts.items()},
-                    "hosts": [asdict(each) | _hold(holds.get(each.host)) for each in hosts],
-                    "next": [_row(name, entry) for name, entry in following],
-                }
-                | ({"shards": [asdict(each) for each in shards]} if shards else {}),
-                indent=2,
-            )
+        show_json(
+            {
+                "counts": {state.name.lower(): number for state, number in counts.items()},
+                "hosts": [asdict(each) | _hold(holds.get(each.host)) for each in hosts],
+                "next": [_row(name, entry) for name, entry in following],
+            }
+            | ({"shards": [asdict(each) for each in shards]} if shards else {})
         )
         return Exit.DONE
     _print_counts(counts)
@@ -75,7 +141,7 @@ def show(place: str | Path, *, host: str | None, limit: int, as_json: bool) -> E
     return Exit.DONE
 
 
-def order(place: str | Path, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
+def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
     """Give an order about a host to the crawl in a folder or a store."""
     crawl = crawl_at(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))

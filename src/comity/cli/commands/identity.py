@@ -1,44 +1,31 @@
 """`comity identity`: make, rotate and check what proves who a bot is; verify what others sent."""
 
-import asyncio
-import json
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Any
 
 from comity.cli.exits import Exit
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, loaded
-from comity.cli.terminal import complain, say
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, Group, argument, command, loaded, option
+from comity.cli.terminal import complain, say, show_json
 from comity.errors import InvalidSetting
 
-if TYPE_CHECKING:
-    from comity.configuration import Configuration
-
-_FOLDER = click.argument("folder", metavar="DIR", type=PATH)
+_FOLDER = argument("folder", "DIR", type=PATH)
 
 
-@click.group()
+@command("Set up and serve", Group)
 def identity() -> None:
     """Sign requests, so that sites can verify who sent them."""
 
 
 @identity.command()
 @_FOLDER
-@click.option("--name", required=True, metavar="TOKEN", help="Product token for robots.txt, such as ExampleBot.")
-@click.option("--page", required=True, metavar="URL", help="Where the page about the bot will be, https.")
-@click.option("--contact", required=True, metavar="TEXT", help="E-mail address or URL where people are answered.")
-@click.option("--purpose", required=True, metavar="TEXT", help="What the data is used for, such as search.")
-@click.option("--range", "ranges", multiple=True, metavar="CIDR", help="Network that requests come from. Repeatable.")
-@click.option("--rendered", is_flag=True, help="Pages are rendered (say so on the page).")
-@click.option(
-    "--form",
-    type=click.Choice(("dictionary", "string")),
-    default="dictionary",
-    help="How Signature-Agent is written: string for verifiers of earlier drafts.  [dictionary]",
-)
+@option("--name", "TOKEN", "Product token for robots.txt, such as ExampleBot.", required=True)
+@option("--page", "URL", "Where the page about the bot will be, https.", required=True)
+@option("--contact", "TEXT", "E-mail address or URL for questions.", required=True)
+@option("--purpose", "TEXT", "What the data is used for, such as search.", required=True)
+@option("--range ranges", "CIDR", "Network that requests come from. Repeatable.", multiple=True)
+@option("--rendered", None, "Pages are rendered (say so on the page).")
+@option("--form", ("dictionary", "string"), "Signature-Agent: string for older verifiers.", default="dictionary")
 def new(folder: Path, **said: Any) -> Exit:
     """Make a key and the files that explain the bot.
 
@@ -59,7 +46,10 @@ def new(folder: Path, **said: Any) -> Exit:
 @identity.command()
 @_FOLDER
 def rotate(folder: Path) -> Exit:
-    """Make a new key. It is listed now and signs from tomorrow; the old one stays listed for a week after."""
+    """Make a new key.
+
+    It is listed now and signs from tomorrow; the old key stays listed for a week after.
+    """
     from comity.identity import rotate as rotated
     from comity.identity.published import BEGINS_AFTER
 
@@ -72,15 +62,15 @@ def rotate(folder: Path) -> Exit:
 
 @identity.command()
 @_FOLDER
-@click.option("--address", metavar="IP", help="An address that your requests come from, to compare with the ranges.")
+@option("--address", "IP", "An address that your requests come from, to compare with the ranges.")
 @AGENT
 @CONFIG
 @ALLOW_ADDRESS
 @JSON
 def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> Exit:
-    """Is everything published, and does it agree?
+    """Check that everything is published and agrees.
 
-    Exit code 0: yes, 2: something is to be mended.
+    Exit code 0: it does, 2: something needs fixing.
     """
     from ipaddress import ip_address
 
@@ -100,7 +90,7 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
         address=address,
     )
     if as_json:
-        print(json.dumps([{"holds": each.holds, "what": each.what, "said": each.said} for each in found], indent=2))
+        show_json([{"holds": each.holds, "what": each.what, "said": each.said} for each in found])
     else:
         for each in found:
             mark = "-" if each.holds is None else "ok" if each.holds else "FAIL"
@@ -109,18 +99,19 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
 
 
 @identity.command()
-@click.argument("url", metavar="URL")
-@click.option("--headers", type=FILE, default="-", metavar="FILE", help="The request's headers.  [standard input]")
-@click.option("--method", default="GET", help="The request's method.  [GET]")
+@argument("url", "URL")
+@option("--headers", "FILE", "The request's headers.", type=FILE, default="-", otherwise="standard input")
+@option("--method", "NAME", "The request's method.", default="GET")
 @AGENT
 @CONFIG
 @ALLOW_ADDRESS
 @JSON
 def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) -> Exit:
-    """Who sent this request? Reads its headers, one 'Name: value' a line.
+    """Verify who sent a request, by its headers.
 
-    Exit code 0: verified, 2: the signature does not hold, 3: the keys could not be had, or nothing is signed.
+    They are read one 'Name: value' a line. Exit code 0: verified, 2: the signature does not hold, 3: the keys could not be fetched, or nothing is signed.
     """
+    import asyncio
     from dataclasses import asdict
 
     from comity.cli.input_files import read
@@ -138,25 +129,10 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     configuration = loaded(**options)
     verdict = asyncio.run(KeyLookup(configuration.policy, configuration.client).verify(method.upper(), url, given))
     if as_json:
-        json.dump(asdict(verdict), sys.stdout, indent=2)
-        say("")
+        show_json(asdict(verdict))
     else:
         say(f"{verdict.outcome}: {verdict.why}")
         if verdict.expires is not None:
             until = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(verdict.expires))
             say(f"covers {', '.join(verdict.covered)}; until {until}")
     return {"verified": Exit.DONE, "invalid": Exit.PARTLY}.get(verdict.outcome, Exit.NOT_READY)
-
-
-def practise(configuration: "Configuration", *, as_json: bool) -> Exit:
-    """Print the practices for crawlers, and how the settings keep each."""
-    from dataclasses import asdict
-
-    from comity.identity.practices import practices
-
-    found = practices(configuration.policy, configuration.client)
-    if as_json:
-        print(json.dumps([asdict(each) for each in found], indent=2))
-    for each in () if as_json else found:
-        say(f"{'yes' if each.kept else 'no':5}{each.name:28}{each.how}")
-    return Exit.DONE

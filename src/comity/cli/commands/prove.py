@@ -1,49 +1,64 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from comity.audit.prove import Proof, StillRunning, prove
 from comity.cli.exits import Exit
-from comity.cli.terminal import complain, safe, say
+from comity.cli.options import FOLDERS, JSON, PATH, STORE, command, option
+from comity.cli.terminal import complain, counted, safe, say, show_json
 
-_MOST_RUNS = 8  # that are listed
+if TYPE_CHECKING:
+    from comity.audit.prove import Proof
+
+_MOST_RUNS: Final = 8  # that are listed
 
 
-def show(folders: Sequence[Path], *, as_json: bool, **how: Any) -> Exit:
-    """Prove the crawl in a folder, or in those of several machines, and print what came of it; `how`: as of `prove`."""
+@command("Read a crawl")
+@FOLDERS
+@STORE
+@option("--hash noted", "HEX", "The last hash of the ledger, if you stored it elsewhere.")
+@option("--sealed-by", "KEYID", "The key that must have sealed it, if you stored that elsewhere.")
+@option("--authority", "FILE", "Certificates of the authority that stamped it, as PEM.", type=PATH)
+@JSON
+def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
+    """Verify a crawl against its ledger.
+
+    Offline; names each record that breaks a rule. Of a crawl in PostgreSQL name the folders of all machines; the store
+    is read for how far it was committed. Exit code 0: everything holds, 1: something does not, or is missing.
+    """
+    from comity.audit.prove import StillRunning
+    from comity.audit.prove import prove as proved
+
     try:
-        proof = prove(folders, **how)
+        proof = proved(folders, **how)
     except StillRunning as error:
         complain(str(error))
         return Exit.NOT_READY
     if as_json:
-        print(json.dumps(proof.to_dict(), indent=2))
+        show_json(proof.to_dict())
     else:
         _print(proof)
     return Exit.DONE if proof.holds else Exit.FATAL
 
 
-def _print(proof: Proof) -> None:
+def _print(proof: "Proof") -> None:
     if proof.holds:
         click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
-        click.secho(f"not proved: {_count(proof.found, 'finding')}", fg="red", bold=True)
+        click.secho(f"not proved: {counted(proof.found, 'finding')}", fg="red", bold=True)
         for finding in proof.findings:
             say(f"  {finding}")
         if proof.found > len(proof.findings):
             say(f"  and {proof.found - len(proof.findings):,} more")
     for name, value in (
-        ("checked", f"{_count(proof.requests, 'request')} to {_count(proof.hosts, 'host')}"),
-        ("", f"{_count(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {_count(proof.runs, 'run')}"),
+        ("checked", f"{counted(proof.requests, 'request')} to {counted(proof.hosts, 'host')}"),
+        ("", f"{counted(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {counted(proof.runs, 'run')}"),
         ("unproved", _from_cache(proof)),
         (
             "bodies",
-            f"{_count(proof.unread, 'page')} without one, re-coded or rendered: not compared" if proof.unread else "",
+            f"{counted(proof.unread, 'page')} without one, re-coded or rendered: not compared" if proof.unread else "",
         ),
         ("not read", ", ".join(proof.unchecked)),
         ("last hash", proof.hash),
@@ -53,7 +68,7 @@ def _print(proof: Proof) -> None:
             click.secho(f"{name:10}{safe(value)}", dim=True)
 
 
-def _headline(proof: Proof) -> str:
+def _headline(proof: "Proof") -> str:
     """What was proved, and no more than that: a crawl that did not enforce robots.txt was not kept to it."""
     if not proof.unenforced:
         return "proved: no disallowed fetch, no early request, chain intact"
@@ -61,7 +76,7 @@ def _headline(proof: Proof) -> str:
     for run, mode in proof.unenforced.items():
         modes.setdefault(mode, []).append(f"{run:,}")
     where = " and ".join(f"in {_runs(runs)} (mode {mode})" for mode, runs in modes.items())
-    recorded = f": {_count(proof.disallowed, 'disallowed request')} recorded" if "report_only" in modes else ""
+    recorded = f": {counted(proof.disallowed, 'disallowed request')} recorded" if "report_only" in modes else ""
     return f"proved: no early request, chain intact; robots.txt was not enforced {where}{recorded}"
 
 
@@ -71,12 +86,8 @@ def _runs(numbers: list[str]) -> str:
     return f"run{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
 
 
-def _from_cache(proof: Proof) -> str:
+def _from_cache(proof: "Proof") -> str:
     parts = [f"{proof.cached:,} robots.txt"] if proof.cached else []
     if proof.copies:
-        parts.append(_count(proof.copies, "page"))
+        parts.append(counted(proof.copies, "page"))
     return f"{' and '.join(parts)} from a cache that this ledger does not cover" if parts else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,50 +3,92 @@
 Of a crawl's folder: what it learned of the sites.
 """
 
-import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.cli.terminal import complain, say
-from comity.client import AsyncClient
-from comity.net import ClientSettings
-from comity.policy import Decision, Policy
-from comity.policy.robots_result import RobotsResult
-from comity.retrieve import Manifest, llms_txt
-from comity.robots import Robots
-from comity.signals.llms import LlmsTxt
-from comity.usage.statements import PURPOSES, USE
+from comity.cli.input_files import is_folder
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, PRESET, argument, command, loaded, option
+from comity.cli.terminal import complain, say, show_json
+
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
+    from comity.policy import Decision, Policy
+    from comity.policy.robots_result import RobotsResult
+    from comity.retrieve import Manifest
+    from comity.robots import Robots
+    from comity.signals.llms import LlmsTxt
 
 _SHOWN = 20
 
 
-def inspect(targets: Sequence[str], policy: Policy, settings: ClientSettings, *, as_json: bool) -> Exit:
-    """Print what the site of each URL says, and what that means for the URL."""
-    normal = [urls.normalise(target) for target in targets]
-    found = asyncio.run(_asked(normal, policy, settings))
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        for number, each in enumerate(found):
-            if number:
-                say("")
-            for line in _story(each):
-                say(line)
+@command("Check URLs")
+@argument("url", "[URL|DIR]...")
+@option("--self ourselves", None, "Show how your settings keep the practices for crawlers.")
+@AGENT
+@PRESET
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any) -> Exit:
+    """Show what sites say: robots.txt, llms.txt, usage terms.
+
+    With the folder of a crawl: the robots.txt that it read last of each site; nothing is sent. Exit code 3: a
+    robots.txt could not be reached.
+    """
+    if bool(url) is ourselves:
+        raise click.UsageError("name URLs, the folder of a crawl, or --self")
+    if url and any(folders := [is_folder(each) for each in url]):
+        if not all(folders):
+            raise click.UsageError("name either URLs or the folders of a crawl")
+        return _learned([Path(each) for each in url], as_json=as_json)
+    if ourselves:
+        return _practices(loaded(**options), as_json=as_json)
+    import asyncio
+
+    found = asyncio.run(_asked([urls.normalise(target) for target in url], loaded(**options)))
+    _show(found, _story, as_json=as_json)
     unreachable = any(each["decision"]["verdict"] == "unknown_unreachable" for each in found)
     return Exit.NOT_READY if unreachable else Exit.DONE
 
 
-def learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
+def _show(found: Sequence[dict[str, Any]], told: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
+    """Print what is known of each site, an empty line between two."""
+    if as_json:
+        show_json(found)
+        return
+    for number, each in enumerate(found):
+        if number:
+            say("")
+        for line in told(each):
+            say(line)
+
+
+def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
+    """Print the practices for crawlers, and how the settings keep each."""
+    from dataclasses import asdict
+
+    from comity.identity.practices import practices
+
+    found = practices(configuration.policy, configuration.client)
+    if as_json:
+        show_json([asdict(each) for each in found])
+    for each in () if as_json else found:
+        say(f"{'yes' if each.kept else 'no':5}{each.name:28}{each.how}")
+    return Exit.DONE
+
+
+def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
     """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
-    from comity.audit.learned import robots_files  # late: who asks a site needs nothing of crawls
+    from comity.audit.learned import robots_files
     from comity.crawler.workers.reading import crawl_at
     from comity.crawler.written_crawl import written_crawl
+    from comity.policy import Policy
 
     crawl = written_crawl(folders)
     policy = crawl_at(crawl.store or folders[0]).begun().policy or Policy()
@@ -54,21 +96,18 @@ def learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
         {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
         for result in robots_files(crawl.parts, policy)
     ]
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        for number, each in enumerate(found):
-            if number:
-                say("")
-            for line in _told(each):
-                say(line)
+    _show(found, _told, as_json=as_json)
     for words in crawl.absent:
         complain(words)
     return Exit.PARTLY if crawl.absent else Exit.DONE
 
 
-async def _asked(targets: Sequence[str], policy: Policy, settings: ClientSettings) -> list[dict[str, Any]]:
-    async with AsyncClient(policy, settings) as client:
+async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
+    from comity.client import AsyncClient
+    from comity.retrieve import llms_txt
+
+    policy = configuration.policy
+    async with AsyncClient(policy, configuration.client) as client:
         found = []
         for url in targets:
             decision = await client.check(url)
@@ -81,12 +120,14 @@ async def _asked(targets: Sequence[str], policy: Policy, settings: ClientSetting
 
 def _site(
     origin: str,
-    decision: Decision,
-    result: RobotsResult | None,
-    llms: LlmsTxt | None,
-    manifest: Manifest,
-    policy: Policy,
+    decision: "Decision",
+    result: "RobotsResult | None",
+    llms: "LlmsTxt | None",
+    manifest: "Manifest",
+    policy: "Policy",
 ) -> dict[str, Any]:
+    from comity.usage.statements import PURPOSES, USE
+
     return {
         "origin": origin,
         "decision": decision.to_dict(),
@@ -108,7 +149,7 @@ def _site(
     }
 
 
-def _facts(result: RobotsResult | None, policy: Policy, url: str) -> dict[str, Any]:
+def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
     """What a robots.txt says, and what of it is for us."""
     robots = result.robots if result is not None else None
     match = robots.explain(url, policy.asked_as) if robots is not None else None
@@ -130,7 +171,7 @@ def _facts(result: RobotsResult | None, policy: Policy, url: str) -> dict[str, A
     }
 
 
-def _written(robots: Robots, kind: str, agent: str) -> list[str]:
+def _written(robots: "Robots", kind: str, agent: str) -> list[str]:
     """The values of the records of a kind that are meant for an agent, as written."""
     return [record.value for record in robots.records_for(agent, kind)]
 

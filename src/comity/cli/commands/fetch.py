@@ -1,37 +1,71 @@
 """`comity fetch`: one page as Markdown for people, or the whole with its evidence as JSON."""
 
-import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from comity.cli.exits import Exit
+from comity.cli.options import (
+    AGENT,
+    ALLOW_ADDRESS,
+    CONFIG,
+    JSON,
+    PATH,
+    PRESET,
+    PURPOSE,
+    argument,
+    command,
+    loaded,
+    option,
+)
 from comity.cli.terminal import complain, safe
-from comity.client import AsyncClient
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
-from comity.frontier.durable import writing_to
-from comity.http_rules import may_pass
-from comity.net import ClientSettings
-from comity.policy import Policy
-from comity.retrieve import Content, Retrieved, retrieve
-from comity.signals.llms import Strategy
+
+if TYPE_CHECKING:
+    from comity.retrieve import Retrieved
 
 
-def fetch(
-    url: str,
-    policy: Policy,
-    settings: ClientSettings,
-    *,
-    strategy: Strategy,
-    content: Content = "main",
-    output: Path | None,
-    as_json: bool,
-) -> Exit:
-    """Print or save the page; what there is to know about it goes to standard error."""
+@command("Fetch and crawl")
+@argument("url", "URL")
+@option(
+    "--strategy",
+    ("prefer", "force", "disabled"),
+    "Take the URL that the site's llms.txt offers for the page: prefer (if there is one), force (nothing else), "
+    "disabled (never).",
+    default="prefer",
+)
+@option("--content", ("main", "all"), "Convert the main content, or all visible text.", default="main")
+@option("-o --output", "FILE", "Where to write it.", type=PATH, otherwise="standard output")
+@AGENT
+@PRESET
+@PURPOSE
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+    """Fetch one page as Markdown.
+
+    Notes about the page go to standard error. Exit code 0: done, 1: not available, 2: disallowed, 3: the site could
+    not be reached.
+    """
+    import asyncio
+
+    from comity.client import AsyncClient
+    from comity.frontier.durable import writing_to
+    from comity.http_rules import may_pass
+    from comity.retrieve import retrieve
+
+    configuration = loaded(**options)
+
+    async def retrieved() -> "Retrieved":
+        async with AsyncClient(configuration.policy, configuration.client) as client:
+            return await retrieve(client, url, strategy=strategy, content=content)
+
     try:
-        result = asyncio.run(_retrieved(url, policy, settings, strategy, content))
+        result = asyncio.run(retrieved())
     except RobotsUnreachable:
         raise
     except RobotsDisallowed as error:
@@ -66,14 +100,7 @@ def _print(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-async def _retrieved(
-    url: str, policy: Policy, settings: ClientSettings, strategy: Strategy, content: Content
-) -> Retrieved:
-    async with AsyncClient(policy, settings) as client:
-        return await retrieve(client, url, strategy=strategy, content=content)
-
-
-def _notes(result: Retrieved) -> list[str]:
+def _notes(result: "Retrieved") -> list[str]:
     chosen = result.evidence.considered[-1]
     why = f" ({chosen.reason.replace('_', ' ')})" if chosen.reason != "original" else ""
     notes = [f"{result.url}{why}, {result.media_type}, quality {result.quality.score:.2f}"]

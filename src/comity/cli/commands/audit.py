@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from comity import urls
 from comity._extras import need
@@ -20,40 +20,74 @@ from comity.bulk import part_files, sources, spread, summary
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
+from comity.cli.options import (
+    ALLOW_ADDRESS,
+    CONFIG,
+    DIALECT,
+    ENGINE,
+    JSON,
+    PATH,
+    PRESET,
+    argument,
+    command,
+    loaded,
+    option,
+)
 from comity.cli.terminal import say, tell
-from comity.configuration import Configuration
 from comity.errors import ComityError, InputError, InvalidSetting
 from comity.frontier.durable import writing_to
 from comity.robots import diff, parse
 
+if TYPE_CHECKING:
+    from comity.configuration import Configuration
+
 ROWS: Final = 1_000_000
 
 
+@command("Check URLs")
+@argument("target", "[URLS]")
+@option("--robots", "ROBOTS", "robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
+@option("--agents", "A,B,...", "The agents to check for.", otherwise="well-known AI and search agents")
+@option("-o --output", "FILE", "The file to write: .parquet, .csv or .jsonl.", type=PATH)
+@option("--column", "NAME", "The column that holds the URLs.", default="url")
+@option("--dialects", "A,B,...", "Count the answers that these dialects would change.")
+@JSON
+@option("--at", "TIME", "Use the robots.txt captured last before TIME, such as 2026-05-01.")
+@option("--changes", None, "Show what each agent gained or lost between captures.")
+@option("--parts keep_parts", None, "Write a folder of several files, and do not join them.")
+@ENGINE
+@option("--report", "FILE", "Write a report as HTML.", type=PATH)
+@PRESET
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
 def audit(
     target: str | None,
     robots: str | None,
-    agents: Sequence[str],
+    agents: str | None,
     output: Path | None,
-    configuration: Configuration,
-    *,
     column: str,
     at: str | None,
     changes: bool,
+    keep_parts: bool,
+    engine: str,
+    address: str | None,
     report: Path | None,
-    dialects: Sequence[str] = (),
-    as_json: bool = False,
-    rows: int = ROWS,
-    engine: str = "local",
-    address: str | None = None,
-    keep_parts: bool = False,
+    dialects: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> Exit:
-    """Judge the URLs of files, write a table, print a summary; without URLs survey the robots.txt files themselves."""
+    """Check the URLs in large files, for many agents.
+
+    URLS: Parquet, CSV, JSON lines or text, a folder or a glob. Without URLS it counts what the files of --robots say. A
+    run that was stopped continues when it is repeated.
+    """
     need("pyarrow", "bulk", "comity audit")
-    agents = tuple(agents) or AGENTS
+    configuration, names, others = loaded(**options), _listed(agents) or AGENTS, _listed(dialects)
     if target is None and robots is None:
-        raise InvalidSetting("audit: name files with URLs, or files of robots.txt by --robots")
+        raise InvalidSetting("name files with URLs, or files of robots.txt by --robots")
     if target is not None and not changes and output is None:
-        raise InvalidSetting("audit: name the file to write by -o, such as out.parquet")
+        raise InvalidSetting("name the file to write by -o, such as out.parquet")
     if output is not None and not changes and target is not None:
         _check_name(output, keep_parts=keep_parts)
     moment = None if at is None else _time(at)
@@ -62,30 +96,35 @@ def audit(
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if changes:
-        return _changes(table, agents, as_json=as_json)
+        return _changes(table, names, as_json=as_json)
     if output is None or target is None:
-        return _surveyed(table, agents, report, as_json=as_json)
+        return _surveyed(table, names, report, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
-    identity += [*agents, *dialects, str(at), column, str(rows), _digest(table)]
-    judge = part_files.Judge(table, list(agents), configuration.policy, moment, list(dialects))
-    pieces = list(sources.pieces(given, rows))
+    identity += [*names, *others, str(at), column, str(ROWS), _digest(table)]
+    judge = part_files.Judge(table, list(names), configuration.policy, moment, list(others))
+    pieces = list(sources.pieces(given, ROWS))
     with ExitStack() as stack:
         ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
         folder = stack.enter_context(_folder(output, identity, keep_parts))
-        given_all = judge, pieces, column, rows, folder
+        given_all = judge, pieces, column, ROWS, folder
         found = spread.locally(*given_all) if ray is None else spread.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
         counts = _counted(found)
-    lines = summary.lines(counts, agents)
+    lines = summary.lines(counts, names)
     if as_json:
         say(json.dumps(summary.nested(counts)))
     else:
         for line in [f"{counts[('urls',)]:,} URLs in {output}", *lines]:
             say(line)
     if report is not None:
-        _write(report, page("Who may fetch what", summary.plots(counts, agents), [("Summary", lines)]))
+        _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))
         tell(f"report in {report}")
     return Exit.DONE
+
+
+def _listed(words: str | None) -> tuple[str, ...]:
+    """The names in a list with commas."""
+    return tuple(name.strip() for name in (words or "").split(",") if name.strip())
 
 
 def _check_name(output: Path, *, keep_parts: bool) -> None:
@@ -195,7 +234,7 @@ def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
     return Exit.DONE
 
 
-def _fetched(given: list[Path], column: str, configuration: Configuration) -> Any:
+def _fetched(given: list[Path], column: str, configuration: "Configuration") -> Any:
     """The robots.txt of every origin, asked for politely."""
     import pyarrow as pa
 

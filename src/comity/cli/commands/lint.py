@@ -1,20 +1,17 @@
-"""`comity lint` and `comity diff`: files on disk and the robots.txt of sites."""
+"""`comity lint`: what is wrong, useless or surprising in files on disk and in the robots.txt of sites."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from comity.cli.exits import Exit
-from comity.cli.robots_files import Source, read_all
-from comity.cli.terminal import say, tell
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, argument, command, loaded, option
+from comity.cli.robots_files import Source, annotation, read_all
+from comity.cli.terminal import counted, say, show_json, tell
 from comity.errors import InvalidSetting
-from comity.robots import Robots, diff, parse
+from comity.robots import Robots, parse
 from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
-
-if TYPE_CHECKING:
-    from comity.configuration import Configuration
 
 _MOST_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
@@ -22,29 +19,38 @@ _LINES_SHOWN: Final = 10
 Found = list[tuple[Source, tuple[Finding, ...]]]
 
 
+@command("Write a robots.txt")
+@argument("target", "FILE|URL...")
+@option("--format form", ("text", "github", "sarif", "json"), "How findings are printed.", otherwise="text")
+@option("--select", "CODE", "Only these findings: codes, error, warning or info.", multiple=True)
+@option("--ignore", "CODE", "All but these findings.", multiple=True)
+@option("--fail-on", (*SEVERITIES, "never"), "The least severity that makes the exit code 2.", default="error")
+@option("--fix", None, "Write fixes that change no verdict into the files.")
+@option("--unsafe-fixes", None, "Write all fixes, those that change verdicts too.")
+@AGENT
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
 def lint(
-    targets: Sequence[str],
-    configuration: "Configuration",
-    *,
-    form: str,
-    select: Sequence[str],
-    ignore: Sequence[str],
+    target: tuple[str, ...],
+    form: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     fail_on: str,
     fix: bool,
     unsafe_fixes: bool,
+    as_json: bool,
+    **options: Any,
 ) -> Exit:
-    """Print the findings of each file.
+    """Find mistakes in robots.txt files.
 
-    Args:
-        form: `text`, `github`, `sarif` or `json`.
-        select, ignore: codes or severities, several with a comma between them.
-        fail_on: the least severity that makes the exit code 2, or `never`.
-        fix: whether files are written with what can be fixed without another verdict for anybody.
-        unsafe_fixes: whether also with what changes verdicts.
+    A file, the URL of a site, or '-' for standard input. Exit code 2: there are errors (see --fail-on), 3: a site could
+    not be reached.
     """
     wanted = _codes(select, "--select") or set(CODES)
     wanted -= _codes(ignore, "--ignore")
-    sources = read_all(targets, configuration)
+    sources = read_all(target, loaded(**options))
     found: Found = []
     mended = 0
     for source in sources:
@@ -54,9 +60,9 @@ def lint(
             source, count = _mended(source, wanted, unsafe=unsafe_fixes)
             mended += count
         found.append((source, _findings(source.robots, wanted)))
-    _FORMS[form](found)
+    _FORMS[form or ("json" if as_json else "text")](found)
     every = [finding for _, findings in found for finding in findings]
-    if form in ("text", "github"):
+    if form in (None, "text", "github") and not as_json:
         tell(_summary(every, mended, fix or unsafe_fixes, unsafe_fixes))
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     return Exit.PARTLY if any(finding.severity in failing for finding in every) else Exit.DONE
@@ -108,7 +114,7 @@ def _fixable(finding: Finding, unsafe: bool) -> bool:
 
 def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) -> str:
     counts = Counter(finding.severity for finding in findings)
-    parts = [_counted(counts["error"], "error"), _counted(counts["warning"], "warning"), f"{counts['info']:,} info"]
+    parts = [counted(counts["error"], "error"), counted(counts["warning"], "warning"), f"{counts['info']:,} info"]
     said = ", ".join(parts) if findings else "no findings"
     if fix:
         said += f"; {mended:,} fixed"
@@ -121,10 +127,6 @@ def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) 
     return said
 
 
-def _counted(count: int, name: str) -> str:
-    return f"{count:,} {name}{'' if count == 1 else 's'}"
-
-
 def _said(finding: Finding, others: tuple[int, ...]) -> str:
     """A finding in one line, with the lines of those that it stands for."""
     advice = f"write {finding.suggestion}" if finding.suggestion == finding.replacement else finding.suggestion
@@ -132,7 +134,7 @@ def _said(finding: Finding, others: tuple[int, ...]) -> str:
     more = ""
     if others:
         shown = ", ".join(map(str, others[:_LINES_SHOWN])) + (", ..." if len(others) > _LINES_SHOWN else "")
-        more = f" [and {_counted(len(others), 'more line')}: {shown}]"
+        more = f" [and {counted(len(others), 'more line')}: {shown}]"
     return f"{finding.message}; {advice}{changes}{more}"
 
 
@@ -150,28 +152,13 @@ def _as_annotations(found: Found) -> None:
             say(annotation(level, source.name, finding.line, finding.code, _said(finding, others)))
 
 
-def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
-    """A workflow command of GitHub."""
-    where = ",".join(f"{name}={_escaped(value)}" for name, value in (("file", file), ("line", line), ("title", title)))
-    text = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return f"::{level} {where}::{text}"
-
-
-def _escaped(value: object) -> str:
-    pairs = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C"))
-    text = str(value)
-    for char, escape in pairs:
-        text = text.replace(char, escape)
-    return text
-
-
 def _as_json(found: Found) -> None:
     rows = [
         {"file": source.name, "severity": finding.severity, **asdict(finding)}
         for source, findings in found
         for finding in findings
     ]
-    print(json.dumps(rows, indent=2))
+    show_json(rows)
 
 
 def _as_sarif(found: Found) -> None:
@@ -208,7 +195,7 @@ def _as_sarif(found: Found) -> None:
     driver = {"name": "comity", "version": comity.__version__, "rules": rules}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     runs = [{"tool": {"driver": driver}, "results": results}]
-    print(json.dumps({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2))
+    show_json({"$schema": schema, "version": "2.1.0", "runs": runs})
 
 
 _FORMS: Final[dict[str, Callable[[Found], None]]] = {
@@ -217,33 +204,3 @@ _FORMS: Final[dict[str, Callable[[Found], None]]] = {
     "sarif": _as_sarif,
     "json": _as_json,
 }
-FORMS: Final = tuple(_FORMS)
-
-
-def compare(old: str, new: str, configuration: "Configuration", *, as_json: bool) -> Exit:
-    """Print what a change means; exit code 2 where it means anything."""
-    changes = diff(*(source.robots for source in read_all((old, new), configuration)))
-    if as_json:
-        print(json.dumps(asdict(changes), indent=2, default=str))
-        return Exit.PARTLY if changes else Exit.DONE
-    for change in changes.changes:
-        verb = "may now fetch" if change.allowed else "may no longer fetch"
-        rule = change.after or change.before
-        where = f"{'new' if change.after else 'old'} line {rule.line}: {rule.text}" if rule else "no rule"
-        say(f"{change.agent} {verb} {change.pattern}  ({where})")
-    for agent, (before, after) in changes.delays.items():
-        say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
-    for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
-        for agent, (was, now) in differing.items():
-            say(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
-    for agent, (lines, lines_now) in changes.usage.items():
-        say(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
-    for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
-        for how in ("added", "removed"):
-            for value in getattr(changes, f"{name}_{how}"):
-                say(f"{what} {how}: {value}")
-    return Exit.PARTLY if changes else Exit.DONE
-
-
-def _seconds(value: float | None) -> str:
-    return "none" if value is None else f"{value:,.10g} s"

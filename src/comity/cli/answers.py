@@ -1,0 +1,84 @@
+"""Verdicts about URLs for `comity check` and `comity explain`: each URL for each agent, by a file or by its site."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from comity import urls
+from comity.cli.exits import Exit
+from comity.cli.input_files import named, read
+from comity.cli.options import loaded
+from comity.errors import InvalidURL
+from comity.net.client_settings import ClientSettings
+from comity.policy import Decision, Policy, RobotsResult, decide
+
+Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
+UNREACHABLE: Final = "unreachable"
+
+
+def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], ClientSettings]:
+    """The policy of each agent that was named, and how robots.txt is fetched."""
+    configuration = loaded(**options, agent=agent[0] if agent else None)
+    policies = [configuration.policy, *(configuration.policy.with_changes(agent=each) for each in agent[1:])]
+    return policies, configuration.client
+
+
+def answers(
+    targets: Sequence[str], policies: Sequence[Policy], settings: ClientSettings, robots: Path | None
+) -> Iterator[Answer]:
+    """What comes of each URL for each agent, in order; a text that is no URL does not keep others from being judged.
+
+    A site is asked once, by the name of the first agent.
+    """
+    with _results(policies[0], settings, robots) as result_of:
+        for target in targets:
+            try:
+                url = urls.normalise(target)
+            except InvalidURL as error:
+                yield error
+                continue
+            result = result_of(url)
+            for policy in policies:
+                yield decide(policy, url, result), result, policy
+
+
+@contextmanager
+def _results(
+    policy: Policy, settings: ClientSettings, robots: Path | None
+) -> Iterator[Callable[[str], RobotsResult | None]]:
+    if robots is not None:
+        body = read(robots)
+
+        def from_file(url: str) -> RobotsResult:
+            return RobotsResult.from_response(
+                urls.origin(url), named(robots), 200, body, fetched_at=time.time(), policy=policy
+            )
+
+        yield from_file
+        return
+    from comity.client import Client
+
+    with Client(policy, settings) as client:
+
+        def from_site(url: str) -> RobotsResult | None:
+            client.check(url)
+            return client.inspect().get(urls.origin(url))
+
+        yield from_site
+
+
+def exit_code(answers: Sequence[str]) -> Exit:
+    if "error" in answers:
+        return Exit.USAGE
+    if UNREACHABLE in answers:
+        return Exit.NOT_READY
+    return Exit.PARTLY if "disallowed" in answers else Exit.DONE
+
+
+def word_of(decision: Decision) -> str:
+    """The verdict in a word. That a robots.txt cannot be had for now is not the site's no."""
+    if decision.may_fetch:
+        return "allowed"
+    return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"

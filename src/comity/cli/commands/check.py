@@ -1,0 +1,89 @@
+"""`comity check`: whether URLs may be fetched."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from comity.cells import cell
+from comity.cli.answers import Answer, answers, exit_code, policies_of, word_of
+from comity.cli.exits import Exit
+from comity.cli.input_files import lines_in
+from comity.cli.options import FILE, JUDGING, argument, command, option
+from comity.cli.terminal import complain, say
+from comity.errors import InvalidURL
+
+_COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
+
+
+@command("Check URLs")
+@argument("url", "[URL]...")
+@option("--urls", "FILE", "Check the URLs in FILE too, one a line ('-': standard input).", type=FILE)
+@JUDGING
+@option("--csv as_csv", None, "Print a table as CSV.")
+@option("--json as_json", None, "Print a line of JSON for each URL.")
+@option("--exit-zero", None, "Exit with 0 whatever the answers are, for xargs and scripts.")
+def check(
+    url: tuple[str, ...],
+    urls: Path | None,
+    robots: Path | None,
+    as_csv: bool,
+    as_json: bool,
+    exit_zero: bool,
+    **options: Any,
+) -> Exit:
+    """Check whether URLs may be fetched.
+
+    Several --agent give an answer for each. Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be
+    reached, 64: one is not a URL.
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other")
+    if not url and urls is None:
+        raise click.UsageError("no URL given: name some, or a file of them with --urls")
+    if str(urls) == str(robots) == "-":
+        raise click.UsageError("--urls and --robots cannot both read standard input")
+    policies, client = policies_of(**options)
+    targets = (*url, *(lines_in(urls) if urls is not None else ()))
+    if as_csv:
+        import csv  # late: few ask for a table
+
+        table = csv.writer(sys.stdout, lineterminator="\n")
+        table.writerow((*_COLUMNS, *policies[0].purposes))
+    judged: list[str] = []
+    width = max(len(policy.agent) for policy in policies)
+    for each in answers(targets, policies, client, robots):
+        row = _row(each)
+        judged.append(row["answer"])
+        if as_json:
+            print(json.dumps(row), flush=True)
+        elif as_csv:
+            flat = row | (row["decision"] or {})
+            stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policies[0].purposes)
+            table.writerow([cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
+        elif isinstance(each, InvalidURL):
+            complain(str(each))
+        else:
+            decision, _, _ = each
+            agent = f"{decision.agent:{width}}  " if len(policies) > 1 else ""
+            say(f"{row['answer']:11}  {agent}{decision.url}  {decision.why}")
+            for purpose in decision.purposes:
+                say(f"{'':11}  {decision.usage.explain(purpose)}")
+    return Exit.DONE if exit_zero else exit_code(judged)
+
+
+def _row(each: Answer) -> dict[str, Any]:
+    """An answer as it is printed; the keys are always the same."""
+    if isinstance(each, InvalidURL):
+        return {"url": each.url, "agent": None, "answer": "error", "why": str(each), "decision": None, "usage": None}
+    decision, _, _ = each
+    return {
+        "url": decision.url,
+        "agent": decision.agent,
+        "answer": word_of(decision),
+        "why": decision.why,
+        "decision": decision.brief(),
+        "usage": decision.usage.brief(decision.purposes) if decision.purposes else None,
+    }

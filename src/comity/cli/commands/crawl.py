@@ -1,0 +1,339 @@
+"""`comity crawl`: makes a crawl or goes on with one, shows how it goes, sums up."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from comity.cli.exits import Exit
+from comity.cli.input_files import urls_in
+from comity.cli.options import (
+    AGENT,
+    ALLOW_ADDRESS,
+    CONFIG,
+    DIALECT,
+    ENGINE,
+    FILE,
+    JSON,
+    PATH,
+    PRESET,
+    PURPOSE,
+    argument,
+    command,
+    loaded,
+    option,
+    option_for,
+    together,
+)
+from comity.cli.terminal import complain, say, unwaited
+from comity.errors import ComityError, InvalidSetting, StorageError
+from comity.fields import SettingField
+from comity.urls import host as host_of
+from comity.urls import normalise
+
+if TYPE_CHECKING:
+    from comity.crawler.checkpoint import Begun
+    from comity.crawler.workers.processes import Start
+    from comity.demo import DemoSite
+
+_LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
+INTERPRETED: Final = (
+    "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
+    "the wheel that pip kept of such a time (with one: pip cache remove comity && "
+    "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
+)
+DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
+_FORMATS: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "warc", "wacz", "parquet", "sqlite", "files")
+_PARTS: Final = click.IntRange(1, 256)
+_LIMITS: Final = together(
+    option_for("max_pages"),
+    option_for("max_bytes"),
+    option_for("max_seconds"),
+    option_for("max_pages_per_host"),
+    option_for("max_bytes_per_host"),
+    option_for("max_seconds_per_host"),
+    option_for("max_depth"),
+    option_for("scope"),
+    option_for("include", metavar="PATTERN", multiple=True),
+    option_for("exclude", metavar="PATTERN", multiple=True),
+    option_for("follow_nofollow", is_flag=True, help="Also follow links marked nofollow."),
+    option_for("duplicates"),
+    option_for("concurrency"),
+    option_for("min_interval", "--delay"),
+    option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
+    option_for("record_headers", metavar="NAMES", multiple=True),
+    option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
+    option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
+)
+_WATCHING: Final = together(
+    option("-q --quiet", None, "Show no progress, only the summary."),
+    option("-v --verbose", None, "Log to standard error; -vv: each request too.", count=True),
+    option("--log", "FILE", "Write a log to FILE, one line per event.", type=PATH),
+    option(
+        "--metrics", "[ADDRESS:]PORT", "Serve metrics for Prometheus while the crawl runs.", otherwise="on loopback"
+    ),
+)
+
+
+@command("Fetch and crawl")
+@argument("url", "[URL]...")
+@option("-o --output folder", "DIR", "Folder for the results.", type=PATH, otherwise="crawl-HOST-TIME")
+@option("--format form", _FORMATS, "How the results are written.", otherwise="jsonl")
+@option("--compress", ("gzip", "zstd"), "Write JSON lines compressed (.jsonl.gz, .jsonl.zst).")
+@option("--urls", "FILE", "Also start from the URLs in FILE, one a line ('-': standard input).", type=FILE)
+@option("--sink", "MODULE:NAME", "A plug-in that writes the results, instead of --format.")
+@option("--source", "MODULE:NAME", "A plug-in that supplies the start URLs.")
+@option("--expander", "MODULE:NAME", "A plug-in that extracts records and URLs from each page.")
+@_LIMITS
+@AGENT
+@PRESET
+@DIALECT
+@PURPOSE
+@option("--resume", None, "Continue the crawl in DIR.")
+@option("--refresh", None, "Crawl DIR again and report which pages are new, changed, gone or unchanged.")
+@option_for(
+    "trust_lastmod", "--no-lastmod", is_flag=True, flag_value=False,
+    help="In a refresh, also request pages that their sitemap lists as unchanged.",
+)  # fmt: skip
+@option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
+@option_for("identity", metavar="DIR", help="Sign requests with the identity in DIR (comity identity new).")
+@option_for("raw", is_flag=True, help="Write bodies to WARC and WACZ as they came over the wire.")
+@ALLOW_ADDRESS
+@option("--report", "FILE", "Write a report as HTML at the end.", type=PATH)
+@option("--ok-if-some-failed", None, "Exit with 0 though some pages failed.")
+@option("--demo", None, "Crawl the bundled demo web site on loopback.")
+@option("--workers", "N", "Processes that share the crawl, each with its own hosts.", type=_PARTS, default=1)
+@option("--shards", "N", "Parts of a new crawl; it keeps them.", type=_PARTS, otherwise="2 for each worker")
+@option(
+    "--store", "URL", "Keep the queue in PostgreSQL, for several machines: postgresql://USER@HOST/DATABASE, with "
+    "?crawl=NAME where it holds several.",
+)  # fmt: skip
+@option("--join", None, "Work on the crawl in --store that others have begun.")
+@option(
+    "--lease", "TIME", "With --store: time without contact after which a process loses its shards (new crawls only).",
+    otherwise="15s",
+)  # fmt: skip
+@ENGINE
+@_WATCHING
+@CONFIG
+@JSON
+@unwaited()
+def crawl(
+    url: tuple[str, ...],
+    folder: Path | None,
+    form: str | None,
+    compress: str | None,
+    urls: Path | None,
+    sink: str | None,
+    source: str | None,
+    resume: bool,
+    refresh: bool,
+    demo: bool,
+    report: Path | None,
+    join: bool,
+    store: str | None,
+    lease: str | None,
+    engine: str,
+    address: str | None,
+    workers: int,
+    shards: int | None,
+    expander: str | None,
+    quiet: bool,
+    verbose: int,
+    log: Path | None,
+    metrics: str | None,
+    ok_if_some_failed: bool,
+    as_json: bool,
+    **options: Any,
+) -> Exit:
+    """Crawl web sites.
+
+    A SIZE is bytes or such as 50MB, a TIME seconds or such as 10m. Exit code 0: done, 2: some pages failed (see
+    --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
+    """
+    if sink is not None and form is not None:
+        raise click.UsageError("--format and --sink exclude each other")
+    if compress is not None:
+        if sink is not None or form not in (None, "jsonl"):
+            raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
+        form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
+    if resume and refresh:
+        raise click.UsageError("--resume and --refresh exclude each other")
+    if store is None and (join or lease is not None):
+        raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
+    if store is not None and source is not None:
+        raise click.UsageError("--source is not possible with --store")
+    if join and (resume or refresh):
+        raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
+    if address is not None and engine != "ray":
+        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
+    if demo and (url or urls or resume or refresh):
+        raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
+    configuration = loaded(**options)
+    seeds = [*map(normalise, url), *(urls_in(urls) if urls is not None else ())]
+    from rich.console import Console
+
+    from comity._compiled import lacks_compiled
+    from comity.cli import process
+    from comity.cli.logs import logging_to
+    from comity.cli.resuming import as_begun, settled_before, told_anew
+    from comity.cli.summary import sum_up
+    from comity.crawler import Crawler
+    from comity.crawler.checkpoint import Begun
+    from comity.crawler.plugins import look_in
+    from comity.crawler.shards import is_sharded, manifest_of, shards_for
+    from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
+    from comity.crawler.workers.sharded import ShardedCrawl
+    from comity.crawler.workers.supervisor import COMMAND
+
+    console = Console(stderr=True)
+    try:
+        look_in(Path.cwd())  # plug-ins are found where the command is run
+    except OSError as error:
+        raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
+    policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
+    if client_settings.connections < settings.concurrency:
+        client_settings = replace(client_settings, connections=settings.concurrency)
+    with ExitStack() as stack:
+        if demo:
+            site = stack.enter_context(_demo())
+            seeds = [normalise(seed) for seed in site.seeds]
+            policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+            if configuration.settings["min_interval"].origin == "default":
+                policy = policy.with_changes(min_interval=DEMO_DELAY)
+            client_settings = replace(client_settings, resolve=site.resolve)
+        if join and (settled := settled_before(configuration, lease)):
+            raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
+        again = "--resume" if resume else "--refresh" if refresh else None
+        begun = Begun.at(folder) if store is None and folder is not None else Begun()
+        if not seeds and not again and not join and source is None and not begun.is_there:
+            raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
+        goes_on = limits = ""
+        folder = _own_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
+        how: dict[str, Any] = {"settings": settings}
+        if again:
+            if store is not None:
+                begun = begun_in(store)
+            policy, goes_on = as_begun(begun.policy, configuration)
+            how["settings"], limits = told_anew(begun.settings, configuration)
+        if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
+            shards = shards_for(workers)  # one worker is placed as several are
+        how |= {"policy": policy, "client_settings": client_settings, "refresh": refresh}
+        how |= {"sink": sink or form, "expander": expander}
+        crawler: AnyCrawl
+        if store is None and not is_sharded(folder, workers, shards):
+            crawler = Crawler(seeds, folder, source=source, begun=begun, **how)
+        else:
+            command = (*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log))))
+            how |= {"shards": shards, "workers": workers, "command": command}
+            if engine == "ray":
+                how["start"] = stack.enter_context(_on_ray(address, workers, verbose, log, anywhere=store is not None))
+            if store is not None:
+                for_lease = LEASE if lease is None else _LEASE.checked(_LEASE.read(lease))
+                crawler = JoinedCrawl(seeds, folder, store, join=join, resume=resume, lease=for_lease, **how)
+                crawler.on_word = complain
+            elif source is not None:
+                raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
+            else:
+                crawler = ShardedCrawl(seeds, folder, **how)
+        crawler.on_begin = partial(_told, goes_on, limits)
+        if report is not None:
+            _check_writable(report, folder)
+        stack.enter_context(logging_to(log, console if verbose else None, level=process.level_of(verbose)))
+        if metrics is not None:
+            from comity.cli.metrics import serving
+
+            served = stack.enter_context(serving(crawler, metrics))
+            if not quiet:
+                complain(f"metrics at {served}")
+        if lacks_compiled() and not quiet:
+            complain(INTERPRETED)
+        stats = process.run(crawler, None if as_json or quiet else console)
+    code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
+    if report is not None:
+        from comity.audit.report import write
+
+        for words in write(folder, report, store=store):
+            complain(words)
+        if as_json:
+            complain(f"report in {report}")
+        else:
+            say(f"{'report in':20}{'':>12}  {report}")
+    return code
+
+
+@contextmanager
+def _demo() -> Iterator["DemoSite"]:
+    """The demo site, served on loopback."""
+    from comity.demo import serve
+
+    with ExitStack() as stack:
+        try:
+            site = stack.enter_context(serve())
+        except OSError as error:
+            what = error.strerror or error
+            raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
+        yield site
+
+
+@contextmanager
+def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
+    """What starts workers as actors of Ray, which is joined meanwhile."""
+    from comity._ray import joined
+    from comity.cli.process import prepare
+    from comity.crawler.workers.on_ray import placing
+
+    log = None if log is None else log.absolute()
+    with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
+        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log), anywhere=anywhere)
+
+
+def _told(*lines: str) -> None:
+    for line in filter(None, lines):
+        complain(line)
+
+
+def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
+    """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
+    from comity.crawler.checkpoint import Begun
+    from comity.crawler.shards import stored_in
+
+    if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
+        raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
+    return folder or _folder(None, seeds, None, Begun())
+
+
+def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: "Begun") -> Path:
+    """Where the crawl lies; `again` is the option that goes on with one, if it was given, `begun` what lies there."""
+    if folder is None:
+        if again:
+            raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
+        host = host_of(seeds[0]).strip("[]").replace(":", "-") + "-" if seeds else ""  # Windows allows no colon
+        return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
+    if begun.is_there and not again:
+        raise StorageError(
+            f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
+        )
+    if again and not begun.is_there:
+        raise StorageError(
+            f"there is no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
+        )
+    return folder
+
+
+def _check_writable(file: Path, folder: Path) -> None:
+    """See before the crawl whether a file can be written after it; in the crawl's own folder it can."""
+    from comity.frontier.durable import writing_to
+
+    if file.parent == folder and not file.is_dir():
+        return
+    before = file.exists()
+    with writing_to(file, "name another --report FILE"):
+        file.open("ab").close()
+        if not before:
+            file.unlink()

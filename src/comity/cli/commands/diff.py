@@ -1,0 +1,50 @@
+"""`comity diff`: what a change of a robots.txt means."""
+
+from dataclasses import asdict
+from typing import Any
+
+from comity.cli.exits import Exit
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, argument, command, loaded
+from comity.cli.robots_files import read_all
+from comity.cli.terminal import say, show_json
+from comity.robots import diff as difference
+
+
+@command("Write a robots.txt")
+@argument("old", "OLD")
+@argument("new", "NEW")
+@AGENT
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
+    """Compare two robots.txt files: who gained or lost what.
+
+    Each is a file, '-' or a URL. Exit code 0: both mean the same, 2: they differ, 3: a site could not be reached.
+    """
+    changes = difference(*(source.robots for source in read_all((old, new), loaded(**options))))
+    if as_json:
+        show_json(asdict(changes))
+        return Exit.PARTLY if changes else Exit.DONE
+    for change in changes.changes:
+        verb = "may now fetch" if change.allowed else "may no longer fetch"
+        rule = change.after or change.before
+        where = f"{'new' if change.after else 'old'} line {rule.line}: {rule.text}" if rule else "no rule"
+        say(f"{change.agent} {verb} {change.pattern}  ({where})")
+    for agent, (before, after) in changes.delays.items():
+        say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
+    for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
+        for agent, (was, now) in differing.items():
+            say(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
+    for agent, (lines, lines_now) in changes.usage.items():
+        say(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
+    for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
+        for how in ("added", "removed"):
+            for value in getattr(changes, f"{name}_{how}"):
+                say(f"{what} {how}: {value}")
+    return Exit.PARTLY if changes else Exit.DONE
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.10g} s"

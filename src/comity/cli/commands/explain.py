@@ -1,0 +1,83 @@
+"""`comity explain`: which rule decides about a URL, and which rules it overrides."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from comity.cli.answers import Answer, answers, exit_code, policies_of, word_of
+from comity.cli.exits import Exit
+from comity.cli.options import JSON, JUDGING, argument, command
+from comity.cli.terminal import complain, say, show_json
+from comity.errors import InvalidURL
+from comity.policy import Decision, Policy, RobotsResult
+
+if TYPE_CHECKING:
+    from comity.robots import Match
+
+
+@command("Check URLs")
+@argument("url", "URL...")
+@JUDGING
+@JSON
+def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
+    """Explain which robots.txt rule decides, and why.
+
+    Also the rules that it overrides. Exit codes as of comity check.
+    """
+    policies, client = policies_of(**options)
+    judged = list(answers(url, policies, client, robots))
+    if as_json:
+        show_json([_as_json(each) for each in judged])
+    for number, each in enumerate(judged):
+        if isinstance(each, InvalidURL):
+            complain(str(each))
+        elif not as_json:
+            if number:
+                say("")
+            for line in _story(each[0], _match_of(each)):
+                say(line)
+    return exit_code(["error" if isinstance(each, InvalidURL) else word_of(each[0]) for each in judged])
+
+
+def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | None":
+    decision, result, policy = each
+    # In a mode that does not ask robots.txt no line of it decides.
+    if result is None or result.robots is None or decision.source is None:
+        return None
+    return result.robots.explain(decision.url, policy.asked_as)
+
+
+def _as_json(each: Answer) -> dict[str, Any]:
+    if isinstance(each, InvalidURL):
+        return {"url": each.url, "error": str(each)}
+    return {**each[0].to_dict(), **_match(_match_of(each))}
+
+
+def _match(match: "Match | None") -> dict[str, Any]:
+    if match is None:
+        return {"path": None, "group": None, "beaten": []}
+    return {
+        "path": match.path,
+        "group": list(match.group.agents) if match.group else None,
+        "beaten": [{"line": rule.line, "text": rule.text, "why": why} for rule, why in match.beaten],
+    }
+
+
+def _story(decision: Decision, match: "Match | None") -> list[str]:
+    lines = [
+        f"{decision.url}",
+        f"  {word_of(decision)} for {decision.agent}: {decision.why}",
+    ]
+    if decision.source is not None:
+        status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
+        lines.append(f"  source    {decision.source.url}{status}")
+    if match is not None:
+        lines.append(f"  compared  {match.path}")
+        if match.group is not None:
+            lines.append(f"  group     {', '.join(match.group.agents)}")
+        if match.rule is not None:
+            lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
+        lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
+    lines.extend(f"  usage     {decision.usage.explain(purpose)}" for purpose in decision.purposes)
+    if decision.delay:
+        lines.append(f"  delay     {decision.delay:,.10g} s between requests")
+    return lines

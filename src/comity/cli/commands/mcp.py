@@ -1,0 +1,92 @@
+"""`comity mcp`: a server of tools for agents, on standard input and output or over HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from comity.cli.exits import Exit
+from comity.cli.input_files import token_in
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, PATH, PRESET, TOKEN_FILE, command, loaded, option
+from comity.cli.terminal import complain
+from comity.errors import InvalidSetting
+from comity.fields import SettingField
+
+if TYPE_CHECKING:
+    from comity.mcp.service import Service
+
+_CRAWL_SECONDS = SettingField(name="--crawl-seconds", hint=float, unit="seconds")
+_PAGES = click.IntRange(min=1)
+
+
+@command("Set up and serve")
+@option("--http", "ADDRESS:PORT", "Serve over HTTP at /mcp there, such as 127.0.0.1:8766.", otherwise="stdio")
+@TOKEN_FILE
+@option("--allow-host", "NAME", "A name that clients may call this server by.", multiple=True)
+@option("--allow-origin", "ORIGIN", "An origin whose web pages may call this server.", multiple=True)
+@option("--folder", "DIR", "Where crawls are written.", type=PATH, otherwise="removed at the end")
+@option("--crawl-pages", "N", "Crawls of more pages need a person's consent.", type=_PAGES, default=100)
+@option("--crawl-seconds", "TIME", "Longer crawls need a person's consent.", default="10m")
+@AGENT
+@PRESET
+@CONFIG
+@ALLOW_ADDRESS
+def mcp(
+    http: str | None,
+    token_file: Path | None,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    folder: Path | None,
+    crawl_pages: int,
+    crawl_seconds: str,
+    **options: Any,
+) -> Exit:
+    """Serve tools for AI agents (Model Context Protocol).
+
+    On standard input and output, or over HTTP.
+    """
+    from comity._listening import check_exposure, listen
+    from comity.mcp import serving
+
+    configuration = loaded(**options)
+    longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(crawl_seconds))
+    serving.check_installed()
+
+    def make() -> "Service":
+        from comity.mcp.crawls import CrawlLimits  # late: the first answer does not wait for it
+        from comity.mcp.service import Service
+
+        return Service(
+            configuration.policy, configuration.client, CrawlLimits(pages=crawl_pages, seconds=longest), folder
+        )
+
+    if http is None:
+        if token_file is not None or allow_host or allow_origin:
+            raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
+        serving.over_stdio(make)
+        return Exit.DONE
+    host, port = _address(http)
+    token = token_in(token_file)
+    check_exposure("--http", host, token, allow_host)
+    with listen(host, port) as listening:
+        complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
+        serving.over_http(
+            make(),
+            listening,
+            host=host,
+            token=token,
+            allowed_hosts=allow_host,
+            allowed_origins=allow_origin,
+        )
+    return Exit.DONE
+
+
+def _address(text: str) -> tuple[str, int]:
+    """
+    Raises:
+        InvalidSetting: it is not ADDRESS:PORT.
+    """
+    host, _, digits = text.rpartition(":")
+    if not host or not digits.isascii() or not digits.isdigit() or int(digits) > 65535:
+        raise InvalidSetting(f"--http: {text!r} is not ADDRESS:PORT, such as 127.0.0.1:8766")
+    return host, int(digits)

@@ -1,0 +1,68 @@
+"""`comity settings`: what is in force, and where each value came from."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from comity.cli.exits import Exit
+from comity.cli.options import CONFIG, JSON, PRESET, command, loaded
+from comity.cli.terminal import complain, safe, show_json
+
+if TYPE_CHECKING:
+    from comity.configuration import Setting
+
+
+@command("Set up and serve")
+@PRESET
+@CONFIG
+@JSON
+def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
+    """Show all settings and where each value comes from.
+
+    An environment variable, comity.toml, a preset or the default.
+    """
+    from comity.configuration import PREFIX, every_setting, meant
+
+    configuration = loaded(config, preset=preset)
+    every = configuration.settings.values()
+    if as_json:
+        show_json(
+            {
+                each.name: {
+                    "value": _plain(_concealed(each)),
+                    "origin": each.origin,
+                    "variable": PREFIX + each.name.upper(),
+                }
+                for each in every
+            }
+        )
+        return Exit.DONE
+    written = {each.name: every_setting()[each.name].written(_concealed(each)) for each in every}
+    width = min(max(map(len, written.values())), 44)
+    for each in every:
+        changed = each.origin != "default"
+        line = safe(f"{each.name:20}  {written[each.name]:{width}}  {each.origin}")
+        click.echo(click.style(line, bold=changed) if changed else line)
+    for name in configuration.unknown:
+        complain(f"{name} is not a setting and is ignored{meant(name)}")
+    return Exit.DONE
+
+
+def _concealed(setting: "Setting") -> Any:
+    """The value as it may be seen by others."""
+    from comity.net.client_settings import concealed
+
+    return concealed(setting.name, setting.value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return "inf"
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return value if value is None or isinstance(value, str | int | float | list) else str(value)  # a dialect

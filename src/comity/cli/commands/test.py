@@ -1,0 +1,94 @@
+"""`comity test`: a robots.txt against a file of expectations, which say who may fetch what."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from comity.cli import input_files
+from comity.cli.exits import Exit
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, FILE, JSON, argument, command, loaded, option
+from comity.cli.robots_files import annotation, read_all
+from comity.cli.terminal import say, show_json, tell
+from comity.errors import InputError, InvalidURL
+from comity.robots import Robots
+from comity.robots import expectations as reader
+from comity.robots.expectations import Expectation, NoExpectation
+
+
+@command("Write a robots.txt")
+@argument("expectations", "EXPECTATIONS", type=FILE)
+@option("--robots", "FILE|URL", "The robots.txt to test.", default="robots.txt")
+@option("--format form", ("text", "github", "json"), "How failures are printed.", otherwise="text")
+@AGENT
+@DIALECT
+@CONFIG
+@ALLOW_ADDRESS
+@JSON
+def test(expectations: Path, robots: str, form: str | None, as_json: bool, **options: Any) -> Exit:
+    """Test a robots.txt against a file of expectations.
+
+    Its lines are such as 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
+    could not be reached.
+    """
+    wanted = list(_read(expectations))
+    (source,) = read_all([robots], loaded(**options))
+    if source.missing:
+        tell(f"{source.name}: {source.missing}")
+    failed = list(_unmet(source.robots, wanted, expectations))
+    if as_json or form == "json":
+        show_json([asdict(each) for each in failed])
+        return Exit.PARTLY if failed else Exit.DONE
+    for each in failed:
+        verb = "may not fetch" if each.expected else "may fetch"
+        said = f"{each.agent} {verb} {each.path}: {each.why}"
+        if form == "github":
+            say(annotation("error", str(expectations), each.line, "comity test", said))
+        else:
+            say(f"{expectations}:{each.line}: {said}")
+    tell(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
+    return Exit.PARTLY if failed else Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """An expectation that does not hold.
+
+    Attributes:
+        why: one sentence: the line that decides otherwise.
+    """
+
+    line: int
+    agent: str
+    path: str
+    expected: bool
+    why: str
+
+
+def _read(file: Path) -> Iterator[Expectation]:
+    """The expectations of a file.
+
+    Raises:
+        InputError: it cannot be read, or a line is none.
+    """
+    try:
+        yield from reader.read(input_files.read(file).decode("utf-8-sig", "replace"))
+    except NoExpectation as error:
+        raise InputError(
+            f"{input_files.named(file)}, line {error.line}: {error}", hint="write for example: GPTBot not /private"
+        ) from None
+
+
+def _unmet(robots: Robots, wanted: Sequence[Expectation], file: Path) -> Iterator[Unmet]:
+    """Those that do not hold.
+
+    Raises:
+        InputError: one has neither a path nor a URL.
+    """
+    for each in wanted:
+        try:
+            allowed, _, why = each.answer(robots, each.path)
+        except InvalidURL as error:
+            raise InputError(f"{input_files.named(file)}, line {each.line}: {error}") from None
+        if allowed is not each.allowed:
+            yield Unmet(each.line, each.agent, each.path, each.allowed, why)

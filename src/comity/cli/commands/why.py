@@ -1,0 +1,43 @@
+"""`comity why`: what became of URLs in a crawl."""
+
+import json
+from pathlib import Path
+
+from comity.cli.exits import Exit
+from comity.cli.input_files import is_folder
+from comity.cli.options import JSON, PATH, STORE, argument, command
+from comity.cli.terminal import say
+from comity.errors import InvalidSetting
+
+
+@command("Read a crawl")
+@argument("folder", "DIR", type=PATH)
+@argument("url", "URL...")
+@STORE
+@JSON
+def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) -> Exit:
+    """Explain what became of URLs in a crawl.
+
+    Fetched, disallowed, left out, failed, still in the queue, or not found; and why. The crawl may be running. With
+    --json one line a URL. Of a crawl in PostgreSQL name the folders of all machines (DIR DIR URL).
+    """
+    from comity.audit.fate import fate_of
+
+    others = [Path(target) for target in url if is_folder(target)]
+    named = [target for target in url if not is_folder(target)]
+    if not named:
+        raise InvalidSetting("name a URL: comity why DIR URL")
+    for number, target in enumerate(named):
+        told = fate_of([folder, *others], target, store=store)
+        if as_json:
+            print(json.dumps(told.to_dict()))
+            continue
+        if number:
+            say("")
+        say(told.url)
+        say(f"  {told.fate}: {told.why}")
+        if told.found_on:
+            say(f"  found on  {told.found_on}")
+        if told.next_try:
+            say(f"  next try  {told.next_try}")
+    return Exit.DONE

@@ -1,0 +1,113 @@
+"""The process of a crawl: set up for it, run until it ends or is told to. A worker's is set up by the same rules."""
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from comity.cli.logs import logging_to
+from comity.cli.progress import watch
+from comity.cli.terminal import complain, is_read, tell, unwaited
+from comity.crawler import Stats
+from comity.crawler.plugins import look_in
+from comity.crawler.workers.joined import AnyCrawl
+
+SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
+GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
+OF_ITS_OWN = 1024 * 1024  # bytes of a block that goes back to the system when it is freed
+KEPT_FREE = 32 * 1024 * 1024  # bytes at the end of the heap that do not
+GROWTH = 4 * 1024 * 1024  # bytes by which the heap grows at least
+FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h: M_TRIM_THRESHOLD and so on
+
+
+def tune() -> None:
+    """Set the interpreter up for a crawl: the process is ours."""
+    sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what is there now stays to the end
+    gc.set_threshold(GARBAGE, 20, 100)
+    # Left to itself, glibc takes blocks from the heap up to the size of the largest ever freed, and the bodies of a
+    # crawl leave holes in it: several times as much memory as is in use. And it gives back what it needs for the next
+    # page: each page of memory that comes again takes the kernel microseconds, and a body has seventy.
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
+        option = ctypes.CDLL(None).mallopt
+        option(_MMAP_THRESHOLD, OF_ITS_OWN)
+        option(_TRIM_THRESHOLD, KEPT_FREE)
+        option(_TOP_PAD, GROWTH)
+        option(_ARENA_MAX, 1)  # threads share one heap: bodies are made in one and freed in another
+
+
+def prepare(folder: Path, verbose: int, log: Path | None) -> None:
+    """Set up a process that is a worker, and nothing else until it ends.
+
+    Args:
+        folder: where the command is run: plug-ins are found there.
+    """
+    look_in(folder)
+    tune()
+    FOR_GOOD.enter_context(unwaited())
+    FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level_of(verbose)))
+
+
+def level_of(verbose: int) -> int:
+    """What is logged for so many -v."""
+    return logging.DEBUG if verbose > 1 else logging.INFO
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop where it is installed (extra `speed`)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, action: Callable[[], object]) -> None:
+    """Have the loop do something when a signal comes, on Windows too, whose loop takes no handlers."""
+    try:
+        loop.add_signal_handler(number, action)
+    except NotImplementedError:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(action))
+
+
+def run(crawler: AnyCrawl, console: Console | None) -> Stats:
+    """Run a crawl, shown on the console, until it ends or a signal ends it."""
+    tune()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        stats = runner.run(_run(crawler, console))
+    if crawler.stopped and not is_read(sys.stdout):  # who ended it does not wait for a terminal that hangs
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return stats
+
+
+async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(crawler.run())
+
+    def interrupt() -> None:
+        crawler.stop()
+        on_signal(loop, signal.SIGINT, task.cancel)
+        tell("")
+        complain("finishing the requests in progress; press Ctrl-C again to stop at once")
+
+    on_signal(loop, signal.SIGINT, interrupt)
+    on_signal(loop, signal.SIGTERM, crawler.stop)
+    watching = None if console is None else asyncio.ensure_future(watch(crawler, console))
+    try:
+        return await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        if watching is not None:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
