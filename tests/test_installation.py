@@ -13,7 +13,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from comity.cli.crawl import INTERPRETED
+from comity.cli.commands.crawl import INTERPRETED
 
 ROOT = Path(__file__).parents[1]
 ONE = ("_utf8",)  # a module that compiles in seconds

@@ -109,7 +109,8 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
 def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) -> Exit:
     """Verify who sent a request, by its headers.
 
-    They are read one 'Name: value' a line. Exit code 0: verified, 2: the signature does not hold, 3: the keys could not be fetched, or nothing is signed.
+    They are read one 'Name: value' a line. Exit code 0: verified, 2: the signature does not hold, 3: the keys could not
+    be fetched, or nothing is signed.
     """
     import asyncio
     from dataclasses import asdict
