@@ -1,5 +1,7 @@
 """One normal form of URLs: what makes no difference is removed, what may make one is kept."""
 
+import copy
+import pickle
 import runpy
 import time
 from pathlib import Path
@@ -143,14 +145,35 @@ def test_any_text_is_normalised_as_ada_says_or_refused(text: str) -> None:
     expected = truth(text)
     assert urls.is_http(text) == (expected is not None)
     if expected is None:
-        for function in (urls.normalise, urls.origin, urls.host, urls.path_and_query):
+        for function in (urls.normalise, urls.origin, urls.host, urls.Url):
             with pytest.raises(InvalidURL):
                 function(text)
         return
     parsed = ada_url.URL(expected)
     assert urls.normalise(text) == urls.normalise(expected) == expected
     assert (urls.origin(text), urls.host(text)) == (parsed.origin, parsed.hostname)
-    assert urls.origin(text) + urls.path_and_query(text) == expected
+    url = urls.Url(text)
+    assert (url, url.origin, url.host) == (expected, parsed.origin, parsed.hostname)
+    assert url.origin + url.path_and_query == expected
+
+
+def test_a_url_is_a_text_that_stays_what_it_is() -> None:
+    url = urls.Url("HTTP://Example.com:80/a/../b?x=1#top")
+    assert isinstance(url, str)
+    assert url == "http://example.com/b?x=1"
+    assert {url: 1}[str(url)] == 1
+    assert urls.Url(url) is url
+    assert urls.is_http(url)
+    assert type(urls.normalise(url)) is str
+    assert urls.origin(url) == url.origin
+    assert urls.host(url) == url.host
+    assert urls.Base(url).join("c") == urls.join(url, "c") == "http://example.com/c"
+    for copied in (pickle.loads(pickle.dumps(url)), copy.deepcopy(url)):
+        assert type(copied) is urls.Url
+        assert copied.origin == "http://example.com"
+    for wrong in (None, b"http://example.com/", 1):
+        with pytest.raises(TypeError):
+            urls.Url(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("place", ["http://h/a{}b", "http://h/a?b{}c", "http://a{}b/", "http://h:8{}0/", "http://h{}"])

@@ -5,6 +5,7 @@ from datetime import UTC
 from typing import Final
 
 from comity import urls
+from comity.urls import Url
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)  # those that lead elsewhere (RFC 9110, 15.4)
 BUSY: Final = (429, 503)  # with these a Retry-After says how long to stay away
@@ -19,11 +20,10 @@ def may_pass(status: int | None) -> bool:
 
 def next_hop(
     url: str, location: str, passed: Collection[str], most: int, *, setting: str = "", again: bool = False
-) -> tuple[str | None, str]:
+) -> tuple[Url | None, str]:
     """Where a redirect leads (RFC 9110, 10.2.2), or None and why it is not to be followed: "redirects to ...".
 
     Args:
-        url: in normal form, and so is where it leads.
         location: as the server wrote it; empty where it wrote none.
         passed: the URLs before `url`, each of which redirected to the next.
         most: redirects that are followed, those passed included.
@@ -41,7 +41,7 @@ def next_hop(
         named = f" ({setting})" if setting else ""
         why = f"redirects to {target}, more than the {most} redirects that are followed{named}"
     else:
-        return target, ""
+        return Url(target), ""
     return None, why
 
 

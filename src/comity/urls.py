@@ -5,6 +5,9 @@ the dot that may end a host name.
 It decides which texts are the same http or https URL and what a reference on a page points to; it never resolves a
 name and never contacts anything. ada-url is the judge; texts that are plainly in normal form already, and plain
 references, are recognised without asking it. docs/urls.md lists what the normal form removes and what it keeps.
+
+A `Url` is made where a URL comes in, and whoever gets one need not look at it again. The links of a page stay plain
+texts, for there are many: `Base.join` gives them in normal form, `host` and `origin` make no object.
 """
 
 from __future__ import annotations
@@ -42,66 +45,69 @@ _SCHEME_LOW = cython.declare(cython.ulonglong, _bits(_SCHEME, 0))
 _SCHEME_HIGH = cython.declare(cython.ulonglong, _bits(_SCHEME, 64))
 
 
-def normalise(url: str) -> str:
-    """The normal form of an absolute http or https URL (WHATWG URL, 4.4; fragment, userinfo and the host's last dot
-    removed).
+class Url(str):
+    """An absolute http or https URL in normal form: a text that knows its parts. One that is a Url already is given
+    back as it is, so that every function may make its own of what it is given.
 
     Raises:
         InvalidURL: the text is not an absolute http or https URL with a valid host.
     """
-    found = _plain(url) if _LOOK else None
-    if found is None:
-        found = _judged(url, None)
-        if found is None:
-            raise _invalid(url)
-    return found
+
+    __slots__ = ("_root",)
+
+    def __new__(cls, text):
+        if type(text) is Url:
+            return text
+        url = str.__new__(cls, _normal(_exact(text)))
+        url._root = url.index("/", 8)
+        return url
+
+    @property
+    def origin(self):
+        """`scheme://host[:port]`, without the scheme's default port (WHATWG URL, 4.7)."""
+        return self[: self._root]
+
+    @property
+    def host(self):
+        """The host, lower case, without port; an IPv6 address keeps its brackets."""
+        return _host_of(self[: self._root])
+
+    @property
+    def path_and_query(self):
+        """What follows the origin, which robots.txt rules are matched with: `/path` or `/path?query`."""
+        return self[self._root :]
 
 
-def is_http(url: str) -> bool:
-    """True where the text is an absolute http or https URL with a valid host: where `normalise` would not raise."""
-    return (_LOOK and _plain(url) is not None) or _judged(url, None) is not None
-
-
-def origin(url: str) -> str:
-    """`scheme://host[:port]`, without the scheme's default port (WHATWG URL, 4.7).
-
-    Raises:
-        InvalidURL: as `normalise`.
+def normalise(url):
+    """The normal form of a text (WHATWG URL, 4.4; fragment, userinfo and the host's last dot removed), a plain text
+    again. Errors as for `Url`.
     """
+    return _normal(_exact(url))
+
+
+def is_http(url):
+    """True where the text is an absolute http or https URL with a valid host: where `Url` would not raise."""
+    return type(url) is Url or (_LOOK and _plain(_exact(url)) is not None) or _judged(_exact(url), None) is not None
+
+
+def origin(url):
+    """As `Url.origin`, for a text. Errors as for `Url`."""
+    text: str = _exact(url)
     end: cython.Py_ssize_t = -1
-    if _LOOK and is_ascii(url):
-        end = authority_end(ascii_of(url), len(url))
+    if _LOOK and is_ascii(text):
+        end = authority_end(ascii_of(text), len(text))
     if end < 0:
-        url = normalise(url)
-        end = url.index("/", 8)
-    return url[:end]
+        text = _normal(text)
+        end = text.index("/", 8)
+    return text[:end]
 
 
-def host(url: str) -> str:
-    """The host, lower case, without port; an IPv6 address keeps its brackets.
-
-    Raises:
-        InvalidURL: as `normalise`.
-    """
-    found: str = origin(url)
-    start: cython.Py_ssize_t = 8 if found.startswith("https") else 7
-    end: cython.Py_ssize_t = found.rfind(":")
-    if end < start or found.endswith("]"):
-        return found[start:]
-    return found[start:end]
+def host(url):
+    """As `Url.host`, for a text. Errors as for `Url`."""
+    return _host_of(origin(url))
 
 
-def path_and_query(url: str) -> str:
-    """What follows the origin in the normal form: `/path` or `/path?query`, which robots.txt rules are matched with.
-
-    Raises:
-        InvalidURL: as `normalise`.
-    """
-    found: str = normalise(url)
-    return found[found.index("/", 8) :]
-
-
-def join(base: str, reference: str) -> str | None:
+def join(base, reference):
     """The normal form of what `reference` points to on a page whose base URL is `base`.
 
     None where that is not http or https, or is no valid URL at all. For many references of one page, `Base` saves
@@ -123,8 +129,8 @@ class Base:
     _directory: str
     _path: str
 
-    def __init__(self, url: str) -> None:
-        self.url = _scalars(url)
+    def __init__(self, url) -> None:
+        self.url = _scalars(_exact(url))
         normal: str | None = None
         if _LOOK:
             normal = _plain(self.url)
@@ -355,6 +361,36 @@ def _is_dotted_quad(text: cython.p_const_char, size: cython.Py_ssize_t) -> cytho
             if number > 255:
                 return False
     return dots == 3 and digits > 0
+
+
+@cython.cfunc
+def _exact(text) -> str:
+    """A text as compiled code takes it: no subclass."""
+    if type(text) is str:
+        return text
+    if isinstance(text, str):
+        return str(text)
+    raise TypeError(f"a URL is a str, not {type(text).__name__}")
+
+
+@cython.cfunc
+def _host_of(found: str) -> str:
+    """The host of an origin."""
+    start: cython.Py_ssize_t = 8 if found.startswith("https") else 7
+    end: cython.Py_ssize_t = found.rfind(":")
+    if end < start or found.endswith("]"):
+        return found[start:]
+    return found[start:end]
+
+
+@cython.cfunc
+def _normal(url: str) -> str:
+    found: str | None = _plain(url) if _LOOK else None
+    if found is None:
+        found = _judged(url, None)
+        if found is None:
+            raise _invalid(url)
+    return found
 
 
 @cython.cfunc

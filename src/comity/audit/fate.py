@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from comity import times, urls
+from comity import times
 from comity.audit.latest import sink_of
 from comity.audit.learned import robots_files
 from comity.crawler.canonicalize import Canonicalizer
@@ -32,6 +32,7 @@ from comity.policy.origin_policy import decide
 from comity.signals.links import read_page
 from comity.signals.robots_meta import read as read_robots_meta
 from comity.signals.sitemaps import may_be_sitemap
+from comity.urls import Url
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
 _ASIDE: Final = {
@@ -93,8 +94,8 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
         StorageError: the folder holds no crawl, or it cannot be read.
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
-    url = urls.normalise(url)
-    host = urls.host(url)
+    url = Url(url)
+    host = url.host
     written = written_crawl(folders, store)
     crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
@@ -103,7 +104,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     with view:
         begun = crawl.begun(view)
         known = _Known(view, parts, written.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
-        clean = Canonicalizer().clean(url) if known.settings.clean_urls else url
+        clean = Url(Canonicalizer().clean(url)) if known.settings.clean_urls else url
         found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]
         standing = view.stands(url, host)
@@ -119,9 +120,9 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
         return told
 
 
-def _cleaned(known: _Known, url: str, clean: str, found: list[dict[str, Any]]) -> Fate:
+def _cleaned(known: _Known, url: Url, clean: Url, found: list[dict[str, Any]]) -> Fate:
     """Of a URL that is asked for without what only tracks."""
-    told = _judged(known, clean, found, known.view.stands(clean, urls.host(clean)))
+    told = _judged(known, clean, found, known.view.stands(clean, clean.host))
     return Fate(url, told.fate, f"it is taken as {clean}: {told.why}", told.found_on, told.next_try, told.records)
 
 
@@ -137,7 +138,7 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
     yield from sorted(found, key=lambda record: (record.get("refresh") or 0, -_ORDER[record["channel"]]))
 
 
-def _judged(known: _Known, url: str, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
+def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
     if standing is not None:
         told = _waiting(known.view, url, standing)
         told.records = found
@@ -198,14 +199,14 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
 
 
-def _waiting(view: TablesView, url: str, standing: QueuedURL) -> Fate:
+def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)
     if standing.postponed:
-        until = (view.load_state(UNREACHABLE + urls.host(url)) or [0, {}])[1].get(urls.origin(url))
+        until = (view.load_state(UNREACHABLE + url.host) or [0, {}])[1].get(url.origin)
         at = f"from {times.written(until)} on, by --resume" if until else "by --resume"
-        why = f"{urls.origin(url)}/robots.txt could not be reached"
+        why = f"{url.origin}/robots.txt could not be reached"
         return Fate(url, "waits", why, standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
     ended = view.load_state("ended")
@@ -219,7 +220,7 @@ def _waiting(view: TablesView, url: str, standing: QueuedURL) -> Fate:
     return Fate(url, "waits", why, standing.found_on, again)
 
 
-def _anew(known: _Known, url: str) -> Fate:
+def _anew(known: _Known, url: Url) -> Fate:
     """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
     view, settings = known.view, known.settings
     kept = view.load_state("scope")
@@ -241,17 +242,17 @@ def _anew(known: _Known, url: str) -> Fate:
         told += "; a sitemap that was read leaves no record"
     decision = _by_stored_robots(known, url)
     if decision is None:
-        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {urls.origin(url)}", named_on)
+        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
     read = times.written(decision.source.fetched_at) if decision.source is not None else None
     would = "might be fetched" if decision.may_fetch else "would be refused"
     told += f". By the robots.txt of {read} it {would}: {decision.why}" if read else f". It {would}: {decision.why}"
     return Fate(url, "never met", told, named_on, decision=decision.brief())
 
 
-def _left_out(known: _Known, url: str) -> tuple[str, str | None]:
+def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
     """Why no link to a URL was followed, by the bodies of the pages that were kept, and the page that says so."""
     settings, found = known.settings, dict[str, str]()
-    wanted = urls.path_and_query(url).strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
+    wanted = url.path_and_query.strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
     for part in known.everywhere:
         if part.absent is not None:
             continue
@@ -261,7 +262,7 @@ def _left_out(known: _Known, url: str) -> tuple[str, str | None]:
                 continue
             page = read_page(body, record["url"], record.get("content_type"))
             links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
-            if not links and urls.path_and_query(url).encode() in body:
+            if not links and url.path_and_query.encode() in body:
                 found.setdefault("its text or a script names it, not a link (--render runs scripts)", page.url)
             elif links and settings.max_depth is not None and record["depth"] >= settings.max_depth:
                 deep = f"{record['depth']} links from the start, from where none is followed (--max-depth)"
@@ -285,9 +286,9 @@ def _body(record: Mapping[str, Any]) -> bytes:
     return data if isinstance(data, bytes) else b""
 
 
-def _by_stored_robots(known: _Known, url: str) -> Decision | None:
+def _by_stored_robots(known: _Known, url: Url) -> Decision | None:
     """The decision about a URL by the robots.txt that the crawl read last of its site, if it read any."""
-    policy, origin = known.policy, urls.origin(url)
+    policy, origin = known.policy, url.origin
     if policy.mode == "ignore":
         return decide(policy, url, None)
     last = next(robots_files(known.parts, policy, origin), None)

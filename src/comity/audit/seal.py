@@ -9,13 +9,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import times, urls
+from comity import times
 from comity._extras import need
 from comity.audit.chain import Proof
 from comity.errors import FetchError, InputError, InvalidURL
 from comity.fields import WrongType, typed
 from comity.signatures.folder import Identity
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
+from comity.urls import Url
 
 if TYPE_CHECKING:  # what checks a seal needs no network
     from comity.net import ClientSettings
@@ -78,13 +79,13 @@ def seal(
     if authority is not None:
         import asyncio
 
-        stamp = asyncio.run(_stamped(urls.normalise(authority), signature, policy, replace(settings, identity=None)))
+        stamp = asyncio.run(_stamped(Url(authority), signature, policy, replace(settings, identity=None)))
         made = replace(made, timestamp=encoded(stamp))
     (folder / FILE).write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
     return made
 
 
-async def _stamped(url: str, data: bytes, policy: "Policy", settings: "ClientSettings") -> bytes:
+async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSettings") -> bytes:
     from comity.net.deadlines import within
     from comity.net.session import Session
 
@@ -126,7 +127,7 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
         found: CrawlSeal = typed(json.loads(path.read_bytes()), CrawlSeal)
         key = PublicKey.from_jwk({"kty": "OKP", "crv": "Ed25519", "x": found.x})
         signature = decoded(found.signature)
-        origin = urls.origin(found.agent)
+        origin = Url(found.agent).origin
         stamp = None if found.timestamp is None else decoded(found.timestamp)
     except (OSError, WrongType, InvalidURL, ValueError):
         proof.add(FILE, None, "it cannot be read, or is damaged")

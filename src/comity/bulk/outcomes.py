@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from comity import urls
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.decision import RECOMMENDATION
 from comity.robots import Robots, parse
 from comity.robots.values import Rule
+from comity.urls import Url
 from comity.usage.statements import USE
 
 FETCHED_AT = 0.0
@@ -74,7 +74,7 @@ def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str
     _, rule, _ = robots.brief(url, policy.asked_as)
     if rule is not None:
         return outcome(decision, rule, ""), rule
-    if robots.dialect.robots_txt_allowed and urls.path_and_query(url) == "/robots.txt":
+    if robots.dialect.robots_txt_allowed and Url(url).path_and_query == "/robots.txt":
         return outcome(decision, None, "robots.txt itself may always be fetched"), None
     if not decision.may_fetch:
         return outcome(decision, None, _refused(decision)), None

@@ -10,7 +10,7 @@ from comity.bulk import outcomes
 from comity.bulk.columns import JudgedRows, shown
 from comity.bulk.meanings import Meanings, outcome_of
 from comity.policy import OriginPolicy, Policy
-from comity.urls import path_and_query
+from comity.urls import Url
 
 
 def judge(
@@ -46,7 +46,7 @@ def judge(
         entry = int(meanings.entries[capture])
         if entry:
             for row, url in own:
-                codes[:, row] = outcome_of(entry, path_and_query(url) == "/robots.txt")
+                codes[:, row] = outcome_of(entry, Url(url).path_and_query == "/robots.txt")
             continue
         body = meanings.body(capture)
         for number, policy in enumerate(policies):

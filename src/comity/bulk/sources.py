@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from comity import urls
 from comity._extras import need
 from comity.errors import InputError, InvalidURL
 from comity.frontier.database import open_finished
+from comity.urls import Url
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
 EXTRA: Final = "bulk"
@@ -221,10 +221,10 @@ def _archived(path: Path) -> list[dict[str, Any]]:
             if record.http_headers is None:
                 continue
             try:
-                origin = urls.origin(target)
+                url = Url(target)
             except InvalidURL:
                 continue
-            if urls.path_and_query(target) != "/robots.txt":
+            if url.path_and_query != "/robots.txt":
                 continue
-            found.append(_row(origin, record.http_headers.status_code, record.reader.read(), record.record_date))
+            found.append(_row(url.origin, record.http_headers.status_code, record.reader.read(), record.record_date))
     return found

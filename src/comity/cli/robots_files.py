@@ -58,7 +58,7 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
     from comity.client import Client
 
     policy = configuration.policy.with_changes(mode="respect")
-    url = f"{urls.origin(urls.normalise(target))}/"
+    url = f"{urls.origin(target)}/"
     with Client(policy, configuration.client) as client:
         decision = client.check(url)
         result = client.inspect()[urls.origin(url)]

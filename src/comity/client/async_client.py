@@ -20,6 +20,7 @@ from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import Session
 from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
@@ -83,9 +84,7 @@ class AsyncClient:
         Raises:
             InvalidURL, Postponed
         """
-        url = urls.normalise(url)
-        self._session.open()
-        return self._session.driver.known(url) or await self._session.check(url)
+        return await self._session.check(url)
 
     async def is_allowed(self, url: str) -> bool:
         """Whether a URL may be fetched."""
@@ -93,7 +92,7 @@ class AsyncClient:
 
     def crawl_delay(self, url: str) -> float | None:
         """The site's Crawl-delay for us in seconds, from what is known already: no I/O."""
-        result = self.inspect().get(urls.origin(urls.normalise(url)))
+        result = self.inspect().get(urls.origin(url))
         return None if result is None or result.robots is None else result.robots.crawl_delay(self.policy.asked_as)
 
     def clear_cache(self) -> None:
@@ -147,7 +146,7 @@ class AsyncClient:
                 if location is None:
                     yield response
                     return
-            url, headers = self._next_hop(response, location, passed, headers)
+            url, headers = self._next_hop(url, location, passed, headers)
             passed = (*passed, response.head_only())
 
     @asynccontextmanager
@@ -166,7 +165,7 @@ class AsyncClient:
     def _sign(self, method: str, url: str) -> Mapping[str, str]:
         """The headers that sign a request which somebody else sends; empty where it is not signed."""
         signing = self._session.open().signing
-        return NO_HEADERS if signing is None else signing.headers(method, urls.normalise(url), time.time())
+        return NO_HEADERS if signing is None else signing.headers(method, Url(url), time.time())
 
     async def get_many(
         self, urls: Iterable[str], *, headers: Mapping[str, str] = NO_HEADERS, progress: Progress | None = None
@@ -254,22 +253,22 @@ class AsyncClient:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
-        url = self._prepared(url, headers, params)
+        wanted = self._prepared(url, headers, params)
         passed: tuple[Head, ...] = ()
         redirects: tuple[str, ...] = ()
         while True:
             response = await self._session.fetch(
-                url, method=method, headers=headers, redirects=redirects, tries=1 + self.settings.max_retries
+                wanted, method=method, headers=headers, redirects=redirects, tries=1 + self.settings.max_retries
             )
             location = response.location
             if location is None:
                 response.history = passed
                 return response
-            redirects = (*redirects, url)
-            url, headers = self._next_hop(response, location, passed, headers)
+            redirects = (*redirects, response.url)
+            wanted, headers = self._next_hop(wanted, location, passed, headers)
             passed = (*passed, response.head_only())
 
-    def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> str:
+    def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Url:
         self._session.open()
         if headers:
             checked_headers("headers", headers)
@@ -277,24 +276,23 @@ class AsyncClient:
             url, _, fragment = url.partition("#")
             added = urlencode({**self.settings.params, **params})
             url = f"{url}{'&' if '?' in url else '?'}{added}#{fragment}"
-        return urls.normalise(url)
+        return Url(url)
 
     def _next_hop(
-        self, response: Head, location: str, passed: tuple[Head, ...], headers: Mapping[str, str]
-    ) -> tuple[str, Mapping[str, str]]:
+        self, url: Url, location: str, passed: tuple[Head, ...], headers: Mapping[str, str]
+    ) -> tuple[Url, Mapping[str, str]]:
         """Where a redirect leads; what is meant for one origin stays there."""
-        url = response.url
         before = [hop.url for hop in passed]
         target, why = next_hop(url, location, before, self.settings.max_redirects, setting="max_redirects")
         if target is None:
             raise TooManyRedirects(f"{url} {why}: not followed", url=url)
-        if headers and urls.origin(target) != urls.origin(url):
+        if headers and target.origin != url.origin:
             headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
         return target, headers
 
 
 def _host(url: str) -> str:
     try:
-        return urls.host(urls.normalise(url))
+        return urls.host(url)
     except (InvalidURL, TypeError, AttributeError):
         return ""

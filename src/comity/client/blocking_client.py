@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from comity import urls
 from comity.client.async_client import NO_HEADERS, Answered, AsyncClient, Progress
 from comity.client.background import Background
 from comity.errors import ComityError
@@ -20,6 +19,7 @@ from comity.net.response import Head, Response, StreamedResponse
 from comity.net.session import ClientClosed
 from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
@@ -98,10 +98,10 @@ class Client:
 
     def check(self, url: str) -> Decision:
         """As `AsyncClient.check`."""
-        url = urls.normalise(url)
+        wanted = Url(url)
         self._open().check()
-        known = self._client._session.driver.known(url)  # reads only, so any thread may
-        return self._run(self._client.check, url) if known is None else known
+        known = self._client._session.driver.known(wanted)  # reads only, so any thread may
+        return self._run(self._client.check, wanted) if known is None else known
 
     def is_allowed(self, url: str) -> bool:
         """As `AsyncClient.is_allowed`."""

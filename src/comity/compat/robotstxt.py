@@ -21,6 +21,7 @@ from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
 from comity.net.robots_fetch import RobotsAnswer, asked_with, no_answer, read_answer
 from comity.policy import RobotsResult
+from comity.urls import Url
 
 Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
 """Sends a GET of a URL with headers; reads until a time of the monotonic clock."""
@@ -108,9 +109,7 @@ def get(
     settings = comity.ClientSettings(timeout=http_timeout)
     if send is not None:
         driver = Driver(policy)
-        decision = driver.decision(
-            urls.normalise(site), _over(send, urls.origin(urls.normalise(site)), settings, policy)
-        )
+        decision = driver.decision(Url(site), _over(send, urls.origin(site), settings, policy))
         return _parser(driver.gate.robots.results(), decision, agent, url_charset)
     with comity.Client(policy, settings) as client:
         return _ask(client, _text(source), agent, url_charset)
@@ -138,7 +137,7 @@ def _over(send: Sender, origin: str, settings: comity.ClientSettings, policy: co
 
     def get(step: FetchRobots, _: dict[str, str], deadline: float) -> RobotsAnswer:
         with no_answer(step.url, Exception):
-            if urls.origin(step.url) == origin:
+            if step.url.origin == origin:
                 return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
             with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
                 found = other.get(step.url)
@@ -159,7 +158,7 @@ def _sender(source: Any, timeout: float) -> Sender | None:
     """What sends a request over a connection or session that is open, told by its methods; None where it is none."""
 
     def by_connection(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
-        source.request("GET", urls.path_and_query(url), headers=headers)
+        source.request("GET", Url(url).path_and_query, headers=headers)
         answer = source.getresponse()
         received = dict(answer.headers.items())
         found = read_answer(url, answer.status, received, iter(partial(answer.read1, 65_536), b""), deadline)

@@ -13,6 +13,7 @@ from comity.domains import registrable
 from comity.errors import InvalidSetting
 from comity.robots.engine import Matcher, matcher, normalised, path_of
 from comity.robots.engine.reference import FORMS
+from comity.urls import Url
 
 Breadth = Literal["host", "domain", "prefix", "any"]
 BREADTHS: tuple[Breadth, ...] = ("host", "domain", "prefix", "any")
@@ -109,14 +110,14 @@ class Scope:
         Where it shows that the URL given named a directory (`/manual/en` leads to `/manual/en/`), that is the prefix.
         """
         if self.by == "prefix":
-            path = urls.path_and_query(origin).partition("?")[0]
-            if not path.endswith("/") and urls.path_and_query(target).startswith(f"{path}/"):
+            path = Url(origin).path_and_query.partition("?")[0]
+            if not path.endswith("/") and Url(target).path_and_query.startswith(f"{path}/"):
                 named = _rest(origin).partition("?")[0]
                 given = frozenset(url for url in self.given if _rest(url).partition("?")[0] != named)
                 directories = {urls.origin(url) + path + "/" for url in (origin, target)}
                 return replace(self, given=given | directories)
         if self.by == "prefix" and _anchor("prefix", target).count("/") < _anchor("prefix", origin).count("/"):
-            target = urls.origin(target) + urls.path_and_query(origin)
+            target = urls.origin(target) + Url(origin).path_and_query
         return self.widened((target,))
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from comity.gate.throttle import Pause, Throttle, Throttles
 from comity.http_rules import BUSY, may_pass
 from comity.http_rules import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+from comity.urls import Url
 
 LENDING: Final = 0.05  # seconds until it is asked again for the turn of a host that has a request under way
 SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
@@ -53,9 +54,9 @@ class _Asking:
     throttle: Throttle  # when all are passed
 
     def __init__(self, url: str, now: float) -> None:
-        self.url = url
+        self.url = Url(url)
         self.now = now
-        self.host = self.key = urls.host(url)
+        self.host = self.key = self.url.host
 
 
 class Gate:
@@ -84,7 +85,7 @@ class Gate:
     # Questions
 
     def ask(self, url: str, now: float) -> Step:
-        """The next step towards fetching a URL, which must be in normal form (`urls.normalise`).
+        """The next step towards fetching a URL.
 
         Raises:
             InvalidURL: it is not an absolute http or https URL.
@@ -99,7 +100,7 @@ class Gate:
         throttle = asking.throttle
         throttle.started(now)
         asking.known.unused = False
-        go = Go(url, asking.key, asking.origin_policy, now + self.epoch)
+        go = Go(asking.url, asking.key, asking.origin_policy, now + self.epoch)
         go.throttle = throttle
         if throttle.circuit is not None:
             go.probe = throttle.circuit.started()
@@ -112,13 +113,13 @@ class Gate:
         if step is not None:
             return step
         asking.known.unused = False
-        return asking.origin_policy.decide(url, now + self.epoch)
+        return asking.origin_policy.decide(asking.url, now + self.epoch)
 
     def origin_policy(self, url: str, now: float) -> OriginPolicy | None:
         """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
         if self._ignoring is not None:
             return self._ignoring[1]
-        known = self.robots.find(urls.origin(url))
+        known = self.robots.find(Url(url).origin)
         return None if known is None else known.usable(now)
 
     def pace_of(self, host: str) -> str | None:
@@ -146,7 +147,7 @@ class Gate:
         if self._ignoring is not None:
             asking.known, asking.origin_policy = self._ignoring
             return None
-        origin = urls.origin(asking.url)
+        origin = asking.url.origin
         known = self.robots.of(origin)
         usable = known.usable(asking.now)
         if usable is not None:
@@ -154,7 +155,7 @@ class Gate:
             return None
         if known.fetching:
             return Wait(None, asking.key)
-        step = self._robots_turn(origin, origin + "/robots.txt", known.result, asking.key, asking.now)
+        step = self._robots_turn(origin, Url(origin + "/robots.txt"), known.result, asking.key, asking.now)
         known.fetching = isinstance(step, FetchRobots)
         return step
 
@@ -198,7 +199,7 @@ class Gate:
         """What came of a FetchRobots step. Gives back what is in force now."""
         in_force = self.robots.store(result, now)
         key = self._robots_at.pop(result.origin, None)
-        own = self.pace_of(urls.host(result.origin + "/"))
+        own = self.pace_of(urls.host(result.origin))
         if key is None or key == own:
             self._learn_interval(result.origin, own, now)
         if key is not None:
@@ -220,17 +221,16 @@ class Gate:
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._throttle(key).withdrawn()
         self.robots.store(result, now, age=age)
-        self._learn_interval(step.origin, self.pace_of(urls.host(step.origin + "/")), now)
+        self._learn_interval(step.origin, self.pace_of(urls.host(step.origin)), now)
         return None
 
-    def robots_redirected(self, step: FetchRobots, url: str, now: float) -> Resolve | Wait | FetchRobots:
+    def robots_redirected(self, step: FetchRobots, url: Url, now: float) -> Resolve | Wait | FetchRobots:
         """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
         self.robots_let_go(step, now)
-        host = urls.host(url)
-        key = self.pace_of(host)
+        key = self.pace_of(url.host)
         if key is None and self.policy.robots_fetch_counts:
-            return Resolve(host)
-        return self._robots_turn(step.origin, url, step.cached, key or host, now)
+            return Resolve(url.host)
+        return self._robots_turn(step.origin, url, step.cached, key or url.host, now)
 
     def robots_let_go(self, step: FetchRobots, now: float) -> str | None:
         """The answer to a FetchRobots step was a redirect: its turn is over. Gives what it was a turn of."""
@@ -245,10 +245,10 @@ class Gate:
             self._throttle(key).abandoned(now)
 
     def _robots_turn(
-        self, origin: str, url: str, cached: RobotsResult | None, key: str, now: float
+        self, origin: str, url: Url, cached: RobotsResult | None, key: str, now: float
     ) -> FetchRobots | Wait:
         """A request for a robots.txt takes its host's turn like any other, unless the policy says otherwise."""
-        if self.stopped and urls.host(url) in self.stopped:
+        if self.stopped and url.host in self.stopped:
             return Wait(inf, key)
         if not self.policy.robots_fetch_counts:
             return FetchRobots(origin, url, cached, key)

@@ -11,6 +11,7 @@ from comity import errors
 from comity.gate.throttle import Throttle
 from comity.policy import Decision, OriginPolicy, RobotsResult
 from comity.times import lasting
+from comity.urls import Url
 
 Body = Literal["read", "streamed"]
 
@@ -33,7 +34,7 @@ class FetchRobots:
     """
 
     origin: str
-    url: str
+    url: Url
     cached: RobotsResult | None = None
     key: str = field(default="", compare=False, repr=False)
     interval: float | None = field(default=None, compare=False, repr=False)
@@ -77,7 +78,7 @@ class Go:
 
     throttle: Throttle
 
-    def __init__(self, url: str, key: str, origin_policy: OriginPolicy, wall: float) -> None:
+    def __init__(self, url: Url, key: str, origin_policy: OriginPolicy, wall: float) -> None:
         self.url = url
         self.key = key
         self.probe = False

@@ -17,6 +17,7 @@ from comity.errors import InvalidSetting, InvalidURL
 from comity.robots.agents import product_token
 from comity.signatures.folder import SAID, Identity, load, make_key, save
 from comity.signatures.verifying import WELL_KNOWN
+from comity.urls import Url
 
 DAY: Final = 86_400
 CARD: Final = "agent-card.json"
@@ -81,7 +82,7 @@ def publish(folder: Path, identity: Identity, now: float) -> list[Path]:
 
 def documents(identity: Identity, now: float) -> Mapping[str, str]:
     """The text of each file by the path at which it is published."""
-    path = urls.path_and_query(identity.page)
+    path = Url(identity.page).path_and_query
     folder = path.rpartition("/")[0]
     return {
         WELL_KNOWN: _json(directory(identity, now)),

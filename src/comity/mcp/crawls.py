@@ -17,7 +17,7 @@ from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSetti
 from comity.mcp.answers import Unanswerable, short
 from comity.mcp.content_store import Store, hash_of
 from comity.mcp.sites import Sites
-from comity.mcp.tool import Include, Pattern, Scope, Url
+from comity.mcp.tool import Include, Pattern, Scope, UrlGiven
 
 MIB: Final = 1024 * 1024
 MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
@@ -76,7 +76,7 @@ class CrawlRequest:
         exclude: No URLs that match one of these.
     """
 
-    urls: Annotated[list[Url], ("minItems", 1), ("maxItems", 10)]
+    urls: Annotated[list[UrlGiven], ("minItems", 1), ("maxItems", 10)]
     max_pages: Annotated[int, ("minimum", 1), ("maximum", MOST_PAGES)] = 20
     max_seconds: Annotated[int, ("minimum", 1), ("maximum", 86_400)] = 300
     max_depth: Annotated[int, ("minimum", 0), ("maximum", 100)] | None = None
@@ -150,7 +150,7 @@ class Crawls:
         ]
         if not beyond:
             return None
-        hosts = sorted({urls.host(urls.normalise(url)) for url in given.urls})
+        hosts = sorted({urls.host(url) for url in given.urls})
         return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
 
     async def start(self, given: CrawlRequest, *, agreed: bool = False) -> CrawlTask:

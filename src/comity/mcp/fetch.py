@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from comity import urls
 from comity.mcp.answers import Unanswerable, answer, as_text, short
 from comity.mcp.budget import cut, tokens
 from comity.mcp.content_store import PageText, hash_of
 from comity.mcp.service import Service
-from comity.mcp.tool import Cursor, Preferences, Tool, Url, invalid
+from comity.mcp.tool import Cursor, Preferences, Tool, UrlGiven, invalid
 from comity.mcp.untrusted import clean, clean_markdown
 from comity.retrieve import Retrieved, retrieve
 from comity.signals.usage import PURPOSES
+from comity.urls import Url
 from comity.usage.statements import USE
 
 _CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
@@ -33,7 +33,7 @@ class _Arguments:
         strategy: prefer: take what the site's llms.txt offers for the page, if it does; disabled: the page itself.
     """
 
-    url: Url | None = None
+    url: UrlGiven | None = None
     cursor: Cursor | None = None
     max_tokens: Annotated[int, ("minimum", 500), ("maximum", 100_000)] = 8_000
     content: Literal["main", "all"] = "main"
@@ -114,7 +114,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
         return await asyncio.to_thread(_part, page, match[1], int(match[2]), given.max_tokens)
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
-    url = urls.normalise(given.url)
+    url = Url(given.url)
     async with service.sites.turn(url) as told:
         retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content)
         told(retrieved.decision.delay)

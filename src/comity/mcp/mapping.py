@@ -9,10 +9,11 @@ from comity import ComityError, CrawlSettings, Response, urls
 from comity.mcp.answers import Unanswerable, answer, short
 from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
-from comity.mcp.tool import Cursor, Include, Scope, Tool, Url, invalid
+from comity.mcp.tool import Cursor, Include, Scope, Tool, UrlGiven, invalid
 from comity.policy.robots_result import RobotsResult
 from comity.signals import sitemaps
 from comity.signals.links import read_page
+from comity.urls import Url
 
 FILES: Final = 10  # sitemaps asked for, for one map
 ENTRIES: Final = 20_000  # URLs of one map
@@ -26,7 +27,7 @@ class _Arguments:
         limit: URLs in one answer.
     """
 
-    url: Url | None = None
+    url: UrlGiven | None = None
     cursor: Cursor | None = None
     limit: Annotated[int, ("minimum", 1), ("maximum", 1000)] = 100
     scope: Scope = "host"
@@ -90,7 +91,7 @@ async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
         return _page(found, key, int(digits), limit, None)
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
-    url = urls.normalise(given.url)
+    url = Url(given.url)
     async with service.sites.turn(url) as told:
         mapped = _Map(service, url, given)
         await mapped.make()
@@ -102,7 +103,7 @@ async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
 class _Map:
     """The making of one map."""
 
-    def __init__(self, service: Service, url: str, given: _Arguments) -> None:
+    def __init__(self, service: Service, url: Url, given: _Arguments) -> None:
         self.service = service
         self.url = url
         self.delay = 0.0
@@ -121,11 +122,11 @@ class _Map:
         self._known = client.inspect()
         if decision.may_fetch:
             await self._links()
-        origin = urls.origin(self.url)
+        origin = self.url.origin
         self._known = client.inspect()
         result = self._known.get(origin)
         named = result.robots.sitemaps if result is not None and result.robots is not None else ()
-        self._named_by = urls.host(self.url) if named else None
+        self._named_by = self.url.host if named else None
         waiting = [target for each in named if (target := urls.join(origin + "/", each)) is not None]
         waiting = list(dict.fromkeys(waiting or [origin + _WELL_KNOWN]))
         asked = 0

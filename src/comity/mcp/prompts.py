@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from comity import AsyncClient, urls
+from comity import AsyncClient
 from comity.mcp.answers import answer, as_text, short
 from comity.mcp.budget import cut, tokens
 from comity.mcp.fetch import page_of
 from comity.mcp.service import Service
 from comity.retrieve import retrieve
+from comity.urls import Url
 
 _URL: Final = {"name": "url", "title": "URL", "description": "An absolute http or https URL.", "required": True}
 BY_HAND_TOKENS: Final = 8_000
@@ -36,7 +37,7 @@ PROMPTS: Final = (
 
 async def audit_site(service: Service, arguments: Mapping[str, str]) -> dict[str, Any]:
     """The steps of an audit."""
-    url = urls.normalise(arguments["url"])
+    url = Url(arguments["url"])
     text = (
         f"Audit the site of {url} with the tools of comity.\n\n"
         "1. check: may this server fetch the URL, and which line of robots.txt says so?\n"
@@ -53,7 +54,7 @@ async def audit_site(service: Service, arguments: Mapping[str, str]) -> dict[str
 
 async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[str, Any]:
     """One page, once, for a person; addresses that are not public stay closed, and the pace is kept."""
-    url = urls.normalise(arguments["url"])
+    url = Url(arguments["url"])
     policy = service.policy.with_changes(mode="ignore")
     async with AsyncClient(policy, service.settings) as client, service.sites.turn(url, client=client):
         page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.check import asked_of, decided
 from comity.mcp.service import Service
-from comity.mcp.tool import Agent, RobotsAsked, Tool, Url, invalid
+from comity.mcp.tool import Agent, RobotsAsked, Tool, UrlGiven, invalid
 from comity.robots import Robots, Rule, diff, parse
+from comity.urls import Url
 
 Question = Literal["explain", "lint", "compare"]
 _ANYBODY: Final = "comity-compared"
@@ -18,7 +18,7 @@ _ANYBODY: Final = "comity-compared"
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    url: Url
+    url: UrlGiven
     question: Question = "explain"
     agent: Agent | None = None
     other_agent: Agent | None = None
@@ -82,11 +82,11 @@ class _Answer:
 
 
 async def _robots(service: Service, given: _Arguments) -> dict[str, Any]:
-    url = urls.normalise(given.url)
+    url = Url(given.url)
     if given.question == "compare" and not given.other_agent:
         raise invalid("A comparison needs two agents.", "Name the second as other_agent.")
     decision = await decided(service, url)
-    result = service.client.inspect().get(urls.origin(url))
+    result = service.client.inspect().get(url.origin)
     file = result.robots if result is not None else None
     agent = given.agent or service.policy.asked_as
     head = (url, given.question, agent, asked_of(service, decision))

@@ -58,7 +58,7 @@ class Service:
 
     def remember_robots(self, url: str) -> str | None:
         """Keep the robots.txt that was asked about a URL; gives its hash, None where there is none."""
-        result = self.client.inspect().get(urls.origin(urls.normalise(url)))
+        result = self.client.inspect().get(urls.origin(url))
         if result is None or result.sha256 is None:
             return None
         found = RobotsFile(result.url, result.body, result.fetched_at)

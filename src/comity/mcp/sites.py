@@ -22,7 +22,7 @@ _LOOK: Final = 0.02  # seconds between two looks at a crawl that finishes what i
 
 def site_of(url: str) -> str:
     """What takes turns here: a registrable domain, so that no crawl of one meets a tool on one of its hosts."""
-    return registrable(urls.host(urls.normalise(url)))
+    return registrable(urls.host(url))
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from comity.mcp.answers import Unanswerable
 from comity.mcp.untrusted import NOTICE
 from comity.usage.statements import StatedValue
 
-Url = Annotated[str, ("description", "An absolute http or https URL."), ("maxLength", 2048), ("minLength", 8)]
+UrlGiven = Annotated[str, ("description", "An absolute http or https URL."), ("maxLength", 2048), ("minLength", 8)]
 Cursor = Annotated[
     str, ("description", "Where the part before ended: its cursor, as it was given."), ("maxLength", 100)
 ]
@@ -39,7 +39,7 @@ Preferences = Annotated[Mapping[str, StatedValue], ("description", _USES)]
 class OneUrl:
     """What a tool takes that asks about one URL."""
 
-    url: Url
+    url: UrlGiven
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from comity import ComityError, Response, UnwantedType, urls
+from comity import ComityError, Response, UnwantedType
 from comity.errors import UnsupportedContent
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
@@ -14,6 +14,7 @@ from comity.retrieve import retrieve
 from comity.signals.tdmrep import PATH as TDMREP
 from comity.signals.tdmrep import parse as parse_tdmrep
 from comity.signals.usage import PURPOSES, Usage, from_tdmrep, merge
+from comity.urls import Url
 from comity.usage.statements import USE
 
 
@@ -59,7 +60,7 @@ class _Answer:
 
 
 async def _usage(service: Service, given: OneUrl) -> dict[str, Any]:
-    url = urls.normalise(given.url)
+    url = Url(given.url)
     async with service.sites.turn(url) as told:
         decision = await service.client.check(url)
         told(decision.delay)
@@ -71,7 +72,7 @@ async def _usage(service: Service, given: OneUrl) -> dict[str, Any]:
     return answer(await asyncio.to_thread(_used, service, url, stated, read))
 
 
-async def _stated_by_page(service: Service, url: str, read: list[_Read]) -> Usage | None:
+async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usage | None:
     """What robots.txt, headers and page state together; None where there is no page to be read."""
     try:
         retrieved = await retrieve(service.client, url, strategy="disabled")
@@ -83,9 +84,9 @@ async def _stated_by_page(service: Service, url: str, read: list[_Read]) -> Usag
     return retrieved.usage
 
 
-async def _stated_by_tdmrep(service: Service, url: str, read: list[_Read]) -> Usage:
+async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Usage:
     try:
-        response: Response = await service.client.get(urls.origin(url) + TDMREP)
+        response: Response = await service.client.get(url.origin + TDMREP)
     except ComityError:
         read.append(_Read("tdmrep.json", None, "not available"))
         return Usage()

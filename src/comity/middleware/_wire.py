@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from comity import urls
 from comity.errors import FetchError
+from comity.urls import Url
 
 ROUNDS = 4
 FIELDS = ("Signature", "Signature-Input", "Signature-Agent")
@@ -47,8 +47,8 @@ class RequestSigning:
         return self._signing is not None and method in ("GET", "HEAD") and self._signing.asked(url, status, headers)
 
 
-def settled(url: str, sent: Callable[[str], str]) -> str:
-    """The URL to decide about and to send: in normal form, and sent by the library as it is.
+def settled(url: str, sent: Callable[[Url], str]) -> Url:
+    """The URL to decide about and to send, which is sent by the library as it is.
 
     Args:
         sent: what the library sends for a URL: the whole URL, with the request target as it goes over the wire.
@@ -57,15 +57,15 @@ def settled(url: str, sent: Callable[[str], str]) -> str:
         InvalidURL
         FetchError: there is none.
     """
-    found = urls.normalise(url)
+    found = Url(url)
     for _ in range(ROUNDS):
         form = sent(found)
         if form == found:
             return found
-        found = urls.normalise(form)
+        found = Url(form)
     raise FetchError(f"the library would send {url} as {form}, which cannot be checked against robots.txt", url=url)
 
 
 def without_empty_query(url: str) -> str:
-    """A URL in normal form as libraries send it that leave out a query of no characters."""
+    """A URL as libraries send it that leave out a query of no characters."""
     return url[:-1] if url.endswith("?") and url.count("?") == 1 else url

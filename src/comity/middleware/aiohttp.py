@@ -6,7 +6,7 @@ session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agen
 
 import aiohttp
 
-from comity import Policy, urls
+from comity import Policy
 from comity.gate import FetchRobots
 from comity.middleware._wire import RequestSigning, Sign
 from comity.net.client_settings import MAX_WAIT
@@ -14,6 +14,7 @@ from comity.net.connections import LONGEST_LINE
 from comity.net.driver import AsyncDriver
 from comity.net.robots_fetch import RobotsAnswer, asked_with, no_answer, read_answer_async
 from comity.net.transport import exact
+from comity.urls import Url
 
 
 class ComityMiddleware:
@@ -73,7 +74,7 @@ class ComityMiddleware:
                         answer.close()
                     return found
 
-        url = exact(urls.normalise(str(request.url)))
+        url = exact(Url(str(request.url)))
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
             if request.headers.get("Host") == request.url.host_port_subcomponent:
                 request.headers["Host"] = str(url.host_port_subcomponent)

@@ -23,6 +23,7 @@ from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.driver import AsyncDriver
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer, read_answer_async
+from comity.urls import Url
 
 if TYPE_CHECKING:
     import httpx
@@ -181,7 +182,7 @@ def _library(request: Any) -> Any:
     return sys.modules[next(name for name in of if name in ("httpx", "httpx2"))]
 
 
-def _settled(request: Any) -> str:
+def _settled(request: Any) -> Url:
     """The URL that is sent, which the request is given where its own would be sent in another form.
 
     Raises:
@@ -203,7 +204,7 @@ def _sent(url: Any) -> str:
     return f"{url.scheme}://{url.netloc.decode()}{url.raw_path.decode()}"
 
 
-def _robots_request(url: str, conditions: dict[str, str], policy: Policy, cause: Any) -> Any:
+def _robots_request(url: Url, conditions: dict[str, str], policy: Policy, cause: Any) -> Any:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")

@@ -23,6 +23,7 @@ from comity.middleware._wire import RequestSigning, Sign, settled
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer
+from comity.urls import Url
 
 _Timeout = float | tuple[float, float] | tuple[float, None] | None
 
@@ -105,11 +106,11 @@ class ComityAdapter(HTTPAdapter):
         return response
 
 
-def _sent(url: str) -> str:
-    """What requests and urllib3 make of a URL in normal form."""
+def _sent(url: Url) -> str:
+    """What requests and urllib3 make of a URL."""
     asked = requests.PreparedRequest()
     asked.url = url
-    return str(urllib3.util.parse_url(url[: url.index("/", 8)] + asked.path_url).url)
+    return str(urllib3.util.parse_url(url.origin + asked.path_url).url)
 
 
 def _robots_timeout(timeout: _Timeout) -> _Timeout:

@@ -89,7 +89,7 @@ class AddressGuard:
         """Why an address must not be connected to, as half a sentence; None where it may be.
 
         Args:
-            host: the name that was asked for, in normal form.
+            host: the name that was asked for, as `Url.host` has it.
         """
         if host and host in self._hosts:
             return None
@@ -115,7 +115,7 @@ class AddressGuard:
         return None
 
     def refusal_by_name(self, host: str) -> str | None:
-        """The same for a host in normal form that somebody else, a proxy, finds the address of: what is an address, or
+        """The same for a host that somebody else, a proxy, finds the address of: what is an address, or
         a name of the proxy's own machine (RFC 6761, 6.3), is judged; of other names nothing is known."""
         name = host.strip("[]").rstrip(".")
         if name == "localhost" or name.endswith(".localhost"):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from comity import urls
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body
@@ -15,6 +14,7 @@ from comity.net.names import system_addresses
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import NO_ANSWER, Ask, Find, Need, News, Sleep, T, Turns, Way
 from comity.policy import Decision
+from comity.urls import Url
 
 Get = Callable[[FetchRobots, dict[str, str], float], RobotsAnswer]
 """Sends one request for a robots.txt, with conditions as headers, and follows no redirect. It may read until a time on
@@ -31,10 +31,10 @@ class Driver(Turns):
     @contextmanager
     def turn(self, url: str, get: Get) -> Iterator[Go]:
         """As `AsyncDriver.turn`."""
-        url = urls.normalise(url)
+        wanted = Url(url)
         with self._lock:
-            step = self.first_step(url)
-        go = self._run(self.permission_for(url, step), get)
+            step = self.first_step(wanted)
+        go = self._run(self.permission_for(wanted, step), get)
         try:
             yield go
         except BaseException as error:
@@ -42,7 +42,7 @@ class Driver(Turns):
             raise
         self.finished(go)
 
-    def decision(self, url: str, get: Get) -> Decision:
+    def decision(self, url: Url, get: Get) -> Decision:
         """As `AsyncDriver.decision`."""
         return self._run(self.decision_on(url), get)
 

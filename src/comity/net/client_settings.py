@@ -8,10 +8,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import check, seconds, setting, size
 from comity.http_rules import is_field_name
+from comity.urls import Url
 
 MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds
@@ -71,24 +71,24 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     for origin, pair in values.items():
         if ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
-    return {urls.origin(_web_address("auth", origin)): (pair[0], pair[1]) for origin, pair in values.items()}
+    return {_web_address("auth", origin).origin: (pair[0], pair[1]) for origin, pair in values.items()}
 
 
 def _licences(values: Mapping[str, str]) -> dict[str, str]:
     for origin, token in values.items():
         if not re.fullmatch(r"[!-~]+", token):
             raise InvalidSetting(f"licences: for {origin} there must be a token, without spaces")
-    return {urls.origin(_web_address("licences", origin)): token for origin, token in values.items()}
+    return {_web_address("licences", origin).origin: token for origin, token in values.items()}
 
 
 def _addresses(values: Mapping[str, str]) -> dict[str, str]:
-    """Names in the form they have in a URL in normal form."""
+    """Names as a `Url` has them."""
     found = {}
     for name, address in values.items():
         try:
             if set(name) & set("/\\:@?#"):
                 raise ValueError
-            host = urls.host(f"http://{name}").rstrip(".")
+            host = Url(f"http://{name}").host.rstrip(".")
         except ValueError:
             raise InvalidSetting(f"resolve: {name!r} is not a host name") from None
         try:
@@ -159,9 +159,9 @@ def _proxy(value: str) -> str:
     return value
 
 
-def _web_address(field: str, value: str) -> str:
+def _web_address(field: str, value: str) -> Url:
     try:
-        return urls.normalise(value)
+        return Url(value)
     except InvalidURL as error:
         shown = concealed("proxy", value)
         raise InvalidSetting(f"{field}: {str(error).replace(repr(value), repr(shown))}") from None

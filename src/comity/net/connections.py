@@ -21,12 +21,12 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 
-from comity import urls
 from comity.errors import FetchError, Postponed
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import paused
 from comity.net.loop_slices import LoopSlices
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
@@ -56,7 +56,7 @@ class Attempt:
 
     __slots__ = ("address", "fresh", "plain", "refusal", "reserved", "shortage", "url")
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: Url) -> None:
         self.url = url
         self.refusal: str | None = None
         self.address: str | None = None
@@ -150,7 +150,7 @@ class Connections(aiohttp.TCPConnector):
         family, kind, protocol, _, address = info
         attempt = ATTEMPT.get()
         if self._guard is not None:
-            refusal = self._guard.refusal(address[0], urls.host(attempt.url) if self._guard.has_names else "")
+            refusal = self._guard.refusal(address[0], attempt.url.host if self._guard.has_names else "")
             if refusal is not None:
                 attempt.refusal = refusal
                 raise OSError(f"connections to {address[0]} are blocked: {refusal}")

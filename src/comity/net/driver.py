@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from comity import urls
 from comity.gate import FetchRobots, Go
 from comity.net import robots_fetch
 from comity.net.deadlines import within
@@ -13,6 +12,7 @@ from comity.net.names import in_thread
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import NO_ANSWER, Ask, Borrow, Find, Need, News, Sleep, T, Turns, Way
 from comity.policy import Decision
+from comity.urls import Url
 
 Get = Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]]
 """Sends one request for a robots.txt, with conditions as headers; follows no redirect."""
@@ -49,7 +49,7 @@ class AsyncDriver(Turns):
         Raises:
             InvalidURL, RobotsDisallowed, Postponed
         """
-        go = await self.permission(urls.normalise(url), get)
+        go = await self.permission(Url(url), get)
         try:
             yield go
         except BaseException as error:
@@ -57,12 +57,12 @@ class AsyncDriver(Turns):
             raise
         self.finished(go)
 
-    async def decision(self, url: str, get: Get) -> Decision:
-        """The decision about a normalised URL. Errors as for `decision_on`."""
+    async def decision(self, url: Url, get: Get) -> Decision:
+        """The decision about a URL. Errors as for `decision_on`."""
         return await self._run(self.decision_on(url), get)
 
-    async def permission(self, url: str, get: Get) -> Go:
-        """A Go for a normalised URL when its turn has come. Errors as for `permission_for`."""
+    async def permission(self, url: Url, get: Get) -> Go:
+        """A Go for a URL when its turn has come. Errors as for `permission_for`."""
         step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
         return step if isinstance(step, Go) else await self._run(self.permission_for(url, step), get)
 

@@ -11,6 +11,7 @@ from comity import urls
 from comity.errors import FetchError
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.policy import Policy
+from comity.urls import Url
 
 LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
@@ -36,7 +37,7 @@ class RobotsAnswer(NamedTuple):
 
 
 def asked_with(
-    policy: Policy, url: str, conditions: Mapping[str, str], cause: str, authorization: str | None
+    policy: Policy, url: Url, conditions: Mapping[str, str], cause: str, authorization: str | None
 ) -> dict[str, str]:
     """The headers of a wrapped library's request for a robots.txt: only codings that are undone here, within bounds.
 
@@ -45,7 +46,7 @@ def asked_with(
             robots.txt of its origin too; no other origin is told, and no other header goes with it.
     """
     headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **conditions}
-    if authorization and authorization.lower().startswith(REUSABLE) and urls.origin(url) == urls.origin(cause):
+    if authorization and authorization.lower().startswith(REUSABLE) and url.origin == urls.origin(cause):
         headers["Authorization"] = authorization
     return headers
 

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from comity import urls
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
@@ -28,6 +27,7 @@ from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport
 from comity.net.turns import Clock
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
@@ -124,16 +124,17 @@ class Session:
     # Questions
 
     async def check(self, url: str) -> Decision:
-        """Decide about a normalised URL without fetching it; robots.txt is fetched if need be.
+        """Decide about a URL without fetching it; robots.txt is fetched if need be.
 
         Raises:
             Postponed
         """
         self.open()
-        return self.driver.known(url) or await self.driver.decision(url, self.get_robots)
+        wanted = Url(url)
+        return self.driver.known(wanted) or await self.driver.decision(wanted, self.get_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
-        """What holds for the origin of a normalised URL, if no I/O is needed to know."""
+        """What holds for the origin of a URL, if no I/O is needed to know."""
         return self.driver.gate.origin_policy(url, self.clock.monotonic())
 
     def clear_robots(self) -> None:
@@ -164,7 +165,7 @@ class Session:
         room: Room | None = None,
         credentials: bool = True,
     ) -> Response:
-        """One request for a normalised URL when its turn has come, and where that may help, the same again.
+        """One request for a URL when its turn has come, and where that may help, the same again.
 
         Args:
             redirects: the URLs passed on the way to it.
@@ -178,9 +179,10 @@ class Session:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
         self.open()
+        url = Url(url)
         settings, cache, cached = self.settings, self._cache, None
         if cache is not None:
-            personal = headers or settings.credentials(urls.origin(url))  # what is meant for one caller
+            personal = headers or settings.credentials(url.origin)  # what is meant for one caller
             if not settings.cache_pages or method != "GET" or personal:
                 cache = None
             elif (cached := cache.page(url)) is not None:
@@ -239,7 +241,8 @@ class Session:
     async def stream(
         self, url: str, *, headers: Mapping[str, str] | None = None, passed: tuple[Head, ...] = ()
     ) -> AsyncIterator[StreamedResponse]:
-        """One request for a normalised URL, whose body is read while it arrives, inside the block."""
+        """One request for a URL, whose body is read while it arrives, inside the block."""
+        url = Url(url)
         gone = 0
         while True:
             self.open()
@@ -271,20 +274,19 @@ class Session:
             self.driver.finished(go)
             return
 
-    async def _nothing_to_send(self, url: str) -> Go:
+    async def _nothing_to_send(self, url: Url) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
         decision = await self.check(url)
         origin_policy = self.origin_policy(url)
         if origin_policy is None or not decision.may_fetch:
             raise refusal(decision)
-        host = urls.host(url)
-        return Go(url, self.driver.gate.pace_of(host) or host, origin_policy, self.clock.wall())
+        return Go(url, self.driver.gate.pace_of(url.host) or url.host, origin_policy, self.clock.wall())
 
     async def _head(
         self,
         go: Go,
         method: str,
-        url: str,
+        url: Url,
         headers: Mapping[str, str] | None,
         record: RequestRecord | None,
         body: Body | None,
@@ -293,7 +295,7 @@ class Session:
         """Send a request that was permitted; tells the gate when the head of its answer is there. With Unix time."""
         settings, clock = self.settings, self.clock
         if credentials and (settings.auth or settings.licences):
-            headers = {**settings.credentials(urls.origin(url)), **(headers or {})}
+            headers = {**settings.credentials(url.origin), **(headers or {})}
         transport, streamed = self.open(), body == "streamed"
         if settings.head_timeout is None:
             answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
@@ -356,7 +358,7 @@ class Session:
     async def get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
         """Send a request for a robots.txt. It goes around the gate's rules (no recursion), never around the guard."""
         record = self._record(step, "GET", step.url)
-        if urls.origin(step.url) == step.origin:  # to nobody that it redirects to
+        if step.url.origin == step.origin:  # to nobody that it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}
         try:
             transport = self.open()
@@ -381,7 +383,7 @@ class Session:
 def _head_of(answer: OpenAnswer, go: Go, fetched_at: float) -> dict[str, Any]:
     """What a response has of the head of its answer."""
     return {
-        "url": answer.url,
+        "url": str(answer.url),
         "status": answer.status,
         "headers": answer.headers,
         "go": go,

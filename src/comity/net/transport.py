@@ -15,7 +15,6 @@ import aiohttp
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
@@ -25,6 +24,7 @@ from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
 from comity.policy import Policy
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.signatures.folder import Signing
@@ -93,7 +93,7 @@ class OpenAnswer:
 
     def __init__(
         self,
-        url: str,
+        url: Url,
         response: aiohttp.ClientResponse,
         settings: ClientSettings,
         address: str | None,
@@ -308,7 +308,7 @@ class Transport:
     async def open(
         self,
         method: str,
-        url: str,
+        url: Url,
         *,
         headers: Mapping[str, str] | None = None,
         streamed: bool = False,
@@ -323,7 +323,7 @@ class Transport:
         Raises:
             AddressBlocked, Timeout, FetchError
         """
-        if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(urls.host(url))) is not None:
+        if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(url.host)) is not None:
             raise _blocked(url, refusal)
         if self.signing is not None and (signed := self.signing.headers(method, url, time.time())):
             headers = {**(headers or {}), **signed}
@@ -365,18 +365,18 @@ async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator
         yield b"".join(held)
 
 
-def exact(url: str) -> URL:
-    """A URL in normal form as aiohttp takes it, which then sends it octet for octet.
+def exact(url: Url) -> URL:
+    """A URL as aiohttp takes it, which then sends it octet for octet.
 
     Raises:
         FetchError: it would be sent in another form than the one that was decided about.
     """
-    root = url.find("/", 8)
-    scheme, _, authority = url[:root].partition("://")
+    scheme, _, authority = url.origin.partition("://")
+    target = url.path_and_query
     # The query goes with the path: yarl would leave out one that is empty.
-    found = URL.build(scheme=scheme, authority=authority, path=url[root:], encoded=True)
-    if str(found) != url or found.raw_path_qs != url[root:] or not _TARGET.fullmatch(url, root):
-        raise FetchError(f"{url!a} is not in normal form, so it was not checked against robots.txt", url=url)
+    found = URL.build(scheme=scheme, authority=authority, path=target, encoded=True)
+    if str(found) != url or found.raw_path_qs != target or not _TARGET.fullmatch(target):
+        raise FetchError(f"{url!a} would be sent as {str(found)!a}, which was not checked against robots.txt", url=url)
     return found
 
 

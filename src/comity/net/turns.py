@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Generator, Hashable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from comity import urls
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
@@ -33,6 +32,7 @@ from comity.net.deadlines import timed_out
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone
 from comity.policy import Decision, Policy, RobotsResult
+from comity.urls import Url
 
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
 NO_ANSWER: Final = (FetchError, AddressBlocked, TimeoutError)
@@ -163,8 +163,8 @@ class Turns:
 
     # Questions that need nothing
 
-    def known(self, url: str) -> Decision | None:
-        """The decision about a normalised URL if the robots.txt at hand suffices for it."""
+    def known(self, url: Url) -> Decision | None:
+        """The decision about a URL if the robots.txt at hand suffices for it."""
         now = self.clock.monotonic()
         origin_policy = self.gate.origin_policy(url, now)
         return None if origin_policy is None else origin_policy.decide(url, now + self.gate.epoch)
@@ -217,8 +217,8 @@ class Turns:
 
     # Ways
 
-    def decision_on(self, url: str) -> Way[Decision]:
-        """To the decision about a normalised URL; robots.txt is fetched if need be.
+    def decision_on(self, url: Url) -> Way[Decision]:
+        """To the decision about a URL; robots.txt is fetched if need be.
 
         Raises:
             Postponed
@@ -228,14 +228,14 @@ class Turns:
             yield from self._take(step, url, limit)
         return step
 
-    def first_step(self, url: str) -> Step | None:
-        """The gate's first word on a normalised URL; None where others wait for its host already."""
+    def first_step(self, url: Url) -> Step | None:
+        """The gate's first word on a URL; None where others wait for its host already."""
         if self._lines and self._key(url) in self._lines:
             return None
         return self.gate.ask(url, self.clock.monotonic())
 
-    def permission_for(self, url: str, step: Step | None) -> Way[Go]:
-        """To a Go for a normalised URL, when its turn has come.
+    def permission_for(self, url: Url, step: Step | None) -> Way[Go]:
+        """To a Go for a URL, when its turn has come.
 
         Args:
             step: its `first_step`.
@@ -274,7 +274,7 @@ class Turns:
             else:
                 del self._lines[key]
 
-    def _take(self, step: Resolve | FetchRobots | Wait, url: str, limit: float) -> Way[None]:
+    def _take(self, step: Resolve | FetchRobots | Wait, url: Url, limit: float) -> Way[None]:
         match step:
             case FetchRobots():
                 yield from self._fetch_robots(step, limit)
@@ -286,7 +286,7 @@ class Turns:
             case Wait():
                 yield Sleep(self._pause(url, step.until, limit))
 
-    def _news(self, token: Hashable, url: str, limit: float) -> Way[None]:
+    def _news(self, token: Hashable, url: Url, limit: float) -> Way[None]:
         seconds = None if limit == math.inf else max(limit - self.clock.monotonic(), 0.0)
         if not (yield News(token, seconds and min(seconds, LONGEST_SLEEP))) and (seconds or 0.0) <= LONGEST_SLEEP:
             raise self._crowded_out(url)
@@ -324,7 +324,7 @@ class Turns:
                         self.report(key)
                     if give_back is not None:
                         give_back(True, None)
-                    give_back = yield Borrow(urls.host(request.url))
+                    give_back = yield Borrow(request.url.host)
                 before = asked.key
                 while not isinstance(
                     taken := self.gate.robots_redirected(step, request.url, self.clock.monotonic()), FetchRobots
@@ -348,15 +348,14 @@ class Turns:
 
     # How long a call may wait
 
-    def _key(self, url: str) -> str:
-        host = urls.host(url)
-        return self.gate.pace_of(host) or host
+    def _key(self, url: Url) -> str:
+        return self.gate.pace_of(url.host) or url.host
 
     def _limit(self) -> float:
         """Until when a call that begins now may wait."""
         return math.inf if self.max_wait is None else self.clock.monotonic() + self.max_wait
 
-    def _pause(self, url: str, until: float | None, limit: float) -> float:
+    def _pause(self, url: Url, until: float | None, limit: float) -> float:
         """Seconds to wait before the gate is asked again, or a report comes.
 
         Raises:
@@ -369,7 +368,7 @@ class Turns:
             raise self._crowded_out(url)
         return min(max((limit if until is None else until) - now, 0.0), LONGEST_SLEEP)
 
-    def _crowded_out(self, url: str) -> Postponed:
+    def _crowded_out(self, url: Url) -> Postponed:
         ready = self.gate.throttles.ready_at(self._key(url))
         return no_turn(url, self.max_wait or 0.0, ready - self.clock.monotonic())
 

@@ -6,13 +6,14 @@ What does not depend on the URL (delay, evidence, the verdict of a file that cou
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from comity import times, urls
+from comity import times
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
 from comity.robots.reasons import brief, cut
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.robots import Robots
@@ -254,7 +255,7 @@ def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
 
 def _is_robots_txt(url: str) -> bool:
     """Whether a URL is the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
-    return url.endswith("/robots.txt") and urls.path_and_query(url) == "/robots.txt"
+    return url.endswith("/robots.txt") and Url(url).path_and_query == "/robots.txt"
 
 
 def _source(result: RobotsResult | None) -> Source | None:

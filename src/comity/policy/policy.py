@@ -66,7 +66,7 @@ def _hosts(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _host(name: str) -> str:
     try:
-        return urls.host(urls.normalise(f"http://{name}/"))
+        return urls.host(f"http://{name}/")
     except InvalidURL:
         raise InvalidSetting(f"allow_hosts: {name!r} is not a host name") from None
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.errors import InvalidURL
 from comity.signatures.base import TAG, Covered, Uncovered, base, normal, structured
 from comity.signatures.keys import TEST_KEYS, PublicKey
+from comity.urls import Url
 
 LONGEST: Final = 86_400
 """Seconds between `created` and `expires` that are accepted (draft, 3.2)."""
@@ -162,15 +162,15 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
         raise Refused(f"Signature-Agent has no member {key}") from None
     kind = str(parameters.get("type", "directory"))
     try:
-        url = urls.normalise(value) if isinstance(value, str) else ""
+        url = Url(value) if isinstance(value, str) else None
     except InvalidURL:
-        url = ""
-    if not url.startswith("https://"):
+        url = None
+    if url is None or not url.startswith("https://"):
         raise Refused("Signature-Agent is not an https URL")
     if kind == "directory":
-        if url != f"{urls.origin(url)}/":
+        if url.path_and_query != "/":
             raise Refused("Signature-Agent names a page where an origin is expected")
-        return f"{urls.origin(url)}{WELL_KNOWN}", "directory"
+        return f"{url.origin}{WELL_KNOWN}", "directory"
     if kind != "jwks_uri":
         raise Refused(f"the type {kind!r:.40} of Signature-Agent is not known here")
-    return url.partition("#")[0], "jwks_uri"
+    return str(url), "jwks_uri"

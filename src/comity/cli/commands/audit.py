@@ -244,7 +244,7 @@ def _fetched(given: list[Path], column: str, configuration: "Configuration") -> 
     for batch in sources.batches(given, column, ROWS):
         for text in batch.to_pylist():
             with suppress(ComityError, TypeError, AttributeError):
-                origins.setdefault(urls.origin(urls.normalise(text)))
+                origins.setdefault(urls.origin(text))
     tell(f"asking {len(origins):,} origins for their robots.txt")
     with Client(configuration.policy, configuration.client) as client, ThreadPoolExecutor(32) as pool:
         list(pool.map(lambda origin: client.check(f"{origin}/"), origins))

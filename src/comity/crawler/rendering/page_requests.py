@@ -20,6 +20,7 @@ from comity.http_rules import next_hop
 from comity.net import Response, Session
 from comity.net.client_settings import OURS, SHARED
 from comity.policy import Decision
+from comity.urls import Url
 
 if TYPE_CHECKING:
     from playwright.async_api import Request, Route
@@ -253,7 +254,7 @@ class PageRequests:
 
     async def _fetched(self, request: "Request") -> Response:
         headers = _sent(request.headers)
-        url = urls.normalise(request.url)
+        url = Url(request.url)
         credentials = self._is_own(request, url)
         asker = headers.get("origin", "")
         if request.resource_type in READ_BY_SCRIPTS:
@@ -265,24 +266,24 @@ class PageRequests:
         self.counts["reused"] += reused
         return response
 
-    def _is_own(self, request: "Request", url: str) -> bool:
+    def _is_own(self, request: "Request", url: Url) -> bool:
         """Whether a part is of the page's origin, and so is every document between the page and the part: what is sent
         with credentials is not shown to other sites.
         """
         page = urls.origin(self._response.url)
-        if urls.origin(url) != page or request.headers.get("origin", page) != page:
+        if url.origin != page or request.headers.get("origin", page) != page:
             return False
         frame = _frame(request)
         if frame is not None and request.is_navigation_request():  # the frame itself shows something else as yet
             frame = frame.parent_frame
         while frame is not None and frame is not self._main:
-            if not urls.is_http(frame.url) or urls.origin(urls.normalise(frame.url)) != page:
+            if not urls.is_http(frame.url) or urls.origin(frame.url) != page:
                 return False
             frame = frame.parent_frame
         return frame is not None
 
     async def _fetch(
-        self, url: str, method: str, headers: dict[str, str], credentials: bool, asker: str | None = None
+        self, url: Url, method: str, headers: dict[str, str], credentials: bool, asker: str | None = None
     ) -> Response:
         """Ask for a URL and follow its redirects, each hop decided anew.
 
@@ -292,7 +293,7 @@ class PageRequests:
         """
         passed: list[str] = []
         while True:
-            if asker is not None and urls.origin(url) != asker:
+            if asker is not None and url.origin != asker:
                 await self._agree(url, method, headers, asker)
             response = await self._send(url, method, headers, credentials)
             if response.from_cache:
@@ -305,7 +306,7 @@ class PageRequests:
             )
             if target is None:
                 raise TooManyRedirects(f"{url} {why}: not followed", url=url)
-            if urls.origin(target) != urls.origin(url):
+            if target.origin != url.origin:
                 headers = {name: value for name, value in headers.items() if name in SHARED}
                 credentials = False
             passed.append(url)
@@ -337,7 +338,7 @@ class PageRequests:
         """Whether a redirect kept to its origin, or what it led to is no more open to the page than without: the
         browser knows of no redirect.
         """
-        asked = urls.origin(urls.normalise(request.url))
+        asked = urls.origin(request.url)
         if urls.origin(response.url) == asked:
             return True
         asker = request.headers.get("origin")
@@ -390,4 +391,4 @@ def _origin(request: "Request") -> str:
     """The origin of the document that a request is for; `null` where it has none of its own."""
     frame = _frame(request)
     known = frame is not None and urls.is_http(frame.url)
-    return urls.origin(urls.normalise(frame.url)) if known else "null"
+    return urls.origin(frame.url) if known else "null"
