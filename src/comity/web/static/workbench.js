@@ -162,7 +162,7 @@ async function begin() {
   const kinds = new Map();
   for (const each of agents) {
     if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
-    kinds.get(each.kind).append(element("option", { value: each.token, title: each.source }, `${each.token} (${each.by}: ${each.about})`));
+    kinds.get(each.kind).append(element("option", { value: each.token, title: `${each.source}, read ${each.read}` }, `${each.token} (${each.by}: ${each.about})`));
   }
   let saved = START;
   try { if (location.hash.length > 1) saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
