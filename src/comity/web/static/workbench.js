@@ -131,7 +131,18 @@ function later(work, milliseconds) {
   let timer;
   return () => { clearTimeout(timer); timer = setTimeout(work, milliseconds); };
 }
-const soon = later(judge, 30), slower = later(() => { lint(); compare(); }, 250);
+// At once, and once more where something changed meanwhile.
+function latest(work) {
+  let busy = false, again = false;
+  return async () => {
+    again = true;
+    if (busy) return;
+    busy = true;
+    while (again) { again = false; await work(); }
+    busy = false;
+  };
+}
+const soon = latest(judge), slower = later(() => { lint(); compare(); }, 250);
 
 async function packed(text) {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
