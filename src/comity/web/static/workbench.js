@@ -165,19 +165,21 @@ async function opened(file) {
 }
 
 async function begin() {
+  let saved = START;
+  try { if (location.hash.length > 1) saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
+  saved = { ...START, ...saved };
+  restore(saved);
   $("why").textContent = "Loading ...";
   const { agents, dialects, crawl, error } = await known();
   if (error) { $("why").textContent = ""; $("error").textContent = error; return; }
   $("to-dashboard").hidden = !crawl;
   $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
+  $("dialect").value = saved.dialect;
   const kinds = new Map();
   for (const each of agents) {
     if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
     kinds.get(each.kind).append(element("option", { value: each.token, title: `${each.source}, read ${each.read}` }, `${each.token} (${each.by}: ${each.about})`));
   }
-  let saved = START;
-  try { if (location.hash.length > 1) saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
-  restore({ ...START, ...saved });
   before = editor.value;
   for (const id of ["agents", "urls", "tests", "dialect"]) $(id).addEventListener("input", () => { soon(); if (id === "dialect") slower(); });
   editor.addEventListener("change", () => { soon(); slower(); });
