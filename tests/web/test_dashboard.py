@@ -12,8 +12,6 @@ from commands import ALLOW, process
 from pages import Page
 from sites import Site
 
-from comity.errors import InputError
-
 
 @pytest.fixture
 def crawled(site: Site, tmp_path: Path) -> Path:
@@ -106,7 +104,27 @@ def test_a_running_crawl_is_watched(site: Site, tmp_path: Path, chromium: Any) -
         crawling.wait()
 
 
+def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: Any) -> None:
+    site.link("/", *(f"/{number}" for number in range(200)))
+    for number in range(200):
+        site.set(f"/{number}", "page")
+    command = [sys.executable, "-m", "comity", "crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.1"]
+    crawling = subprocess.Popen([*command, "-q", "--dashboard", "0", *ALLOW], stderr=subprocess.PIPE, text=True)
+    try:
+        assert crawling.stderr is not None
+        told = crawling.stderr.readline()
+        assert "dashboard at http://127.0.0.1:" in told
+        tab = chromium.new_page()
+        tab.goto(told.split()[-1])
+        tab.wait_for_selector("#state >> text=running")
+        tab.wait_for_selector("#rate canvas")
+        crawling.terminate()
+        assert crawling.wait() == 130  # an open page keeps no crawl from ending
+        tab.close()
+    finally:
+        crawling.kill()
+        crawling.wait()
+
+
 def test_where_there_is_no_crawl_that_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        Page(place=str(tmp_path))
     assert process("serve", str(tmp_path), "--port", "0").returncode == 66

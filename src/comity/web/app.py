@@ -43,9 +43,6 @@ def build(
         host: the address that is served on; requests must name it, or loopback.
         token: what others than this machine have to show.
         place: folder or store of the crawl that the dashboard shows; None: it shows none.
-
-    Raises:
-        InputError: there is no crawl at that place.
     """
     applications = need("starlette.applications", "web", "comity serve")
     routing = need("starlette.routing", "web", "comity serve")

@@ -30,20 +30,16 @@ ORDERS: Final = ("slow", "stop", "go")
 
 
 class Dashboard:
-    """The crawl at a place.
+    """The crawl at a place, which may begin later.
 
     Args:
         place: its folder, or the URL of its store.
-
-    Raises:
-        InputError: there is no crawl.
     """
 
     def __init__(self, place: str) -> None:
         self.place = place
         self._store = place if place.startswith(STORE) else None
         self._figures: tuple[float, dict[str, Any]] | None = None
-        crawl_at(place)
 
     def now(self) -> dict[str, Any]:
         """The queue as it stands: counts, the hosts that most waits for, what holds them up, shards."""
@@ -105,16 +101,20 @@ class Dashboard:
     async def changes(self) -> AsyncIterator[dict[str, Any]]:
         """`now` again and again, seldom enough to cost the machine a hundredth of a processor."""
         while True:
-            began = time.process_time()
-            found = await asyncio.to_thread(self._now_or_error)
+            found, cost = await asyncio.to_thread(self._look)
             yield found
-            await asyncio.sleep(max(LEAST, (time.process_time() - began) / SHARE))
+            await asyncio.sleep(max(LEAST, cost / SHARE))
 
-    def _now_or_error(self) -> dict[str, Any]:
+    def _look(self) -> tuple[dict[str, Any], float]:
+        """`now`, or why there is none, and the processor's seconds that it took: of this thread, for the crawl may run
+        in this process.
+        """
+        began = time.thread_time()
         try:
-            return self.now()
+            found = self.now()
         except ComityError as error:
-            return {"error": str(error)}
+            found = {"error": str(error)}
+        return found, time.thread_time() - began
 
     def _folders(self) -> list[Path]:
         return [] if self._store is not None else [Path(self.place)]

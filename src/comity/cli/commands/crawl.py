@@ -77,6 +77,12 @@ _WATCHING: Final = together(
     option(
         "--metrics", "[ADDRESS:]PORT", "Serve metrics for Prometheus while the crawl runs.", otherwise="on loopback"
     ),
+    option(
+        "--dashboard",
+        "PORT",
+        "Serve a page that shows the crawl, to this machine; 0: any free port.",
+        type=click.IntRange(0, 65535),
+    ),
 )
 
 
@@ -147,6 +153,7 @@ def crawl(
     verbose: int,
     log: Path | None,
     metrics: str | None,
+    dashboard: int | None,
     ok_if_some_failed: bool,
     as_json: bool,
     **options: Any,
@@ -251,6 +258,11 @@ def crawl(
             served = stack.enter_context(serving(crawler, metrics))
             if not quiet:
                 complain(f"metrics at {served}")
+        if dashboard is not None:
+            from comity.web.serving import dashboard as shown
+
+            page = stack.enter_context(shown(store or str(folder), dashboard, policy, client_settings))
+            complain(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
         stats = process.run(crawler, None if as_json or quiet else console)

@@ -27,20 +27,21 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     A web page for this machine. With DIR, or the URL of a crawl's store, also a dashboard of the crawl there, running
     or finished.
     """
-    from comity._extras import need
     from comity._listening import check_exposure, listen
+    from comity.crawler.workers.reading import crawl_at
     from comity.web.app import build
+    from comity.web.serving import server_of
 
-    uvicorn = need("uvicorn", "web", "comity serve")
     configuration = loaded(**options)
     token = token_in(token_file)
     check_exposure("--host", host, token, ())
+    if place is not None:
+        crawl_at(place)  # or the error that there is none
     app = build(configuration.policy, configuration.client, host=host, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"
         complain(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
         if place is not None:
             complain(f"the crawl: {shown}dashboard.html")
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(app).run(sockets=[listening])
     return Exit.DONE
