@@ -40,7 +40,7 @@ def test_an_example_prints_what_the_page_shows(example: Path, site: Site) -> Non
 
 def test_the_code_on_the_page_is_that_of_the_examples() -> None:
     blocks = re.findall(r"\(\.\./(examples/\w+\.py)\)[^\n]*\n```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for path, block in blocks:
         assert block in (ROOT / path).read_text(encoding="utf-8")
 

@@ -94,5 +94,5 @@ def test_an_adapter_that_signs_is_copied_and_pickled_without_its_key(signing: di
     (key,) = (Path(signing["identity"]) / "keys").iterdir()
     assert json.loads(key.read_text())["d"].encode() not in pickled
     headers: dict[str, str] = {}
-    pickle.loads(pickled)._sign(headers, "GET", "http://a.example/")
+    pickle.loads(pickled)._sending.sign(headers, "GET", "http://a.example/")
     assert set(headers) == {"Signature", "Signature-Input", "Signature-Agent"}

@@ -7,8 +7,9 @@ Neither library is imported here: the request says which of them it is of.
 """
 
 import sys
+from collections.abc import AsyncIterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from comity._extras import missing
 
@@ -17,12 +18,9 @@ if find_spec("httpx2") is None and find_spec("httpx") is None:
 
 from comity import Policy
 from comity.errors import FetchError
-from comity.gate import FetchRobots
-from comity.middleware._wire import RequestSigning, Sign, settled
-from comity.net.blocking_driver import Driver
+from comity.middleware.sending import Arriving, AsyncSending, Sending, Sign, settled
 from comity.net.client_settings import MAX_WAIT
-from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer, asked_with, no_answer, read_answer, read_answer_async
+from comity.net.robots_fetch import TIMEOUT
 from comity.urls import Url
 
 if TYPE_CHECKING:
@@ -62,44 +60,23 @@ class ComityTransport(_Transport):
         identity: str | None = None,
         sign: Sign = "always",
     ) -> None:
-        self._driver, self._sign = Driver(policy, max_wait), RequestSigning(identity, sign)
-        self._wrapped: Any = transport
+        self._sending, self._wrapped = Sending(policy, max_wait, identity, sign), cast("Any", transport)
 
     def handle_request(self, request: Any) -> Any:
-        """Send a request in its turn.
-
-        Raises:
-            comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen
-        """
-        policy, library = self._driver.policy, _library(request)
+        """Send a request in its turn. Raises comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen."""
+        library, url = _library(request), _settled(request)
         if self._wrapped is None:
             self._wrapped = library.HTTPTransport()
+        send = self._wrapped.handle_request
 
-        def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
-            with no_answer(step.url, library.HTTPError):
-                asked = _robots_request(step.url, conditions, policy, request)
-                self._sign(asked.headers, "GET", step.url)
-                response = self._wrapped.handle_request(asked)
-                try:
-                    status, headers = response.status_code, response.headers
-                    if response.is_stream_consumed:  # a transport that sends nothing, but makes its answers up
-                        return RobotsAnswer(status, headers, response.content)
-                    return read_answer(step.url, status, headers, response.iter_raw(), deadline)
-                finally:
-                    response.close()
+        def ask(robots_url: Url, headers: dict[str, str]) -> Arriving:
+            answer = send(_robots_request(robots_url, headers, request))
+            made_up = answer.is_stream_consumed  # by a transport that sends nothing
+            return Arriving(*_head(answer), [answer.content] if made_up else answer.iter_raw(), answer.close)
 
-        url = _settled(request)
-        while True:
-            with self._driver.turn(url, get) as go:
-                request.headers["User-Agent"] = policy.agent
-                self._sign(request.headers, request.method, url)
-                response = self._wrapped.handle_request(request)
-                self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
-            if not self._sign.again(request.method, url, response.status_code, response.headers):
-                break
-            response.close()
-        response.extensions["comity"] = go.decision
-        return response
+        answer, decision = self._sending.send(request, url, lambda: send(request), ask, library.HTTPError)
+        answer.extensions["comity"] = decision
+        return answer
 
     def __enter__(self) -> Self:
         if self._wrapped is not None:
@@ -127,40 +104,22 @@ class AsyncComityTransport(_AsyncTransport):
         identity: str | None = None,
         sign: Sign = "always",
     ) -> None:
-        self._driver, self._sign = AsyncDriver(policy, max_wait), RequestSigning(identity, sign)
-        self._wrapped: Any = transport
+        self._sending, self._wrapped = AsyncSending(policy, max_wait, identity, sign), cast("Any", transport)
 
     async def handle_async_request(self, request: Any) -> Any:
         """As `ComityTransport.handle_request`."""
-        policy, library = self._driver.policy, _library(request)
+        library, url = _library(request), _settled(request)
         if self._wrapped is None:
             self._wrapped = library.AsyncHTTPTransport()
+        send = self._wrapped.handle_async_request
 
-        async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
-            with no_answer(step.url, library.HTTPError):
-                asked = _robots_request(step.url, conditions, policy, request)
-                self._sign(asked.headers, "GET", step.url)
-                response = await self._wrapped.handle_async_request(asked)
-                try:
-                    status, headers = response.status_code, response.headers
-                    if response.is_stream_consumed:
-                        return RobotsAnswer(status, headers, response.content)
-                    return await read_answer_async(step.url, status, headers, response.aiter_raw())
-                finally:
-                    await response.aclose()
+        async def ask(robots_url: Url, headers: dict[str, str]) -> Arriving:
+            answer = await send(_robots_request(robots_url, headers, request))
+            return Arriving(*_head(answer), _parts(answer), answer.aclose)
 
-        url = _settled(request)
-        while True:
-            async with self._driver.turn(url, get) as go:
-                request.headers["User-Agent"] = policy.agent
-                self._sign(request.headers, request.method, url)
-                response = await self._wrapped.handle_async_request(request)
-                self._driver.headers_received(go, response.status_code, response.headers.get("Retry-After"))
-            if not self._sign.again(request.method, url, response.status_code, response.headers):
-                break
-            await response.aclose()
-        response.extensions["comity"] = go.decision
-        return response
+        answer, decision = await self._sending.send(request, url, lambda: send(request), ask, library.HTTPError)
+        answer.extensions["comity"] = decision
+        return answer
 
     async def __aenter__(self) -> Self:
         if self._wrapped is not None:
@@ -204,10 +163,25 @@ def _sent(url: Any) -> str:
     return f"{url.scheme}://{url.netloc.decode()}{url.raw_path.decode()}"
 
 
-def _robots_request(url: Url, conditions: dict[str, str], policy: Policy, cause: Any) -> Any:
+def _robots_request(url: Url, headers: dict[str, str], cause: Any) -> Any:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
-    headers = asked_with(policy, url, conditions, str(cause.url), cause.headers.get("Authorization"))
-    return _library(cause).Request("GET", url, headers=headers, extensions={"timeout": timeouts})
+    return _library(cause).Request("GET", str(url), headers=headers, extensions={"timeout": timeouts})
+
+
+def _head(answer: Any) -> tuple[int, Any]:
+    """Status and headers; an answer that was made up is decoded already."""
+    headers = answer.headers
+    if answer.is_stream_consumed:
+        headers = {name: value for name, value in headers.items() if name.lower() != "content-encoding"}
+    return answer.status_code, headers
+
+
+async def _parts(answer: Any) -> AsyncIterator[bytes]:
+    if answer.is_stream_consumed:
+        yield answer.content
+        return
+    async for part in answer.aiter_raw():
+        yield part

@@ -29,10 +29,9 @@ from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
-from comity.middleware._wire import RequestSigning, settled, without_empty_query
+from comity.middleware.sending import AsyncSending, settled, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
-from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, asked_with, no_answer
+from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, no_answer
 from comity.signals import robots_meta
 
 __all__ = ["ComityMiddleware", "ComityRobotParser"]
@@ -80,8 +79,13 @@ class ComityMiddleware:
         settings = crawler.settings
         policy = settings.get("COMITY_POLICY") or _policy(settings)
         self._crawler = crawler
-        self._driver = AsyncDriver(policy, _wait(settings.get("COMITY_MAX_WAIT", MAX_WAIT)))
-        self._sign = RequestSigning(settings.get("COMITY_IDENTITY"), settings.get("COMITY_SIGN", "always"))
+        self._sending = AsyncSending(
+            policy,
+            _wait(settings.get("COMITY_MAX_WAIT", MAX_WAIT)),
+            settings.get("COMITY_IDENTITY"),
+            settings.get("COMITY_SIGN", "always"),
+        )
+        self._driver = self._sending.driver
         crawler.signals.connect(self._received, signals.bytes_received)
         # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
         # Scrapy's own retries come through the scheduler, and so through here.
@@ -101,7 +105,6 @@ class ComityMiddleware:
         """
         if not request.url.startswith(("http:", "https:")):
             return None
-        request.headers["User-Agent"] = self._driver.policy.agent
         if _ROBOTS in request.meta:
             return None
         try:
@@ -123,7 +126,7 @@ class ComityMiddleware:
             raise IgnoreRequest(str(error)) from error
         request.meta["comity"] = go.decision
         self._under_way[request] = go
-        self._sign(request.headers, request.method, url)
+        self._sending.prepare(request, url)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response | Request:
@@ -132,7 +135,7 @@ class ComityMiddleware:
             return _decoded(response)
         retry = response.headers.get("Retry-After")
         self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
-        if self._sign.again(request.method, _sent(request), response.status, _headers(response)):
+        if self._sending.sign.again(request.method, _sent(request), response.status, _headers(response)):
             return request.replace(dont_filter=True)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
         request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.asked_as)
@@ -163,10 +166,8 @@ class ComityMiddleware:
         meta["download_maxsize"] = _LARGEST
         if cause.meta.get("proxy") is not None:
             meta["proxy"] = cause.meta["proxy"]
-        authorization = (cause.headers.get("Authorization") or b"").decode("latin-1")
-        headers = asked_with(self._driver.policy, step.url, conditions, cause.url, authorization)
-        self._sign(headers, "GET", step.url)
-        request = Request(step.url, headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
+        headers = self._sending.robots_headers(step.url, conditions, cause)
+        request = Request(str(step.url), headers=headers, priority=1000, meta=meta, callback=NO_CALLBACK)
         engine = self._crawler.engine
         if engine is None:
             raise RuntimeError("the crawler has no engine yet")
