@@ -282,3 +282,15 @@ def test_two_event_loops_do_not_use_an_async_client_at_a_time(site: Site) -> Non
 
     asyncio.run(first())
     assert site.paths() == ["/robots.txt", "/a", "/c"]
+
+
+def test_clients_that_share_their_pace_keep_one_to_each_host(site: Site) -> None:
+    policy = Policy(agent="MyBot/1.0", min_interval=0.1, allow_addresses=("127.0.0.0/8",))
+
+    async def session() -> None:
+        async with AsyncClient(policy) as one, AsyncClient(policy, pace_with=one) as two:
+            await asyncio.gather(*(client.get(site.url(f"/{n}")) for n in range(2) for client in (one, two)))
+
+    asyncio.run(session())
+    assert len(site.seen) == 6
+    assert min(site.intervals()) >= 0.1

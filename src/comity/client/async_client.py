@@ -47,6 +47,7 @@ class AsyncClient:
         settings: how it is done: limits, time-outs, headers.
         delay: seconds between two requests to one host, instead of the policy's `min_interval`.
         clock: for tests.
+        pace_with: another on the same event loop; to each host, both keep one pace together.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class AsyncClient:
         *,
         delay: float | None = None,
         clock: Clock | None = None,
+        pace_with: "AsyncClient | None" = None,
     ) -> None:
         check_type("policy", policy, Policy)
         check_type("settings", settings, ClientSettings)
@@ -63,7 +65,9 @@ class AsyncClient:
         if delay is not None:
             self.policy = self.policy.with_changes(min_interval=delay)
         self.settings = settings or ClientSettings()
-        self._session = Session(self.policy, self.settings, clock=clock)
+        self._session: Session = Session(
+            self.policy, self.settings, clock=clock, pace_with=None if pace_with is None else pace_with._session
+        )
 
     async def __aenter__(self) -> Self:
         await self._session.__aenter__()

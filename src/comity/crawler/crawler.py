@@ -12,7 +12,7 @@ from contextlib import ExitStack, aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.crawler import orders
@@ -46,6 +46,9 @@ from comity.net import ClientSettings, Clock, Session
 from comity.net.names import dns_library
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide
 
+if TYPE_CHECKING:
+    from comity.client import AsyncClient
+
 COMMIT_EVERY = 0.5  # seconds
 COMMIT_SIZE = 1000  # URLs settled or found
 PLACE = "place"  # the fact that says which shard of a crawl this is
@@ -69,6 +72,7 @@ class Crawler:
         source, expander: plug-ins, each as an object or as `MODULE:NAME`.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
+        pace_with: a client on the event loop that the crawl runs on; to each host, both keep one pace together.
 
     Raises:
         InvalidURL: a seed is not a web address.
@@ -89,6 +93,7 @@ class Crawler:
         expander: Expander | str | None = None,
         refresh: bool = False,
         begun: Begun | None = None,
+        pace_with: "AsyncClient | None" = None,
     ) -> None:
         check_type("policy", policy, Policy)
         if not isinstance(settings, Mapping):
@@ -110,6 +115,7 @@ class Crawler:
         self.on_record: Callable[[str, dict[str, Any]], None] | None = None  # the same of each failure and refusal
         self.on_begin: Callable[[], None] | None = None  # set before `run`; told when nothing refuses it any more
         self._client_settings = client_settings or ClientSettings()
+        self._pace_with = None if pace_with is None else pace_with._session
         self._clock = clock or Clock()
         self._collector = StatsCollector(self._clock)
         self.stats = self._collector.stats
@@ -228,7 +234,9 @@ class Crawler:
             self._sink.opened(self._writer),
             ExitStack() as resources,
         ):
-            async with Session(self.policy, self._client_settings, clock=self._clock) as self._client:
+            async with Session(
+                self.policy, self._client_settings, clock=self._clock, pace_with=self._pace_with
+            ) as self._client:
                 self._waits = resources.enter_context(
                     Waits(self._open_journal(), self._client, self._clock, self._facts.get)
                 )

@@ -65,15 +65,15 @@ class Gate:
     Attributes:
         epoch: Unix time at the zero of the caller's monotonic clock; Visit-time and Request-rate need it.
         robots: the robots.txt files that are known.
-        throttles: the hosts that were asked, and when each may be asked again.
+        throttles: the hosts that were asked, and when each may be asked again; gates that share them keep one pace.
         stopped: hosts that are asked for nothing more, since the operator ordered so.
     """
 
-    def __init__(self, policy: Policy, *, epoch: float = 0.0) -> None:
+    def __init__(self, policy: Policy, *, epoch: float = 0.0, throttles: Throttles | None = None) -> None:
         self.policy = policy
         self.epoch = epoch
         self.robots = RobotsCache(policy)
-        self.throttles = Throttles(policy)
+        self.throttles = throttles or Throttles(policy)
         self.stopped: set[str] = set()
         self._ignoring = (Known(), OriginPolicy(policy, None)) if policy.mode == "ignore" else None
         self._throttle = self.throttles.of

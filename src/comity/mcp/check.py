@@ -38,7 +38,7 @@ class _Answer:
 
 
 async def _check(service: Service, given: OneUrl) -> dict[str, Any]:
-    decision = await decided(service, given.url)
+    decision = await service.client.check(given.url)
     rule = decision.rule
     return answer(
         _Answer(
@@ -53,14 +53,6 @@ async def _check(service: Service, given: OneUrl) -> dict[str, Any]:
             from_site=_Said(short(rule.text) if rule else None, short(decision.why)),
         )
     )
-
-
-async def decided(service: Service, url: str) -> Decision:
-    """The decision about a URL, once it is the site's turn."""
-    async with service.sites.turn(url) as told:
-        decision = await service.client.check(url)
-        told(decision.delay)
-    return decision
 
 
 def asked_of(service: Service, decision: Decision) -> RobotsAsked | None:

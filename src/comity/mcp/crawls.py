@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from comity import ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, Policy, urls
+from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, urls
+from comity.domains import registrable
 from comity.mcp.answers import Unanswerable, short
 from comity.mcp.content_store import Store, hash_of
-from comity.mcp.sites import Sites
 from comity.mcp.tool import Include, Pattern, Scope, UrlGiven
 
 MIB: Final = 1024 * 1024
@@ -123,17 +123,20 @@ class CrawlTask:
 
 
 class Crawls:
-    """The crawls of one server."""
+    """The crawls of one server. To each host, all of them and its tools keep one pace.
+
+    Args:
+        client: that of the tools.
+    """
 
     def __init__(
-        self, policy: Policy, settings: ClientSettings, limits: CrawlLimits, folder: Path, store: Store, sites: Sites
+        self, client: AsyncClient, settings: ClientSettings, limits: CrawlLimits, folder: Path, store: Store
     ) -> None:
-        self._policy = policy
+        self._client = client
         self._settings = settings
         self._limits = limits
         self._folder = folder
         self._store = store
-        self._sites = sites
         self._crawls: dict[str, CrawlTask] = {}
         self._removing: set[asyncio.Future[None]] = set()
 
@@ -169,11 +172,12 @@ class Crawls:
         question = self.check_limits(given)
         if question is not None and not agreed:
             raise BeyondLimits(question)
-        if sum(each.ended is None for each in self._crawls.values()) >= limits.crawls:
+        running = [each for each in self._crawls.values() if each.ended is None]
+        if len(running) >= limits.crawls:
             raise Unanswerable(
                 "too_many_crawls", f"{limits.crawls} crawls are under way.", "Wait for one to end, or cancel one."
             )
-        if any(self._sites.crawled(seed) for seed in seeds):
+        if not {_site_of(seed) for seed in seeds}.isdisjoint(_site_of(seed) for each in running for seed in each.seeds):
             raise Unanswerable(
                 "crawled_already", "A crawl of this site is under way.", "Wait for its end, or cancel it."
             )
@@ -190,11 +194,16 @@ class Crawls:
         handle = secrets.token_urlsafe(16)
         folder = self._folder / f"crawl-{handle}"
         crawler = Crawler(
-            seeds, folder, policy=self._policy, settings=settings, client_settings=self._settings, sink="jsonl"
+            seeds,
+            folder,
+            policy=self._client.policy,
+            settings=settings,
+            client_settings=self._settings,
+            sink="jsonl",
+            pace_with=self._client,
         )
         crawl = CrawlTask(handle, folder, seeds, crawler, time.time())
         crawler.on_page = lambda page: self._arrived(crawl, page)
-        self._sites.crawling(seeds, crawler)  # at once: what awaits between the question and this lets two in
         self._crawls[handle] = crawl
         crawl.task = asyncio.ensure_future(self._run(crawl))
         return crawl
@@ -226,7 +235,6 @@ class Crawls:
         crawl.cancelled = True
         if crawl.crawler is not None:
             crawl.crawler.stop()
-            crawl.crawler.go_on()
         _, waiting = await asyncio.wait([crawl.task], timeout=_GRACE)
         if waiting:
             crawl.task.cancel()
@@ -246,10 +254,9 @@ class Crawls:
             )
 
     async def _run(self, crawl: CrawlTask) -> None:
-        sites, crawler = self._sites, crawl.crawler
+        crawler = crawl.crawler
         assert crawler is not None
         try:
-            await sites.begin(crawl.seeds, crawler)
             stats = await crawler.run()
         except asyncio.CancelledError:
             crawl.state, crawl.ended = "cancelled", "It was cancelled."
@@ -268,7 +275,6 @@ class Crawls:
             else:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
         finally:
-            sites.end(crawler)
             crawl.look()
             crawl.crawler = None  # it holds all that it has met
             crawl.ended_at = time.time()
@@ -295,6 +301,10 @@ class Crawls:
             removing = asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, crawl.folder, ignore_errors=True))
             self._removing.add(removing)
             removing.add_done_callback(self._removing.discard)
+
+
+def _site_of(url: str) -> str:
+    return registrable(urls.host(url))
 
 
 def _size_of(folder: Path) -> int:

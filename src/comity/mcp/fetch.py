@@ -115,9 +115,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     url = Url(given.url)
-    async with service.sites.turn(url) as told:
-        retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content)
-        told(retrieved.decision.delay)
+    retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content)
     service.remember_robots(retrieved.url)
     page = await asyncio.to_thread(page_of, retrieved)
     key = hash_of(page.markdown)

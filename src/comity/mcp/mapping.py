@@ -92,10 +92,8 @@ async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     url = Url(given.url)
-    async with service.sites.turn(url) as told:
-        mapped = _Map(service, url, given)
-        await mapped.make()
-        told(mapped.delay)
+    mapped = _Map(service, url, given)
+    await mapped.make()
     found = list(mapped.entries.values())
     return _page(found, kept_as_json(found, service.store.maps.put), 0, limit, mapped)
 
@@ -106,7 +104,6 @@ class _Map:
     def __init__(self, service: Service, url: Url, given: _Arguments) -> None:
         self.service = service
         self.url = url
-        self.delay = 0.0
         self.entries: dict[str, dict[str, Any]] = {}
         self.sources: list[dict[str, Any]] = []
         self.whole = True
@@ -118,7 +115,6 @@ class _Map:
     async def make(self) -> None:
         client = self.service.client
         decision = await client.check(self.url)
-        self.delay = decision.delay
         self._known = client.inspect()
         if decision.may_fetch:
             await self._links()

@@ -56,7 +56,7 @@ async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[
     """One page, once, for a person; addresses that are not public stay closed, and the pace is kept."""
     url = Url(arguments["url"])
     policy = service.policy.with_changes(mode="ignore")
-    async with AsyncClient(policy, service.settings) as client, service.sites.turn(url, client=client):
+    async with AsyncClient(policy, service.settings, pace_with=service.client) as client:
         page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))
 
     def told(text: str) -> str:

@@ -172,8 +172,7 @@ async def _made(service: Service, crawled: CrawledPage) -> PageText:
         said = {"Content-Type": crawled.content_type + f"; charset={crawled.encoding}"}
         return SimpleNamespace(url=crawled.url, status=crawled.status, headers=said, body=crawled.body)
 
-    async with service.sites.turn(crawled.url):  # robots.txt may have to be asked again
-        retrieved = await retrieve(service.client, crawled.url, strategy="disabled", fetcher=fetcher)
+    retrieved = await retrieve(service.client, crawled.url, strategy="disabled", fetcher=fetcher)
     return await asyncio.to_thread(page_of, retrieved)
 
 

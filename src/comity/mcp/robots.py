@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from comity.mcp.answers import MOST, answer, short
-from comity.mcp.check import asked_of, decided
+from comity.mcp.check import asked_of
 from comity.mcp.service import Service
 from comity.mcp.tool import Agent, RobotsAsked, Tool, UrlGiven, invalid
 from comity.robots import Robots, Rule, diff, parse
@@ -85,7 +85,7 @@ async def _robots(service: Service, given: _Arguments) -> dict[str, Any]:
     url = Url(given.url)
     if given.question == "compare" and not given.other_agent:
         raise invalid("A comparison needs two agents.", "Name the second as other_agent.")
-    decision = await decided(service, url)
+    decision = await service.client.check(url)
     result = service.client.inspect().get(url.origin)
     file = result.robots if result is not None else None
     agent = given.agent or service.policy.asked_as

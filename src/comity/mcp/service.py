@@ -7,13 +7,14 @@ import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
 from comity.mcp.content_store import RobotsFile, Store
 from comity.mcp.crawls import CrawlLimits, Crawls
-from comity.mcp.sites import LONGEST_WAIT, Sites
+
+LONGEST_WAIT: Final = 60.0  # seconds that an answer waits for its turn
 
 
 class Service:
@@ -32,7 +33,6 @@ class Service:
         self.settings = replace(settings, max_wait=min(settings.max_wait or LONGEST_WAIT, LONGEST_WAIT))
         self.limits = limits
         self.store = Store()
-        self.sites = Sites(policy.min_interval)
         self._given = folder
         self.folder: Path
         self.crawls: Crawls
@@ -49,7 +49,7 @@ class Service:
                 raise StorageError(f"{self._given} cannot be used: {error.strerror}") from error
             self.folder = self._given.resolve()
         self.client = await self._stack.enter_async_context(AsyncClient(self.policy, self.settings))
-        self.crawls = Crawls(self.policy, self._crawling, self.limits, self.folder, self.store, self.sites)
+        self.crawls = Crawls(self.client, self._crawling, self.limits, self.folder, self.store)
         self._stack.push_async_callback(self.crawls.close)
         return self
 

@@ -61,14 +61,12 @@ class _Answer:
 
 async def _usage(service: Service, given: OneUrl) -> dict[str, Any]:
     url = Url(given.url)
-    async with service.sites.turn(url) as told:
-        decision = await service.client.check(url)
-        told(decision.delay)
-        stated = decision.usage
-        read = [_Read("robots.txt", decision.source.status if decision.source else None)]
-        if decision.may_fetch:
-            stated = await _stated_by_page(service, url, read) or stated
-            stated = merge(stated, await _stated_by_tdmrep(service, url, read))
+    decision = await service.client.check(url)
+    stated = decision.usage
+    read = [_Read("robots.txt", decision.source.status if decision.source else None)]
+    if decision.may_fetch:
+        stated = await _stated_by_page(service, url, read) or stated
+        stated = merge(stated, await _stated_by_tdmrep(service, url, read))
     return answer(await asyncio.to_thread(_used, service, url, stated, read))
 
 

@@ -24,8 +24,8 @@ the monotonic clock."""
 class Driver(Turns):
     """For callers that block."""
 
-    def _begin(self) -> None:
-        super()._begin()
+    def _begin(self, other: Turns | None = None) -> None:
+        super()._begin(other)
         self._lock = threading.Lock()  # held whenever a way goes on
 
     @contextmanager

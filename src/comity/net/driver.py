@@ -35,8 +35,8 @@ class AsyncDriver(Turns):
 
     address_of: Callable[[str], Awaitable[str]] = staticmethod(system_address)
 
-    def _begin(self) -> None:
-        super()._begin()
+    def _begin(self, other: Turns | None = None) -> None:
+        super()._begin(other)
         self._waiting: set[asyncio.Task[Any]] = set()  # tasks that wait for a turn
 
     @asynccontextmanager

@@ -47,6 +47,10 @@ class ClientClosed(RuntimeError):
 class Session:
     """Opens when it is first used; one that is closed can be opened again, by `async with`.
 
+    Args:
+        pace_with: another on the same event loop, with which it keeps one pace to each host. The robots.txt files that
+            each knows, its connections and its listeners are its own.
+
     Attributes:
         driver: waits for turns and asks the gate.
         on_robots: told of each robots.txt as it arrives.
@@ -55,14 +59,23 @@ class Session:
             is sent. For who holds its hosts for a time only.
     """
 
-    def __init__(self, policy: Policy, settings: ClientSettings, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        settings: ClientSettings,
+        *,
+        clock: Clock | None = None,
+        pace_with: "Session | None" = None,
+    ) -> None:
         self.policy = policy
         self.settings = settings
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_request: Callable[[RequestRecord], None] | None = None
         self.may_send: Callable[[], bool] | None = None
         self.clock = clock or Clock()
-        self.driver = AsyncDriver(policy, settings.max_wait, self.clock)
+        self.driver: AsyncDriver = AsyncDriver(
+            policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
+        )
         self.driver.on_robots = self._robots_in_force
         self.driver.at_hand = self._robots_at_hand
         self.driver.robots_timeout = settings.robots_timeout or settings.timeout

@@ -104,6 +104,7 @@ class Turns:
         policy: what may be done.
         max_wait: seconds that a call waits for its turn; None: for ever.
         clock: for tests.
+        pace_with: another, on the same event loop, with which it keeps one pace to each host.
 
     Attributes:
         robots_timeout: seconds for a robots.txt and for each of its redirects; None: robots_fetch.TIMEOUT.
@@ -122,6 +123,7 @@ class Turns:
         policy: Policy | None = None,
         max_wait: float | None = MAX_WAIT,
         clock: Clock | None = None,
+        pace_with: "Turns | None" = None,
     ) -> None:
         check_type("policy", policy, Policy)
         self.policy = policy or Policy()
@@ -132,14 +134,21 @@ class Turns:
         self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
         self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_report: Callable[[str], None] | None = None
-        self._begin()
+        self._begin(pace_with)
         _ALL.add(self)
 
-    def _begin(self) -> None:
-        """Begin with nothing known and nothing under way."""
-        self.gate = Gate(self.policy, epoch=self.clock.wall() - self.clock.monotonic())
-        self._lines: dict[str, deque[object]] = {}  # by pace: who waits, each a token
-        self._told: dict[Hashable, Any] = {}  # events that somebody waits for, by token
+    def _begin(self, other: "Turns | None" = None) -> None:
+        """Begin with nothing known and nothing under way, but what is of another with which it keeps one pace."""
+        throttles = None if other is None else other.gate.throttles
+        self.gate: Gate = Gate(self.policy, epoch=self.clock.wall() - self.clock.monotonic(), throttles=throttles)
+        # By pace: who waits, each a token.
+        self._lines: dict[str, deque[object]] = {} if other is None else other._lines
+        # Events that somebody waits for, by token.
+        self._told: dict[Hashable, Any] = {} if other is None else other._told
+        # All that keep one pace, where these are several.
+        self._sharing: weakref.WeakSet[Turns] = weakref.WeakSet() if other is None else other._sharing
+        if other is not None:
+            self._sharing |= {self, other}
 
     def _forked(self) -> None:
         """In a forked process what was under way in its parent never ends. Hosts are left alone as long as there."""
@@ -206,8 +215,9 @@ class Turns:
         """Something became known about a host: who waits for that asks again."""
         if self._told:
             self.tell(key)
-        if self.on_report is not None:
-            self.on_report(key)
+        for each in self._sharing or (self,):
+            if each.on_report is not None:
+                each.on_report(key)
 
     def tell(self, token: Hashable) -> None:
         """Wake who waits for the token."""
